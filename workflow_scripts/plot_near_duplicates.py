@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.analyses.near_duplicates.figures import plot_near_duplicates
-from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
+from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, plot_near_duplicates
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure

@@ -3,8 +3,7 @@
 import logging
 from pathlib import Path
 
-from matcheval.analyses.near_duplicates.images import labelled_pixels
-from matcheval.analyses.near_duplicates.search import find_near_duplicates
+from matcheval.analyses.near_duplicates.search import find_near_duplicates, labelled_pixels
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table

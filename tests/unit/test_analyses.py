@@ -14,9 +14,13 @@ from matcheval.analyses.hard_images.figures import plot_hard_images
 from matcheval.analyses.human_accuracy import tables as human_accuracy
 from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
 from matcheval.analyses.near_duplicates import tables as near_duplicates
-from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
-from matcheval.analyses.near_duplicates.images import LabelledPixels, labelled_pixels
-from matcheval.analyses.near_duplicates.search import find_near_duplicates
+from matcheval.analyses.near_duplicates.search import (
+    LabelledPixels,
+    find_near_duplicates,
+    labelled_pixels,
+    most_alike,
+    plot_near_duplicates,
+)
 from matcheval.analyses.revisions import tables as revisions
 from matcheval.analyses.revisions.tables import tabulate_revisions
 from matcheval.analyses.selection_frequency import figures as frequency_figures

@@ -10,23 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.analyses.sampling.allocation import (
+from matcheval.analyses.sampling.annotations import (
+    check_annotations,
+    class_histograms,
+    control_accuracy,
+    frequency_bins,
+    read_annotations,
+    selection_frequencies,
+)
+from matcheval.analyses.sampling.pool import (
+    Candidate,
+    build_pool,
     histogram_targets,
     keyword_targets,
     proportional_targets,
 )
-from matcheval.analyses.sampling.annotations import check_annotations, read_annotations
-from matcheval.analyses.sampling.duplicates import Member, connected_components, duplicates_among
-from matcheval.analyses.sampling.frequencies import (
-    class_histograms,
-    control_accuracy,
-    frequency_bins,
-    selection_frequencies,
+from matcheval.analyses.sampling.rounds import (
+    Member,
+    connected_components,
+    draw_best,
+    draw_strata,
+    duplicates_among,
+    sample_in_rounds,
 )
-from matcheval.analyses.sampling.pool import Candidate, build_pool
-from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.strategies import draw_best, draw_strata
 from matcheval.errors import InputError
 
 IMAGES = {"pool": {"p1", "p2"}, "original": {"o1", "o2"}}

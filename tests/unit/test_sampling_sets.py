@@ -9,26 +9,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.analyses.near_duplicates.distances import pairs_within
-from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
-from matcheval.analyses.sampling.build import PoolMetadata, build_test_set
-from matcheval.analyses.sampling.commands import add_sample, add_simulate
-from matcheval.analyses.sampling.files import read_keywords, read_near_duplicates
-from matcheval.analyses.sampling.schemas import (
-    ANNOTATIONS,
-    EXCLUDED,
-    FREQUENCIES,
-    PROVENANCE,
-    STRATA,
-)
-from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.settings_flags import read_settings
-from matcheval.analyses.sampling.simulation import (
+from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, pairs_within
+from matcheval.analyses.sampling.annotations import (
     class_centres,
     lay_out_tasks,
     likeness_probabilities,
     simulate_annotations,
 )
+from matcheval.analyses.sampling.build import (
+    PoolMetadata,
+    build_test_set,
+    read_keywords,
+    read_near_duplicates,
+)
+from matcheval.analyses.sampling.commands import add_sample, add_simulate
+from matcheval.analyses.sampling.settings import (
+    ANNOTATIONS,
+    EXCLUDED,
+    FREQUENCIES,
+    PROVENANCE,
+    STRATA,
+    SamplingSettings,
+)
+from matcheval.analyses.sampling.settings_flags import read_settings
 from matcheval.cli.main import main
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset

@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 from collected import CLASSES, Collection, picture
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
-from matcheval.warehouse.decisions import cohen_kappa
+from matcheval.warehouse.manifest import cohen_kappa
 
 
 @pytest.fixture

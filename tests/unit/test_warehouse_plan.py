@@ -9,7 +9,7 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
-from matcheval.warehouse.plan import planned_sets, tabulate_plan
+from matcheval.warehouse.sets import planned_sets, tabulate_plan
 from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
 
 GROUP = {"style": "photo", "template": "{class}", "sources": {"site": ["red", "dark blue"]}}

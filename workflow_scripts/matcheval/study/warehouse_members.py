@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from matcheval.study.suite_settings import SuiteMember
-from matcheval.warehouse.inputs import find_sets
-from matcheval.warehouse.review import read_reviews
+from matcheval.warehouse.manifest import read_reviews
+from matcheval.warehouse.sets import find_sets
 from matcheval.warehouse.settings import read_warehouse
 
 DEFAULT_SIDE = 32

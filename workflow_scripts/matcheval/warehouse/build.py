@@ -1,26 +1,191 @@
 """A whole build: reading, duplicates, decisions, export, documents; what is done stays done."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from PIL import Image
 
-from matcheval.errors import ErrorCollector
+from matcheval.datasets.array_files import write_array
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import IMAGES, map_array, remove_description, write_description
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table
+from matcheval.warehouse import WAREHOUSE_VERSION
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
-from matcheval.warehouse.export import export_set
-from matcheval.warehouse.inputs import find_sets
-from matcheval.warehouse.manifest import KEPT, decide_set
-from matcheval.warehouse.parallel import Workers, start_workers
-from matcheval.warehouse.reading import READ_SCHEMA, read_set
-from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
-from matcheval.warehouse.review import read_reviews
-from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.states import digest_of, reading_state, reference_state
+from matcheval.warehouse.images import (
+    RefusedImageError,
+    blur,
+    decode_collected,
+    fit_square,
+    pixel_digest,
+    read_bounded,
+)
+from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT, Box, decide_set, read_reviews
+from matcheval.warehouse.reading import (
+    READ_SCHEMA,
+    REFERENCE_SCHEMA,
+    Workers,
+    read_reference,
+    read_set,
+    start_workers,
+)
+from matcheval.warehouse.sets import SourceSet, digest_of, find_sets, reading_state, reference_state
+from matcheval.warehouse.settings import (
+    DecodingSettings,
+    ExportSettings,
+    WarehouseSettings,
+    read_warehouse,
+)
+
+_Item = tuple[Path, str, str, tuple[Box, ...]]
+
+
+def export_set(
+    source: SourceSet,
+    images: pa.Table,
+    boxes: Mapping[str, Sequence[Box]],
+    settings: WarehouseSettings,
+    side: int,
+    folder: Path,
+    workers: Workers,
+    png: Path | None = None,
+) -> None:
+    """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
+    kept = images.filter(pc.equal(images["status"], KEPT)).to_pylist()
+    if not kept:
+        raise InputError(
+            "no image is kept", file=source.name,
+            remedy="See the reasons in images.parquet, or take its folder away",
+        )  # fmt: skip
+    items: list[_Item] = [
+        (source.file_at(row["path"]), row["image_id"], row["sha256"],
+         tuple(boxes.get(row["image_id"], ())))
+        for row in kept
+    ]  # fmt: skip
+    remove_description(folder)
+    make = partial(_make, settings.decoding, settings.export, side)
+    with atomic_file(folder / IMAGES) as partial_file:
+        write_array(partial_file, (len(kept), side, side, 3), workers.map(make, items))
+    labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
+    dataset = make_dataset(
+        source.name, map_array(folder / IMAGES), labels,
+        classes=settings.class_names, max_value=255, source=f"warehouse {settings.warehouse}",
+        names=[row["image_id"] for row in kept],
+        provenance={
+            "kind": "warehouse_set", "version": WAREHOUSE_VERSION,
+            "options": {"side": side, "fit": settings.export.fit},
+        },
+    )  # fmt: skip
+    with atomic_file(folder / "labels.npy") as partial_file, partial_file.open("wb") as stream:
+        np.save(stream, dataset.labels)
+    write_description(dataset, folder)
+    if png is not None:
+        _write_png(np.asarray(dataset.images), kept, png)
+
+
+def _make(decoding: DecodingSettings, export: ExportSettings, side: int, item: _Item) -> bytes:
+    """Decode, blur and resize an image; its pixels in C order."""
+    file, name, digest, boxes = item
+    try:
+        image = decode_collected(read_bounded(file, decoding), file.suffix, decoding).image
+    except RefusedImageError as error:
+        raise InputError(f"{error}, and was read before", file=file) from error
+    if pixel_digest(image) != digest:
+        raise InputError(
+            f"is another image than '{name}', which was read before", file=file,
+            remedy="Build the warehouse again",
+        )  # fmt: skip
+    return fit_square(blur(image, boxes), side, export.fit).tobytes()
+
+
+def _write_png(pixels: Any, rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write PNG files; those of images that are no longer kept are removed."""
+    wanted = set()
+    for image, row in zip(pixels, rows, strict=True):
+        file = folder / row["class"] / f"{row['image_id'].rpartition('/')[2]}.png"
+        wanted.add(file)
+        with atomic_file(file) as partial_file:
+            Image.fromarray(image).save(partial_file, "PNG")
+    for old in folder.glob("*/*.png"):
+        if old not in wanted:
+            old.unlink()
+
+
+def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
+    """Read the images of a set."""
+    settings = read_warehouse(warehouse)
+    source = find_sets(settings)[name]
+    with start_workers(threads) as workers:
+        table = read_set(source, settings.decoding, workers)
+    write_table(table, folder / "read" / f"{name}.parquet")
+
+
+def hash_job(warehouse: Path, name: str, folder: Path, downloads: Path, threads: int) -> None:
+    """Hash the images of a base or training set."""
+    block = read_warehouse(warehouse).against[name]
+    with start_workers(threads) as workers:
+        table = read_reference(name, block, downloads, workers)
+    write_table(table, folder / "references" / f"{name}.parquet")
+
+
+def search_job(warehouse: Path, folder: Path) -> None:
+    """Search for duplicates among all images that were read."""
+    settings = read_warehouse(warehouse)
+    read = {
+        name: READ_SCHEMA.read(folder / "read" / f"{name}.parquet") for name in find_sets(settings)
+    }
+    references = {
+        name: REFERENCE_SCHEMA.read(folder / "references" / f"{name}.parquet")
+        for name in settings.against
+    }
+    write_table(
+        find_duplicates(read, references, settings.duplicates), folder / "duplicates.parquet"
+    )
+
+
+def decide_job(warehouse: Path, name: str, folder: Path) -> None:
+    """Decide what becomes of the images of a set."""
+    settings = read_warehouse(warehouse)
+    sets = find_sets(settings)
+    duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet")
+    table = decide_set(
+        sets[name],
+        READ_SCHEMA.read(folder / "read" / f"{name}.parquet"),
+        duplicates.filter(pc.equal(duplicates["set"], name)),
+        read_reviews(settings, sets).of(name),
+        settings,
+    )
+    write_table(table, folder / "sets" / name / "images.parquet")
+
+
+def export_job(
+    warehouse: Path, name: str, side: int, folder: Path, output: Path, threads: int
+) -> None:
+    """Export the kept images of a set as a prepared dataset."""
+    settings = read_warehouse(warehouse)
+    sets = find_sets(settings)
+    images = IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet")
+    boxes = read_reviews(settings, sets).of(name).boxes
+    with start_workers(threads) as workers:
+        export_set(sets[name], images, boxes, settings, side, output, workers)
+
+
+def document_job(warehouse: Path, folder: Path) -> None:
+    """Write the tables, figures and pages of a warehouse."""
+    from matcheval.warehouse.documents import document_warehouse  # loads pandas
+
+    settings = read_warehouse(warehouse)
+    sets = find_sets(settings)
+    reviews = read_reviews(settings, sets)
+    document_warehouse(settings, sets, reviews.decisions, reviews.boxes, folder)
+
 
 LOGGER = logging.getLogger(__name__)
 

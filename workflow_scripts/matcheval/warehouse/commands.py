@@ -82,7 +82,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
     import pyarrow.csv as pa_csv
 
     from matcheval.errors import InputError, printable
-    from matcheval.warehouse.plan import tabulate_plan
+    from matcheval.warehouse.sets import tabulate_plan
     from matcheval.warehouse.settings import read_warehouse
 
     if arguments.output is not None:
@@ -122,7 +122,7 @@ def run_build(arguments: argparse.Namespace) -> None:
     """Build a warehouse, and print what each step found."""
     from matcheval.errors import InputError, printable
     from matcheval.warehouse.build import Build
-    from matcheval.warehouse.parallel import available_cores
+    from matcheval.warehouse.reading import available_cores
     from matcheval.warehouse.settings import read_warehouse
 
     if arguments.workers is not None and arguments.workers < 1:
@@ -144,10 +144,10 @@ def run_build(arguments: argparse.Namespace) -> None:
 
 def run_worklist(arguments: argparse.Namespace) -> None:
     """Write a worklist for reviewers."""
-    from matcheval.warehouse.inputs import find_sets
+    from matcheval.warehouse.figures import write_worklist
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
+    from matcheval.warehouse.sets import find_sets
     from matcheval.warehouse.settings import read_warehouse
-    from matcheval.warehouse.worklist import write_worklist
 
     settings = read_warehouse(arguments.warehouse)
     folder = output_folder(arguments, settings.warehouse)

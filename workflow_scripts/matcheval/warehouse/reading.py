@@ -1,20 +1,96 @@
 """Reading the images of a set: what each is, or why it is not taken; nothing is kept of pixels."""
 
 import hashlib
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
+from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.sources import Sources
+from matcheval.datasets.streams import ImageStream
+from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.colours import dominant_colour
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
-from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
-from matcheval.warehouse.parallel import Workers
-from matcheval.warehouse.settings import DecodingSettings
-from matcheval.warehouse.source_sets import ImageFile, SourceSet
+from matcheval.warehouse.images import (
+    RefusedImageError,
+    decode_collected,
+    dominant_colour,
+    perceptual_hash,
+    pixel_digest,
+    read_bounded,
+)
+from matcheval.warehouse.sets import ImageFile, SourceSet
+from matcheval.warehouse.settings import DecodingSettings, reference_settings
+
+A = TypeVar("A")
+B = TypeVar("B")
+_BATCH = 32
+_ALONE = 256
+
+
+class Workers:
+    """Processes that items are handed to, started when there are many."""
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def map(self, function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+        """Apply a function to items."""
+        iterator = iter(items)
+        # Starting processes takes longer than these.
+        alone = None if self._n_workers == 1 else (0 if self._pool else _ALONE)
+        yield from map(function, islice(iterator, alone))
+        waiting: deque[Future[list[B]]] = deque()
+        while batch := tuple(islice(iterator, _BATCH)):
+            waiting.append(self._started().submit(_apply, function, batch))
+            if len(waiting) > 2 * self._n_workers:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # Not forked: threads of libraries such as pyarrow do not survive that.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._n_workers, mp_context=context)
+        return self._pool
+
+    def stop(self) -> None:
+        """End the processes; what has not begun is not done."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
+    return [function(item) for item in batch]
+
+
+@contextmanager
+def start_workers(n_workers: int) -> Iterator[Workers]:
+    """Provide processes, which end with the block."""
+    workers = Workers(n_workers)
+    try:
+        yield workers
+    finally:
+        workers.stop()
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 
 READ_SCHEMA = TableSchema(
     "images as they were read",
@@ -75,3 +151,72 @@ def image_id(set_name: str, place: str, digest: str) -> str:
     """Return the name of an image, which does not depend on where its warehouse lies."""
     text = f"{digest} {Path(place).as_posix()}"
     return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+REFERENCE_SCHEMA = TableSchema(
+    "hashes of a set",
+    (
+        Column("name", pa.string(), "", "name of the image in its source"),
+        Column("class", pa.string(), "", "its class"),
+        Column("sha256", pa.string(), "", "of pixels and shape"),
+        Column("phash", pa.uint64(), "", "perceptual hash"),
+    ),
+)
+
+
+def read_reference(
+    name: str, block: Mapping[str, Any], downloads: Path, workers: Workers
+) -> pa.Table:
+    """Hash the images of a set."""
+    settings = reference_settings(name, block)
+    options = settings.options
+    with ExitStack() as stack:
+        built = build_dataset(
+            name, settings.kind, options, Sources(downloads, stack, downloads.parent / "datasets")
+        )
+        start, stop = options.get("rows", (0, None))
+        names: list[str] = []
+        labels: list[int] = []
+
+        def images() -> Iterator[Any]:
+            for position, (image, title, label) in enumerate(_images(built)):
+                if stop is not None and position >= stop:
+                    return
+                if position >= start:
+                    names.append(title)
+                    labels.append(label)
+                    yield image
+
+        hashes = list(workers.map(_hash_image, images()))
+    found = [one for one in hashes if one is not None]
+    if len(found) < len(hashes):
+        raise InputError(
+            f"{len(hashes) - len(found)} images cannot be decoded, the first is "
+            f"{names[hashes.index(None)]}", file=name,
+        )  # fmt: skip
+    columns = {
+        "name": names, "class": [built.classes[label] for label in labels],
+        "sha256": [digest for digest, _ in found], "phash": [code for _, code in found],
+    }  # fmt: skip
+    return REFERENCE_SCHEMA.table(columns)
+
+
+def _images(built: Any) -> Iterator[tuple[Any, str, int]]:
+    """Images as files or as pixels with their range, with names and labels."""
+    if isinstance(built, ImageStream):
+        for file in built.files:
+            yield file.encoded, file.name, file.label
+        return
+    for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
+        if isinstance(built.images, EncodedImages):
+            yield bytes(built.images.encoded(position)), title, int(label)
+        else:
+            yield (built.images[position], built.max_value), title, int(label)
+
+
+def _hash_image(image: Any) -> tuple[str, int] | None:
+    try:
+        shown = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
+    except UnreadableImageError:
+        return None
+    return pixel_digest(shown), perceptual_hash(shown)

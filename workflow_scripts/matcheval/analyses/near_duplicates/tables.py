@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES as SCHEMA
+from matcheval.analyses.near_duplicates.search import DUPLICATE_ACCURACIES as SCHEMA
 from matcheval.errors import InputError
 from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells

@@ -1,24 +1,154 @@
 """Build a new test set from a pool of images, metadata about them, and a sampling strategy."""
 
 import json
+import logging
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.images import labelled_pixels
-from matcheval.analyses.sampling.duplicate_search import PixelFinder
-from matcheval.analyses.sampling.duplicates import Image
+from matcheval.analyses.near_duplicates.search import (
+    LabelledPixels,
+    Pixels,
+    labelled_pixels,
+    nearest_neighbours,
+    pairs_within,
+    structural_similarity,
+)
+from matcheval.analyses.sampling.annotations import (
+    ASSIGNMENTS,
+    ORIGINS,
+    check_annotations,
+    class_centres,
+    control_accuracy,
+    lay_out_tasks,
+    likeness_probabilities,
+    read_annotations,
+    selection_frequencies,
+    simulate_annotations,
+)
 from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, build_pool
-from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
-from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
-from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.rounds import POOL, Finder, Image, Sampled, sample_in_rounds
+from matcheval.analyses.sampling.settings import (
+    ANNOTATIONS,
+    EXCLUDED,
+    FREQUENCIES,
+    PROVENANCE,
+    STRATA,
+    SamplingSettings,
+)
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import write_table
+
+
+def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
+    """Read the keywords of images."""
+    keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
+    for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
+        if row["origin"] not in ORIGINS:
+            raise InputError(
+                f"row {number} (from 0): '{row['origin']}' is neither pool nor original",
+                file=path,
+                field="origin",
+            )
+        known = keywords[row["origin"]]
+        if known.setdefault(row["image"], row["keyword"]) != row["keyword"]:
+            raise InputError(
+                f"row {number} (from 0): image '{row['image']}' has two keywords", file=path
+            )
+    return keywords
+
+
+def read_blacklist(path: str | Path) -> list[str]:
+    """Read the names of candidates that must not be sampled."""
+    return [row["image"] for row in _full_rows(path, ("image",))]
+
+
+def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
+    """Read pairs of near duplicates."""
+    rows = _full_rows(path, ("image", "set", "other"))
+    return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
+
+
+def read_previous(path: str | Path) -> list[str]:
+    """Read the image names of an earlier version of a set from its provenance table."""
+    images: list[str] = PROVENANCE.read(path)["image"].to_pylist()
+    return images
+
+
+def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
+    rows = read_csv_rows(path, needed)
+    for number, row in enumerate(rows):
+        empty = [name for name in needed if not row[name]]
+        if empty:
+            raise InputError(f"row {number} (from 0): empty cell", file=path, field=empty[0])
+    return rows
+
+
+class PixelFinder:
+    """Compare new candidates with the reference sets and with the other sampled candidates."""
+
+    def __init__(
+        self,
+        candidates: LabelledPixels,
+        references: Sequence[LabelledPixels],
+        settings: SamplingSettings,
+    ) -> None:
+        for reference in references:
+            if reference.max_value != candidates.max_value:
+                raise InputError(
+                    f"images with pixel values up to {reference.max_value} cannot be compared "
+                    f"with images with values up to {candidates.max_value}",
+                    file=f"{candidates.name}, {reference.name}",
+                )
+        self._candidates = candidates
+        self._references = references
+        self._settings = settings
+        self._row = {name: i for i, name in enumerate(candidates.names)}
+
+    def __call__(
+        self, new: Collection[str], chosen: Collection[str]
+    ) -> Iterator[tuple[Image, Image]]:
+        """Find the near duplicates of new candidates."""
+        new, chosen = list(new), list(chosen)
+        images = self._pixels(new)
+        for reference in self._references:
+            for i, j in self._pairs(images, reference.pixels):
+                yield (POOL, new[i]), (reference.name, reference.names[j])
+        for i, j in self._pairs(images, self._pixels(chosen), among_themselves=True):
+            if new[i] != chosen[j]:
+                yield (POOL, new[i]), (POOL, chosen[j])
+
+    def _pixels(self, names: Sequence[str]) -> Pixels:
+        return self._candidates.pixels[[self._row[name] for name in names]]
+
+    def _pairs(
+        self, queries: Pixels, references: Pixels, *, among_themselves: bool = False
+    ) -> set[tuple[int, int]]:
+        found: set[tuple[int, int]] = set()
+        if self._settings.max_distance is not None:
+            close = pairs_within(queries, references, self._settings.max_distance)
+            found |= {(i, j) for i, j, _ in close}
+        if self._settings.min_ssim is not None and len(references):
+            # One more where the queries are references too: each is its own nearest neighbour.
+            k = min(self._settings.neighbours + among_themselves, len(references))
+            index = nearest_neighbours(queries, references, k).index
+            rows = np.repeat(np.arange(len(queries)), k)
+            similarity = structural_similarity(
+                queries[rows], references[index.ravel()], self._candidates.max_value
+            )
+            close_by = similarity >= self._settings.min_ssim
+            pairs = zip(rows[close_by], index.ravel()[close_by], strict=True)
+            found |= {(int(i), int(j)) for i, j in pairs}
+        return found
 
 
 @dataclass(frozen=True)
@@ -205,3 +335,128 @@ def _refuse_unknown_images(
                 f"unknown images of '{dataset.name}' ({len(unknown)} in all): '{unknown[0]}'",
                 field="keywords",
             )
+
+
+LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SamplingFiles:
+    """The files that a test set is sampled from; `read_dataset` reads the folders of datasets."""
+
+    candidates: str
+    original: str
+    against: Sequence[str] = ()
+    frequencies: str | None = None
+    keywords: str | None = None
+    blacklist: str | None = None
+    near_duplicates: str | None = None
+    previous: str | None = None
+
+
+def simulate_to_file(
+    candidates: str,
+    original: str,
+    output: str,
+    *,
+    seed: int = 0,
+    assignments: int = ASSIGNMENTS,
+    positive_rounds: int = 1,
+    compare_size: int | None = None,
+) -> None:
+    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    rng = np.random.default_rng(seed)
+    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, positive_rounds=positive_rounds)
+    images = {"pool": labelled_pixels(pool, compare_size)}
+    images["original"] = labelled_pixels(base, compare_size)
+    known = images["original"]
+    centres = class_centres(known.pixels, known.labels, len(base.classes))
+    in_question = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
+    probability = np.empty(len(shown))
+    for origin, of in images.items():
+        rows = np.flatnonzero(shown["origin"] == origin)
+        at = shown["image"].iloc[rows].map({name: i for i, name in enumerate(of.names)})
+        pixels = of.pixels[at.to_numpy(np.int64)]
+        probability[rows] = likeness_probabilities(pixels, in_question[rows], centres)
+    annotations = simulate_annotations(shown, probability, rng, assignments=assignments)
+    metadata = {"simulated": "true", "seed": str(seed)}
+    write_table(
+        ANNOTATIONS.table({n: annotations[n].to_numpy() for n in ANNOTATIONS.names}, metadata),
+        output,
+    )
+    LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
+
+
+def count_to_file(
+    annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
+) -> None:  # fmt: skip
+    """Count workers' annotations and write the selection frequencies."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    checked, left_out = check_annotations(
+        read_annotations(annotations),
+        {"pool": pool.names, "original": base.names},
+        pool.classes,
+        repeated=repeated,
+        file=annotations,
+    )
+    frequencies = selection_frequencies(checked)
+    write_table(FREQUENCIES.from_frame(frequencies), output)
+    class_of = {name: base.classes[i] for name, i in zip(base.names, base.labels, strict=True)}
+    positive, negative = control_accuracy(frequencies, class_of)
+    LOGGER.info(
+        "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
+        "of the negative ones were annotated correctly",
+        len(checked), left_out, 100 * positive, 100 * negative,
+    )  # fmt: skip
+
+
+def sample_to_files(
+    name: str,
+    files: SamplingFiles,
+    settings: SamplingSettings,
+    *,
+    output: str,
+    provenance: str,
+    excluded: str,
+    strata: str,
+) -> None:
+    """Sample a test set and write it, with tables of its provenance."""
+    frequencies: pd.DataFrame | None = None
+    if files.frequencies is not None:
+        frequencies = FREQUENCIES.read(files.frequencies).to_pandas()
+    built = build_test_set(
+        name,
+        read_dataset(files.candidates),
+        read_dataset(files.original),
+        settings,
+        PoolMetadata(
+            frequencies,
+            read_keywords(files.keywords) if files.keywords else None,
+            read_blacklist(files.blacklist) if files.blacklist else (),
+            read_near_duplicates(files.near_duplicates) if files.near_duplicates else (),
+        ),
+        against=[read_dataset(folder) for folder in files.against],
+        previous=read_previous(files.previous) if files.previous else (),
+    )
+    metadata = {"made_from": json.dumps(built.dataset.provenance)}
+    for table, schema, path in (
+        (built.provenance, PROVENANCE, provenance),
+        (built.excluded, EXCLUDED, excluded),
+        (built.strata, STRATA, strata),
+    ):
+        write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
+    write_dataset(built.dataset, Path(output))
+    for number, of_round in enumerate(built.sampled.rounds, start=1):
+        LOGGER.info(
+            "round %d: %d new images, %d near duplicates found",
+            number, of_round.n_new, of_round.n_duplicates,
+        )  # fmt: skip
+    LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), built.dataset.sha256[:16])
+
+
+def _by_class(dataset: Dataset) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {name: [] for name in dataset.classes}
+    for image, label in zip(dataset.names, dataset.labels, strict=True):
+        groups[dataset.classes[label]].append(image)
+    return groups

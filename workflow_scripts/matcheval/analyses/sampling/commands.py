@@ -101,7 +101,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
 
 def run_sample(arguments: argparse.Namespace) -> None:
     """Sample a test set and write it with its tables."""
-    from matcheval.analyses.sampling.run import SamplingFiles, sample_to_files
+    from matcheval.analyses.sampling.build import SamplingFiles, sample_to_files
 
     folder = arguments.output.rstrip("/")
     tables = {
@@ -129,7 +129,7 @@ def run_sample(arguments: argparse.Namespace) -> None:
 
 def run_allocate(arguments: argparse.Namespace) -> None:
     """Divide the images of every class among its keywords and write the allocation."""
-    from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
+    from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file
 
     number = arguments.per_class if arguments.one_per is None else arguments.one_per
@@ -154,11 +154,11 @@ def run_allocate(arguments: argparse.Namespace) -> None:
 
 
 def _call(name: str, arguments: argparse.Namespace) -> None:
-    """Call a function of `run`, imported only now, with all arguments by name."""
-    from matcheval.analyses.sampling import run
+    """Call a function of `build`, imported only now, with all arguments by name."""
+    from matcheval.analyses.sampling import build
 
     known = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
-    getattr(run, name)(**known)
+    getattr(build, name)(**known)
     _tell(arguments, arguments.output)
 
 

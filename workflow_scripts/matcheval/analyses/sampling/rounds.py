@@ -2,14 +2,173 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from matcheval.analyses.sampling.duplicates import Image, Member, duplicates_among
-from matcheval.analyses.sampling.pool import BLACKLISTED, NEAR_DUPLICATE, Pool
+import numpy as np
+
+from matcheval.analyses.sampling.pool import BLACKLISTED, NEAR_DUPLICATE, Candidate, Pool
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
-from matcheval.analyses.sampling.strategies import Draw, draw_best, draw_strata
 from matcheval.errors import ErrorCollector, InputError
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The images sampled for a class."""
+
+    taken: Mapping[str, str]
+    missing: Mapping[str, int]
+
+
+def draw_strata(
+    candidates: Sequence[Candidate],
+    targets: Mapping[str, int],
+    previous: Collection[str],
+    rng: random.Random,
+    *,
+    fill_upward: bool = False,
+) -> Draw:
+    """Sample a given number of candidates of every stratum at random."""
+    free: dict[str, list[str]] = {stratum: [] for stratum in targets}
+    for candidate in sorted(candidates, key=lambda c: c.name):
+        if candidate.stratum in free:
+            free[candidate.stratum].append(candidate.name)
+    taken: dict[str, str] = {}
+    missing: dict[str, int] = {}
+    for stratum, target in targets.items():
+        for name in _pick(free[stratum], target, previous, rng):
+            taken[name] = stratum
+            free[stratum].remove(name)
+            target -= 1
+        if target:
+            missing[stratum] = target
+    if fill_upward:
+        _fill_upward(free, taken, missing, previous, rng)
+    return Draw(taken, missing)
+
+
+def draw_best(
+    candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()
+) -> Draw:  # fmt: skip
+    """Take the candidates with the highest selection frequencies."""
+    ranked = sorted(
+        candidates,
+        key=lambda c: (c.frequency, c.n_annotations, c.name in previous, c.name),
+        reverse=True,
+    )
+    taken = {candidate.name: candidate.stratum for candidate in ranked[:n]}
+    return Draw(taken, {"": n - len(taken)} if len(taken) < n else {})
+
+
+def _fill_upward(
+    free: Mapping[str, list[str]],
+    taken: dict[str, str],
+    missing: dict[str, int],
+    previous: Collection[str],
+    rng: random.Random,
+) -> None:
+    """Fill strata that lack images from higher ones; the highest of these strata goes first."""
+    strata = list(free)
+    for stratum in reversed(list(missing)):
+        for higher in strata[strata.index(stratum) :]:
+            for name in _pick(free[higher], missing[stratum], previous, rng):
+                taken[name] = stratum
+                free[higher].remove(name)
+                missing[stratum] -= 1
+        if not missing[stratum]:
+            del missing[stratum]
+
+
+def _pick(
+    names: Sequence[str], n: int, previous: Collection[str], rng: random.Random
+) -> list[str]:  # fmt: skip
+    """Pick up to n names without replacement, those of the round before first."""
+    kept = [name for name in names if name in previous]
+    if len(kept) > n:
+        return rng.sample(kept, n)
+    rest = [name for name in names if name not in previous]
+    return kept + rng.sample(rest, min(n - len(kept), len(rest)))
+
+
+# The survivor of a group has at least the first of these selection frequencies that any of the
+# group's candidates reaches. Candidates that reach the highest count as good.
+_LEVELS = (Fraction(7, 10), Fraction(6, 10), Fraction(0))
+
+# An image: the name of its set ("pool" for candidates), and its name in that set.
+Image = tuple[str, str]
+POOL = "pool"
+
+
+@dataclass(frozen=True)
+class Member:
+    """The properties of a candidate that decide which of several near duplicates is kept."""
+
+    group: str
+    frequency: Fraction
+    blacklisted: bool = False
+
+
+def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Image]]:
+    """Group images that are near duplicates of each other, directly or through others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components as components
+
+    pairs = list(edges)
+    nodes = sorted({image for pair in pairs for image in pair})
+    if not nodes:
+        return []
+    number = {image: i for i, image in enumerate(nodes)}
+    ends = np.array([[number[a], number[b]] for a, b in pairs])
+    graph = coo_array((np.ones(len(pairs)), ends.T), shape=(len(nodes), len(nodes)))
+    _, labels = components(graph, directed=False)
+    groups: dict[int, list[Image]] = {}
+    for node, label in zip(nodes, labels, strict=True):
+        groups.setdefault(int(label), []).append(node)
+    return list(groups.values())
+
+
+def duplicates_among(
+    edges: Iterable[tuple[Image, Image]], members: Mapping[str, Member]
+) -> dict[str, str]:
+    """Decide which candidates must not be sampled because they are near duplicates."""
+    good: dict[str, int] = {}
+    for member in members.values():
+        is_good = member.frequency >= _LEVELS[0] and not member.blacklisted
+        good[member.group] = good.get(member.group, 0) + is_good
+    found: dict[str, str] = {}
+    for component in connected_components(edges):
+        inside = [name for origin, name in component if origin == POOL and name in members]
+        outside = [image for image in component if image[0] != POOL]
+        if outside:
+            keeper = outside[0]
+        elif inside:
+            keeper = (POOL, _survivor(inside, members, good))
+        for name in inside:
+            if (POOL, name) != keeper:
+                found[name] = "/".join(keeper)
+    return found
+
+
+def _survivor(
+    names: Iterable[str], members: Mapping[str, Member], good: Mapping[str, int]
+) -> str:  # fmt: skip
+    """Choose the candidate of a group that is kept."""
+    names = list(names)
+    usable = [name for name in names if not members[name].blacklisted] or names
+    for level in _LEVELS:
+        groups = {members[name].group for name in usable if members[name].frequency >= level}
+        if groups:
+            break
+    if level == 0:  # No candidate reaches a higher level: keep to the classes of the best ones.
+        best = max(members[name].frequency for name in usable)
+        groups = {members[name].group for name in usable if members[name].frequency == best}
+    group = min(groups, key=lambda g: (good.get(g, 0), g))
+    return max(
+        (name for name in usable if members[name].group == group),
+        key=lambda name: (members[name].frequency, name),
+    )
+
 
 # Given the names of new candidates and of all sampled ones: the pairs of near duplicates that
 # contain a new candidate.

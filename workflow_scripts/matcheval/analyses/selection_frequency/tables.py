@@ -9,7 +9,7 @@ import os
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.sampling.frequencies import frequency_bins
+from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
 from matcheval.io.csv_rows import check_columns

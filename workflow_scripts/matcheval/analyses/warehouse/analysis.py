@@ -13,15 +13,13 @@ from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.study import Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION
-from matcheval.warehouse.inputs import find_sets
-from matcheval.warehouse.review import Reviews, read_reviews
+from matcheval.warehouse.manifest import Reviews, read_reviews
+from matcheval.warehouse.sets import SourceSet, find_sets, reading_state, reference_state
 from matcheval.warehouse.settings import (
     WarehouseSettings,
     read_warehouse,
     reference_settings,
 )
-from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.states import reading_state, reference_state
 
 # Collected images of a set, of unknown number and size: as large as the largest of
 # CIFAR-10-Warehouse, as photographs.

@@ -1,17 +1,211 @@
-"""Find the user's images: in folders or a list, with what a plan and a table say of them."""
+"""The query plan: what to search for, or what to generate, for every set and class.
 
+A set is one source with one style and one colour, or one template, and has all classes (Sun et al.
+2024, section 2). Nothing is searched, downloaded or generated here: people do that, by the plan.
+"""
+
+import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+import pyarrow as pa
+
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
 from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
 from matcheval.names import is_name
-from matcheval.warehouse.plan import planned_sets
-from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import Facts, ImageFile, SourceSet
+from matcheval.warehouse import WAREHOUSE_VERSION
+from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings
+
+PLAN_SCHEMA = TableSchema(
+    "query plan",
+    (
+        Column("set", pa.string(), "", "name of the set"),
+        Column("group", pa.string(), "", "group of sets that it belongs to"),
+        Column("source", pa.string(), "", "search engine, photo site or generator"),
+        Column("style", pa.string(), "", "style of the images"),
+        Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
+               nullable=True),
+        Column("template", pa.string(), "", "text of the query, with its placeholders"),
+        Column("class", pa.string(), "", "class to search for"),
+        Column("text", pa.string(), "", "text of the query"),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlannedSet:
+    """A set of the plan."""
+
+    name: str
+    group: str
+    source: str
+    style: str
+    colour: str | None
+    template: str
+
+    def text(self, class_name: str) -> str:
+        """Return the query of a class."""
+        return self.template.replace("{colour}", self.colour or "").replace("{class}", class_name)
+
+
+def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
+    """Expand the groups of a plan into its sets."""
+    found: dict[str, PlannedSet] = {}
+    for group, settings in groups.items():
+        for planned in _sets_of_group(group, settings):
+            if not is_name(planned.name):
+                raise configuration_error(
+                    f"'{planned.name}' cannot be the name of a set",
+                    field=f"plan.{group}.name",
+                    remedy="Use letters, digits, '.', '_' and '-'",
+                )
+            if planned.name in found:
+                raise configuration_error(
+                    f"two sets are named '{planned.name}'",
+                    field=f"plan.{group}.name",
+                    remedy="Name them by {group}, {source}, {colour} and {key}",
+                )
+            found[planned.name] = planned
+    return found
+
+
+def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
+    for source, colours in settings.sources.items():
+        options: list[tuple[str, str | None]] = [("", None)]
+        if isinstance(colours, int):
+            options = [(f"{number:02d}", None) for number in range(1, colours + 1)]
+        elif colours is not None:
+            options = [(colour, colour) for colour in colours]
+        for option, colour in options:
+            for key, template in settings.all_templates.items():
+                parts = {"group": group, "source": source, "colour": option, "key": key}
+                pattern = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
+                yield PlannedSet(
+                    _filled(pattern, parts), group, source, _filled(settings.style, parts), colour,
+                    template,
+                )  # fmt: skip
+
+
+def _filled(pattern: str, parts: Mapping[str, str]) -> str:
+    for name, value in parts.items():
+        pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))
+    return pattern
+
+
+def tabulate_plan(groups: Mapping[str, PlannedGroup], classes: tuple[str, ...]) -> pa.Table:
+    """Write out a plan with a row per set and class."""
+    rows = [
+        (one.name, one.group, one.source, one.style, one.colour, one.template, name, one.text(name))
+        for one in planned_sets(groups).values()
+        for name in classes
+    ]
+    return PLAN_SCHEMA.table(
+        dict(zip(PLAN_SCHEMA.names, map(list, zip(*rows, strict=True)), strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an image; None for what is not."""
+
+    query: str | None = None
+    url: str | None = None
+    licence: str | None = None
+    retrieved: str | None = None
+    generator: str | None = None
+    seed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An image file of a set."""
+
+    file: Path
+    place: str
+    class_name: str
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class SourceSet:
+    """A set of the user's images."""
+
+    name: str
+    group: str
+    source: str = ""
+    style: str = ""
+    colour: str | None = None
+    classes: tuple[str, ...] = ()
+    folder: Path | None = None
+    facts: Facts = Facts()
+    listed: tuple[ImageFile, ...] = ()
+
+    def files(self) -> Iterator[ImageFile]:
+        """Iterate over its image files, sorted by place; hidden files are left out."""
+        if self.folder is None:
+            yield from self.listed
+            return
+        for name in sorted(self.classes):
+            facts = self._facts_of(name)
+            for file in _files_below(self.folder / name):
+                place = file.relative_to(self.folder).as_posix()
+                yield ImageFile(file, place, name, facts)
+
+    def file_at(self, place: str) -> Path:
+        """Return the path of an image file."""
+        if self.folder is not None:
+            return self.folder / place
+        return self._listed_by_place[place]
+
+    @cached_property
+    def _listed_by_place(self) -> dict[str, Path]:
+        return {one.place: one.file for one in self.listed}
+
+    def _facts_of(self, class_name: str) -> Facts:
+        query = self.facts.query
+        filled = None if query is None else query.replace("{class}", class_name)
+        return replace(self.facts, query=filled)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files below a folder, sorted by path; linked folders are followed."""
+    found = []
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place, name) for name in files if not name.startswith(".")]
+    yield from sorted(found)
+
+
+def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
+    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
+    files = [
+        (one.place, stat.st_size, stat.st_mtime_ns)
+        for one in source.files()
+        if one.file.exists() and (stat := one.file.stat())
+    ]
+    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
+    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
+
+
+def reference_state(name: str, settings: WarehouseSettings) -> str:
+    """Return a digest of what the hashes of a base or training set depend on."""
+    block = settings.against[name]
+    options = {key: value for key, value in block.items() if key != "kind"}
+    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
+
+
+def digest_of(*parts: Any) -> str:
+    """Compute a digest of what a step depends on."""
+    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 # What may be known of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")

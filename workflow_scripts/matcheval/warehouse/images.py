@@ -4,16 +4,22 @@ Unlike `datasets.decoding`, which reads published sets as published models did, 
 orientations and shows transparent images over white, as a person saw them when they were collected.
 """
 
+import hashlib
 import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageFilter, ImageOps
+from scipy.fft import dctn
 
 from matcheval.datasets.decoding import FORMATS, Resize
-from matcheval.warehouse.boxes import Box
+from matcheval.warehouse.manifest import Box
 from matcheval.warehouse.settings import DecodingSettings
 
 # Suffixes that files of a format may have; a file with another one is wrongly named.
@@ -114,3 +120,83 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
     return Resize(side).apply(image)
+
+
+_SIDE, _KEPT = 32, 8
+# Grey levels: coefficients of uniform images differ from 0 by rounding errors only.
+_DECIMALS = 6
+
+
+def pixel_digest(image: Image.Image) -> str:
+    """Compute the SHA-256 of an image's pixels and shape."""
+    digest = hashlib.sha256(f"{image.height} {image.width} 3 ".encode())
+    digest.update(image.tobytes())
+    return digest.hexdigest()
+
+
+def perceptual_hash(image: Image.Image) -> int:
+    """Compute a 64-bit hash that hardly changes when an image is resized or encoded again."""
+    grey = image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.LANCZOS)
+    spectrum: npt.NDArray[np.float64] = dctn(np.asarray(grey, dtype=np.float64), type=2)
+    low = np.round(spectrum[:_KEPT, :_KEPT], _DECIMALS)
+    bits = np.packbits(low > np.median(low))
+    return int.from_bytes(bits.tobytes(), "big")
+
+
+NAMES = (
+    "black", "white", "gray", "brown", "pink", "red", "orange", "yellow", "green", "teal", "blue",
+    "purple",
+)  # fmt: skip
+# Colours of chips in figures.
+CHIPS = {
+    "black": "#000000", "white": "#ffffff", "gray": "#808080", "brown": "#7a4a21",
+    "pink": "#ff8fb8", "red": "#d62728", "orange": "#ff9a1f", "yellow": "#f5dc2a",
+    "green": "#2ca02c", "teal": "#19a7a0", "blue": "#2456c8", "purple": "#7b3fa8",
+}  # fmt: skip
+_BITS = 6  # of each channel
+_MOST = 128  # pixels per side that are looked at
+
+
+def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+    """Name colours by the rules of this module."""
+    from matplotlib.colors import rgb_to_hsv
+
+    hue, s, v = np.moveaxis(rgb_to_hsv(rgb), -1, 0)
+    h = 360 * hue
+    reddish = (h >= 290) | (h < 10)
+    rules: list[tuple[str, npt.NDArray[Any]]] = [
+        ("black", v < 0.2),
+        ("white", (s < 0.12) & (v > 0.85)),
+        ("gray", (s < 0.12) | ((s < 0.2) & (v < 0.4))),
+        ("brown", ((h >= 10) & (h < 45) & (v < 0.65))
+         | (((h < 20) | (h >= 345)) & (s < 0.6) & (v < 0.5))),
+        ("pink", (reddish & (s < 0.6) & (v > 0.6)) | ((h >= 290) & (h < 345))),
+        ("red", (h < 15) | (h >= 345)),
+        ("orange", h < 42),
+        ("yellow", h < 68),
+        ("green", h < 160),
+        ("teal", h < 195),
+        ("blue", h < 255),
+        ("purple", h < 290),
+    ]  # fmt: skip
+    numbers = [NAMES.index(name) for name, _ in rules]
+    chosen = np.select([rule for _, rule in rules], numbers)
+    return chosen.astype(np.uint8)
+
+
+@cache
+def _table() -> npt.NDArray[np.uint8]:
+    """Names of all colours of so many bits, at the centres of their cells."""
+    levels = np.arange(1 << _BITS)
+    cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
+    return names_of_colours(cells / levels[-1])
+
+
+def dominant_colour(image: Image.Image) -> str:
+    """Find the most frequent of the twelve names over the pixels of an image."""
+    step = -(-max(image.size) // _MOST)
+    pixels = np.asarray(image)[::step, ::step] >> (8 - _BITS)
+    red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)
+    cells = (red << (2 * _BITS)) | (green << _BITS) | blue
+    counts = np.bincount(_table()[cells].ravel(), minlength=len(NAMES))
+    return NAMES[int(counts.argmax())]
