@@ -282,17 +282,17 @@ class TestRepeating:
     def test_a_stopped_build_goes_on(self, collection, monkeypatch):
         from matcheval.warehouse import build as module
 
-        real = module.export_set
+        real = module.Build.export
 
-        def stopping(source, *arguments):
-            if source.name == "B-blue":
+        def stopping(self, name, *arguments):
+            if name == "B-blue":
                 raise KeyboardInterrupt
-            real(source, *arguments)
+            real(self, name, *arguments)
 
-        monkeypatch.setattr(module, "export_set", stopping)
+        monkeypatch.setattr(module.Build, "export", stopping)
         with pytest.raises(KeyboardInterrupt):
             collection.build()
-        monkeypatch.setattr(module, "export_set", real)
+        monkeypatch.setattr(module.Build, "export", real)
         assert collection.build().exported == ["B-blue"]
 
     def test_a_changed_file_repeats_its_set(self, collection):

@@ -22,7 +22,7 @@ def warehouse(**plan):
 
 
 def rows(settings):
-    return tabulate_plan(settings.plan, settings.class_names).to_pylist()
+    return tabulate_plan(settings).to_pylist()
 
 
 def test_the_default_plan_is_that_of_cifar10_warehouse():

@@ -15,11 +15,10 @@ def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[
     """List the sets of a warehouse."""
     settings = read_warehouse(Path(file).expanduser())
     sets = find_sets(settings)
-    decisions = read_reviews(settings, sets).decisions
+    reviews = read_reviews(settings, sets)
     for name, source in sets.items():
-        corrected = {
-            one.class_name for several in decisions.get(name, {}).values() for one in several
-        }
+        decisions = reviews[name].decisions.values()
+        corrected = {one.class_name for several in decisions for one in several}
         classes = tuple(
             one for one in settings.class_names if one in source.classes or one in corrected
         )

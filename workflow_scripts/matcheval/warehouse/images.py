@@ -1,4 +1,4 @@
-"""Decoding of images that were collected by people, from anywhere, within bounds.
+"""Images that were collected by people, from anywhere: decoding within bounds, hashes, colours.
 
 Unlike `datasets.decoding`, which reads published sets as published models did, this applies EXIF
 orientations and shows transparent images over white, as a person saw them when they were collected.
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
 from matcheval.datasets.decoding import FORMATS, Resize
+from matcheval.errors import InputError
 from matcheval.warehouse.manifest import Box
 from matcheval.warehouse.settings import DecodingSettings
 
@@ -94,6 +94,14 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
     return DecodedImage(shown, animated, misnamed)
 
 
+def decode_again(path: Path, settings: DecodingSettings) -> Image.Image:
+    """Decode a file that was taken before."""
+    try:
+        return decode_collected(read_bounded(path, settings), path.suffix, settings).image
+    except RefusedImageError as error:
+        raise InputError(f"{error}, and was read before", file=path) from error
+
+
 def _over_white(image: Image.Image) -> Image.Image:
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         layer = image.convert("RGBA")
@@ -122,6 +130,7 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
     return Resize(side).apply(image)
 
 
+# As by the package ImageHash (`phash`), which needs a compiled package for these four lines.
 _SIDE, _KEPT = 32, 8
 # Grey levels: coefficients of uniform images differ from 0 by rounding errors only.
 _DECIMALS = 6
@@ -143,45 +152,40 @@ def perceptual_hash(image: Image.Image) -> int:
     return int.from_bytes(bits.tobytes(), "big")
 
 
-NAMES = (
-    "black", "white", "gray", "brown", "pink", "red", "orange", "yellow", "green", "teal", "blue",
-    "purple",
-)  # fmt: skip
-# Colours of chips in figures.
+# The names, with the colours of chips in figures.
 CHIPS = {
     "black": "#000000", "white": "#ffffff", "gray": "#808080", "brown": "#7a4a21",
     "pink": "#ff8fb8", "red": "#d62728", "orange": "#ff9a1f", "yellow": "#f5dc2a",
     "green": "#2ca02c", "teal": "#19a7a0", "blue": "#2456c8", "purple": "#7b3fa8",
 }  # fmt: skip
+NAMES = tuple(CHIPS)
 _BITS = 6  # of each channel
 _MOST = 128  # pixels per side that are looked at
 
 
 def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-    """Name colours by the rules of this module."""
+    """Name colours, RGB in [0, 1]: by the first rule of hue (degrees), saturation and value."""
     from matplotlib.colors import rgb_to_hsv
 
     hue, s, v = np.moveaxis(rgb_to_hsv(rgb), -1, 0)
     h = 360 * hue
     reddish = (h >= 290) | (h < 10)
-    rules: list[tuple[str, npt.NDArray[Any]]] = [
-        ("black", v < 0.2),
-        ("white", (s < 0.12) & (v > 0.85)),
-        ("gray", (s < 0.12) | ((s < 0.2) & (v < 0.4))),
-        ("brown", ((h >= 10) & (h < 45) & (v < 0.65))
-         | (((h < 20) | (h >= 345)) & (s < 0.6) & (v < 0.5))),
-        ("pink", (reddish & (s < 0.6) & (v > 0.6)) | ((h >= 290) & (h < 345))),
-        ("red", (h < 15) | (h >= 345)),
-        ("orange", h < 42),
-        ("yellow", h < 68),
-        ("green", h < 160),
-        ("teal", h < 195),
-        ("blue", h < 255),
-        ("purple", h < 290),
-    ]  # fmt: skip
-    numbers = [NAMES.index(name) for name, _ in rules]
-    chosen = np.select([rule for _, rule in rules], numbers)
-    return chosen.astype(np.uint8)
+    rules = {
+        "black": v < 0.2,
+        "white": (s < 0.12) & (v > 0.85),
+        "gray": (s < 0.12) | ((s < 0.2) & (v < 0.4)),
+        "brown": ((h >= 10) & (h < 45) & (v < 0.65))
+        | (((h < 20) | (h >= 345)) & (s < 0.6) & (v < 0.5)),
+        "pink": (reddish & (s < 0.6) & (v > 0.6)) | ((h >= 290) & (h < 345)),
+        "red": (h < 15) | (h >= 345),
+        "orange": h < 42,
+        "yellow": h < 68,
+        "green": h < 160,
+        "teal": h < 195,
+        "blue": h < 255,
+        "purple": h < 290,
+    }
+    return np.select(list(rules.values()), [NAMES.index(name) for name in rules]).astype(np.uint8)
 
 
 @cache

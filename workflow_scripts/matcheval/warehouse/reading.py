@@ -1,4 +1,4 @@
-"""Reading the images of a set: what each is, or why it is not taken; nothing is kept of pixels."""
+"""Reading images by all cores: what each of the user's is, and hashes of base and training sets."""
 
 import hashlib
 import multiprocessing
@@ -6,13 +6,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.build import build_dataset
@@ -21,7 +22,7 @@ from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.sources import Sources
 from matcheval.datasets.streams import ImageStream
 from matcheval.errors import InputError
-from matcheval.io.tables import Column, TableSchema
+from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
 from matcheval.warehouse.images import (
     RefusedImageError,
     decode_collected,
@@ -30,6 +31,7 @@ from matcheval.warehouse.images import (
     pixel_digest,
     read_bounded,
 )
+from matcheval.warehouse.manifest import READ_SCHEMA
 from matcheval.warehouse.sets import ImageFile, SourceSet
 from matcheval.warehouse.settings import DecodingSettings, reference_settings
 
@@ -40,51 +42,40 @@ _ALONE = 256
 
 
 class Workers:
-    """Processes that items are handed to, started when there are many."""
+    """Processes that items are handed to, started when there are many; they end with the block."""
 
     def __init__(self, n_workers: int) -> None:
         self._n_workers = n_workers
         self._pool: ProcessPoolExecutor | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
     def map(self, function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-        """Apply a function to items."""
+        """Apply a function to items, in order and in bounded memory."""
         iterator = iter(items)
         # Starting processes takes longer than these.
         alone = None if self._n_workers == 1 else (0 if self._pool else _ALONE)
         yield from map(function, islice(iterator, alone))
         waiting: deque[Future[list[B]]] = deque()
         while batch := tuple(islice(iterator, _BATCH)):
-            waiting.append(self._started().submit(_apply, function, batch))
+            if self._pool is None:
+                # Not forked: threads of libraries such as pyarrow do not survive that.
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(self._n_workers, mp_context=context)
+            waiting.append(self._pool.submit(_apply, function, batch))
             if len(waiting) > 2 * self._n_workers:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
 
-    def _started(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            # Not forked: threads of libraries such as pyarrow do not survive that.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._n_workers, mp_context=context)
-        return self._pool
-
-    def stop(self) -> None:
-        """End the processes; what has not begun is not done."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
 
 def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
     return [function(item) for item in batch]
-
-
-@contextmanager
-def start_workers(n_workers: int) -> Iterator[Workers]:
-    """Provide processes, which end with the block."""
-    workers = Workers(n_workers)
-    try:
-        yield workers
-    finally:
-        workers.stop()
 
 
 def available_cores() -> int:
@@ -92,35 +83,10 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-READ_SCHEMA = TableSchema(
-    "images as they were read",
-    (
-        Column("image_id", pa.string(), "", "set, and digest of pixels and place"),
-        Column("place", pa.string(), "", "class and file name, within the set"),
-        Column("class_given", pa.string(), "", "class that it was collected for"),
-        Column("problem", pa.string(), "", "why it is not taken", nullable=True),
-        Column("detail", pa.string(), "", "the decoder's words", nullable=True),
-        Column("animated", pa.bool_(), "", "whether it is the first frame of several"),
-        Column("misnamed", pa.bool_(), "", "whether the suffix is of another format"),
-        Column("sha256", pa.string(), "", "of pixels and shape", nullable=True),
-        Column("phash", pa.uint64(), "", "perceptual hash", nullable=True),
-        Column("width", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        Column("height", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        Column("colour_measured", pa.string(), "", "most frequent colour", nullable=True),
-        Column("query", pa.string(), "", "text that it was found by", nullable=True),
-        Column("url", pa.string(), "", "its address", nullable=True),
-        Column("licence", pa.string(), "", "as stated", nullable=True),
-        Column("retrieved", pa.string(), "", "date", nullable=True),
-        Column("generator", pa.string(), "", "what generated it", nullable=True),
-        Column("seed", pa.string(), "", "of the generator", nullable=True),
-    ),
-)
-
-
 def read_set(source: SourceSet, settings: DecodingSettings, workers: Workers) -> pa.Table:
-    """Read all images of a set."""
-    rows = list(workers.map(partial(read_image, source.name, settings), source.files()))
-    return READ_SCHEMA.table({name: [row[name] for row in rows] for name in READ_SCHEMA.names})
+    """Read all images of a set: what each is, or why it is not taken; no pixels are kept."""
+    rows = workers.map(partial(read_image, source.name, settings), source.files())
+    return READ_SCHEMA.from_frame(pd.DataFrame(list(rows), columns=READ_SCHEMA.names, dtype=object))
 
 
 def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
@@ -138,13 +104,12 @@ def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> d
         return row
     shown = decoded.image
     digest = pixel_digest(shown)
-    row |= {
+    return row | {
         "image_id": image_id(set_name, image.place, digest), "sha256": digest,
         "phash": perceptual_hash(shown), "width": shown.width, "height": shown.height,
         "colour_measured": dominant_colour(shown), "animated": decoded.animated,
         "misnamed": decoded.misnamed,
     }  # fmt: skip
-    return row
 
 
 def image_id(set_name: str, place: str, digest: str) -> str:
@@ -153,39 +118,24 @@ def image_id(set_name: str, place: str, digest: str) -> str:
     return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-REFERENCE_SCHEMA = TableSchema(
-    "hashes of a set",
-    (
-        Column("name", pa.string(), "", "name of the image in its source"),
-        Column("class", pa.string(), "", "its class"),
-        Column("sha256", pa.string(), "", "of pixels and shape"),
-        Column("phash", pa.uint64(), "", "perceptual hash"),
-    ),
-)
-
-
 def read_reference(
     name: str, block: Mapping[str, Any], downloads: Path, workers: Workers
 ) -> pa.Table:
-    """Hash the images of a set."""
+    """Hash the images of a base or training set."""
     settings = reference_settings(name, block)
     options = settings.options
+    start, stop = options.get("rows", (0, None))
+    names: list[str] = []
+    labels: list[int] = []
     with ExitStack() as stack:
-        built = build_dataset(
-            name, settings.kind, options, Sources(downloads, stack, downloads.parent / "datasets")
-        )
-        start, stop = options.get("rows", (0, None))
-        names: list[str] = []
-        labels: list[int] = []
+        sources = Sources(downloads, stack, downloads.parent / "datasets")
+        built = build_dataset(name, settings.kind, options, sources)
 
         def images() -> Iterator[Any]:
-            for position, (image, title, label) in enumerate(_images(built)):
-                if stop is not None and position >= stop:
-                    return
-                if position >= start:
-                    names.append(title)
-                    labels.append(label)
-                    yield image
+            for image, title, label in islice(_images(built), start, stop):
+                names.append(title)
+                labels.append(label)
+                yield image
 
         hashes = list(workers.map(_hash_image, images()))
     found = [one for one in hashes if one is not None]
@@ -194,11 +144,13 @@ def read_reference(
             f"{len(hashes) - len(found)} images cannot be decoded, the first is "
             f"{names[hashes.index(None)]}", file=name,
         )  # fmt: skip
-    columns = {
-        "name": names, "class": [built.classes[label] for label in labels],
-        "sha256": [digest for digest, _ in found], "phash": [code for _, code in found],
-    }  # fmt: skip
-    return REFERENCE_SCHEMA.table(columns)
+    rows = [
+        (title, built.classes[label], digest, code)
+        for title, label, (digest, code) in zip(names, labels, found, strict=True)
+    ]
+    return REFERENCE_SCHEMA.from_frame(
+        pd.DataFrame(rows, columns=REFERENCE_SCHEMA.names, dtype=object)
+    )
 
 
 def _images(built: Any) -> Iterator[tuple[Any, str, int]]:

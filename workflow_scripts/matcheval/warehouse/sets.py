@@ -1,4 +1,4 @@
-"""The query plan: what to search for, or what to generate, for every set and class.
+"""The user's sets of images: as a query plan names them, and as found in folders or a list.
 
 A set is one source with one style and one colour, or one template, and has all classes (Sun et al.
 2024, section 2). Nothing is searched, downloaded or generated here: people do that, by the plan.
@@ -7,16 +7,23 @@ A set is one source with one style and one colour, or one template, and has all 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.specs import DatasetSpec
-from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
+from matcheval.errors import (
+    ErrorCollector,
+    InputError,
+    check_known,
+    configuration_error,
+    unknown_name_error,
+)
 from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.tables import Column, TableSchema
 from matcheval.names import is_name
@@ -37,78 +44,7 @@ PLAN_SCHEMA = TableSchema(
         Column("text", pa.string(), "", "text of the query"),
     ),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PlannedSet:
-    """A set of the plan."""
-
-    name: str
-    group: str
-    source: str
-    style: str
-    colour: str | None
-    template: str
-
-    def text(self, class_name: str) -> str:
-        """Return the query of a class."""
-        return self.template.replace("{colour}", self.colour or "").replace("{class}", class_name)
-
-
-def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
-    """Expand the groups of a plan into its sets."""
-    found: dict[str, PlannedSet] = {}
-    for group, settings in groups.items():
-        for planned in _sets_of_group(group, settings):
-            if not is_name(planned.name):
-                raise configuration_error(
-                    f"'{planned.name}' cannot be the name of a set",
-                    field=f"plan.{group}.name",
-                    remedy="Use letters, digits, '.', '_' and '-'",
-                )
-            if planned.name in found:
-                raise configuration_error(
-                    f"two sets are named '{planned.name}'",
-                    field=f"plan.{group}.name",
-                    remedy="Name them by {group}, {source}, {colour} and {key}",
-                )
-            found[planned.name] = planned
-    return found
-
-
-def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
-    for source, colours in settings.sources.items():
-        options: list[tuple[str, str | None]] = [("", None)]
-        if isinstance(colours, int):
-            options = [(f"{number:02d}", None) for number in range(1, colours + 1)]
-        elif colours is not None:
-            options = [(colour, colour) for colour in colours]
-        for option, colour in options:
-            for key, template in settings.all_templates.items():
-                parts = {"group": group, "source": source, "colour": option, "key": key}
-                pattern = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
-                yield PlannedSet(
-                    _filled(pattern, parts), group, source, _filled(settings.style, parts), colour,
-                    template,
-                )  # fmt: skip
-
-
-def _filled(pattern: str, parts: Mapping[str, str]) -> str:
-    for name, value in parts.items():
-        pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))
-    return pattern
-
-
-def tabulate_plan(groups: Mapping[str, PlannedGroup], classes: tuple[str, ...]) -> pa.Table:
-    """Write out a plan with a row per set and class."""
-    rows = [
-        (one.name, one.group, one.source, one.style, one.colour, one.template, name, one.text(name))
-        for one in planned_sets(groups).values()
-        for name in classes
-    ]
-    return PLAN_SCHEMA.table(
-        dict(zip(PLAN_SCHEMA.names, map(list, zip(*rows, strict=True)), strict=True))
-    )
+_NAMES = "Use letters, digits, '.', '_' and '-'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +71,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class SourceSet:
-    """A set of the user's images."""
+    """A set of the user's images, in a folder or listed."""
 
     name: str
     group: str
@@ -149,90 +85,133 @@ class SourceSet:
 
     def files(self) -> Iterator[ImageFile]:
         """Iterate over its image files, sorted by place; hidden files are left out."""
+        yield from self.listed
         if self.folder is None:
-            yield from self.listed
             return
         for name in sorted(self.classes):
-            facts = self._facts_of(name)
+            query = self.facts.query and self.facts.query.replace("{class}", name)
+            facts = replace(self.facts, query=query)
             for file in _files_below(self.folder / name):
-                place = file.relative_to(self.folder).as_posix()
-                yield ImageFile(file, place, name, facts)
+                yield ImageFile(file, file.relative_to(self.folder).as_posix(), name, facts)
 
     def file_at(self, place: str) -> Path:
         """Return the path of an image file."""
-        if self.folder is not None:
-            return self.folder / place
-        return self._listed_by_place[place]
+        return self._listed_by_place[place] if self.folder is None else self.folder / place
 
     @cached_property
     def _listed_by_place(self) -> dict[str, Path]:
         return {one.place: one.file for one in self.listed}
 
-    def _facts_of(self, class_name: str) -> Facts:
-        query = self.facts.query
-        filled = None if query is None else query.replace("{class}", class_name)
-        return replace(self.facts, query=filled)
 
-
-def _files_below(folder: Path) -> Iterator[Path]:
+def _files_below(folder: Path) -> list[Path]:
     """All files below a folder, sorted by path; linked folders are followed."""
     found = []
     for place, folders, files in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(place, name) for name in files if not name.startswith(".")]
-    yield from sorted(found)
+    return sorted(found)
 
 
-def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
-    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
-    files = [
-        (one.place, stat.st_size, stat.st_mtime_ns)
-        for one in source.files()
-        if one.file.exists() and (stat := one.file.stat())
+@dataclass(frozen=True)
+class PlannedSet:
+    """A set of the plan."""
+
+    name: str
+    group: str
+    source: str
+    style: str
+    colour: str | None
+    template: str
+
+    @property
+    def query(self) -> str:
+        """The query, with a placeholder for the class."""
+        return self.template.replace("{colour}", self.colour or "")
+
+
+def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
+    """Expand the groups of a plan into its sets."""
+    found: dict[str, PlannedSet] = {}
+    for group, settings in groups.items():
+        for planned in _sets_of_group(group, settings):
+            field = f"plan.{group}.name"
+            if not is_name(planned.name):
+                raise configuration_error(
+                    f"'{planned.name}' cannot be the name of a set", field=field, remedy=_NAMES
+                )
+            if planned.name in found:
+                raise configuration_error(
+                    f"two sets are named '{planned.name}'", field=field,
+                    remedy="Name them by {group}, {source}, {colour} and {key}",
+                )  # fmt: skip
+            found[planned.name] = planned
+    return found
+
+
+def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
+    for source, colours in settings.sources.items():
+        options: list[tuple[str, str | None]] = [("", None)]
+        if isinstance(colours, int):
+            options = [(f"{number:02d}", None) for number in range(1, colours + 1)]
+        elif colours is not None:
+            options = [(colour, colour) for colour in colours]
+        for option, colour in options:
+            for key, template in settings.all_templates.items():
+                parts = {"group": group, "source": source, "colour": option, "key": key}
+                name = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
+                style = _filled(settings.style, parts)
+                yield PlannedSet(_filled(name, parts), group, source, style, colour, template)
+
+
+def _filled(pattern: str, parts: Mapping[str, str]) -> str:
+    for name, value in parts.items():
+        pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))
+    return pattern
+
+
+def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
+    """Write out the plan with a row per set and class (`PLAN_SCHEMA`)."""
+    rows = [
+        (*asdict(one).values(), name, one.query.replace("{class}", name))
+        for one in planned_sets(settings.plan).values()
+        for name in settings.class_names
     ]
-    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
-    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
-
-
-def reference_state(name: str, settings: WarehouseSettings) -> str:
-    """Return a digest of what the hashes of a base or training set depend on."""
-    block = settings.against[name]
-    options = {key: value for key, value in block.items() if key != "kind"}
-    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
-
-
-def digest_of(*parts: Any) -> str:
-    """Compute a digest of what a step depends on."""
-    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return PLAN_SCHEMA.from_frame(pd.DataFrame(rows, columns=PLAN_SCHEMA.names, dtype=object))
 
 
 # What may be known of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")
-_OF_IMAGE = ("query", "url", "licence", "retrieved", "generator", "seed")
-_RENAMED = {"date": "retrieved"}
+_OF_IMAGE = tuple(field.name for field in fields(Facts))
+_SYNONYMS = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
-    """Find the user's sets; no image is read."""
-    if settings.images is None and settings.files is None:
+    """Find the user's sets, in folders or a list, with what is known of them; no image is read."""
+    place = settings.images or settings.files
+    if place is None:
         raise InputError(
             "names no images", file=settings.warehouse, field="images",
             remedy="Give the folder of your images, or 'files', a list of them",
         )  # fmt: skip
-    if settings.images is not None:
-        sets = _sets_in_folder(Path(settings.images).expanduser(), settings.class_names)
-    else:
-        sets = _sets_in_list(Path(settings.files or "").expanduser(), settings.class_names)
+    find = _sets_in_list if settings.images is None else _sets_in_folder
+    sets = find(Path(place).expanduser(), settings.class_names)
     if not sets:
-        raise InputError("has no images", file=settings.images or settings.files)
-    sets = _with_plan(sets, settings)
+        raise InputError("has no images", file=place)
+    for name, plan in planned_sets(settings.plan).items():
+        if name in sets:
+            one = sets[name]
+            sets[name] = replace(
+                one, group=one.group or plan.group, source=one.source or plan.source,
+                style=one.style or plan.style, colour=one.colour or plan.colour,
+                facts=replace(one.facts, query=plan.query),
+            )  # fmt: skip
     if settings.about is not None:
         sets = _with_about(sets, Path(settings.about).expanduser())
     return {one.name: one for one in sorted(sets.values(), key=lambda one: (one.group, one.name))}
 
 
 def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
+    """Find the sets in a folder, as <group>/<set>/<class>/..."""
     if not root.is_dir():
         raise InputError("no such folder", file=root)
     problems = ErrorCollector()
@@ -240,10 +219,13 @@ def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet
     for group in _folders_in(root, problems):
         for folder in _folders_in(group, problems):
             with problems.collected():
-                names = [each.name for each in _folders_in(folder, problems)]
-                _check_set(folder.name, names, classes, found, folder)
+                given = [each.name for each in _folders_in(folder, problems)]
+                _check_set_name(folder.name, found, folder)
+                for name in given:
+                    _check_class(name, classes, folder)
+                ordered = tuple(name for name in classes if name in given)
                 found[folder.name] = SourceSet(
-                    folder.name, group.name, classes=_in_order(names, classes), folder=folder
+                    folder.name, group.name, classes=ordered, folder=folder
                 )
     problems.raise_any()
     return found
@@ -261,74 +243,78 @@ def _folders_in(folder: Path, problems: ErrorCollector) -> list[Path]:
     return [each for each in entries if each.is_dir()]
 
 
-def _check_set(
-    name: str,
-    given: Iterable[str],
-    classes: tuple[str, ...],
-    known: Mapping[str, SourceSet],
-    file: object,
-) -> None:
+def _check_set_name(name: str, known: Collection[str], file: object) -> None:
     if not is_name(name):
-        raise InputError(
-            f"'{name}' cannot be the name of a set", file=file,
-            remedy="Use letters, digits, '.', '_' and '-'",
-        )  # fmt: skip
+        raise InputError(f"'{name}' cannot be the name of a set", file=file, remedy=_NAMES)
     if name.casefold() in {other.casefold() for other in known}:
         raise InputError(
             f"there is another set '{name}'", file=file, remedy="Names of sets are distinct"
         )
-    for class_name in given:
-        if class_name not in classes:
-            raise unknown_name_error("class", class_name, classes, file=file)
 
 
-def _in_order(given: Iterable[str], classes: tuple[str, ...]) -> tuple[str, ...]:
-    present = set(given)
-    return tuple(name for name in classes if name in present)
+def _check_class(name: str, classes: tuple[str, ...], file: object) -> None:
+    if name not in classes:
+        raise unknown_name_error("class", name, classes, file=file)
 
 
 def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
     """Read a list of files; what it says of sets must be the same in all rows of a set."""
     problems = ErrorCollector()
-    rows: dict[str, list[ImageFile]] = {}
-    said: dict[str, dict[str, str]] = {}
+    listed: dict[str, list[ImageFile]] = {}
+    said: dict[str, dict[str, Any]] = {}
     places: set[tuple[str, str]] = set()
     for number, row in enumerate(_list_rows(path), 1):
-        where = f"{path}, row {number}"
+        where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
-            _check_list_row(row, said, classes, where)
+            of_set = {key: row[key] for key in _OF_SET if row.get(key)}
+            if name not in said:
+                if not row["file"]:
+                    raise InputError("is empty", file=where, field="file")
+                _check_set_name(name, said, where)
+                said[name] = of_set
+            if said[name] != of_set:
+                different = next(k for k in _OF_SET if said[name].get(k) != of_set.get(k))
+                raise InputError(
+                    f"set '{name}' has '{of_set.get(different, '')}', and "
+                    f"'{said[name].get(different, '')}' in its first row",
+                    file=where, field=different, remedy="A set has one source, style and colour",
+                )  # fmt: skip
+            _check_class(row["class"], classes, where)
             file = Path(row["file"])
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
-            if (row["set"], place) in places:
+            if (name, place) in places:
                 raise InputError(f"'{file}' is listed twice", file=where)
-            places.add((row["set"], place))
+            places.add((name, place))
             facts = Facts(**{key: row.get(key) or None for key in _OF_IMAGE})
-            full = file if file.is_absolute() else path.parent / file
-            rows.setdefault(row["set"], []).append(ImageFile(full, place, row["class"], facts))
+            full = path.parent / file  # the file itself if its path is absolute
+            listed.setdefault(name, []).append(ImageFile(full, place, row["class"], facts))
     problems.raise_any()
-    return {
-        name: SourceSet(
+    found = {}
+    for name, files in listed.items():
+        given = {one.class_name for one in files}
+        found[name] = SourceSet(
             name,
-            group=said[name].get("group", ""),
-            source=said[name].get("source", ""),
-            style=said[name].get("style", ""),
-            colour=said[name].get("colour"),
-            classes=_in_order((one.class_name for one in files), classes),
+            **{"group": "", **said[name]},
+            classes=tuple(each for each in classes if each in given),
             listed=tuple(sorted(files, key=lambda one: one.place)),
         )
-        for name, files in rows.items()
-    }
+    return found
 
 
 def _list_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Rows of a list of files, in CSV or JSON Lines, as texts."""
     required = ("file", "set", "class")
-    if path.suffix.lower() != ".jsonl":
-        rows: Iterable[dict[str, Any]] = read_csv_rows(path, required)
-    else:
+    rows: Iterable[dict[str, Any]]
+    if path.suffix.lower() == ".jsonl":
         rows = _json_rows(path, required)
+    else:
+        rows = read_csv_rows(path, required)
     for row in rows:
-        texts = {k: "" if v is None else str(v).strip() for k, v in row.items() if k is not None}
-        yield {_RENAMED.get(key, key): value for key, value in texts.items()}
+        yield {
+            _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
+            for key, value in row.items()
+            if key is not None
+        }
 
 
 def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -348,66 +334,46 @@ def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]
         yield row
 
 
-def _check_list_row(
-    row: Mapping[str, str],
-    said: dict[str, dict[str, str]],
-    classes: tuple[str, ...],
-    where: str,
-) -> None:
-    name = row["set"]
-    of_set = {key: row[key] for key in _OF_SET if row.get(key)}
-    if name not in said:
-        if not row["file"]:
-            raise InputError("is empty", file=where, field="file")
-        _check_set(name, (), classes, {other: SourceSet(other, "") for other in said}, where)
-        said[name] = of_set
-    if said[name] != of_set:
-        different = next(k for k in _OF_SET if said[name].get(k) != of_set.get(k))
-        raise InputError(
-            f"set '{name}' has '{of_set.get(different, '')}', and "
-            f"'{said[name].get(different, '')}' in its first row",
-            file=where, field=different, remedy="A set has one source, style and colour",
-        )  # fmt: skip
-    if row["class"] not in classes:
-        raise unknown_name_error("class", row["class"], classes, file=where)
-
-
-def _with_plan(sets: Mapping[str, SourceSet], settings: WarehouseSettings) -> dict[str, SourceSet]:
-    planned = planned_sets(settings.plan)
-    found = {}
-    for name, one in sets.items():
-        plan = planned.get(name)
-        if plan is not None:
-            query = plan.template.replace("{colour}", plan.colour or "")
-            one = replace(
-                one, group=one.group or plan.group, source=one.source or plan.source,
-                style=one.style or plan.style, colour=one.colour or plan.colour,
-                facts=replace(one.facts, query=query),
-            )  # fmt: skip
-        found[name] = one
-    return found
-
-
 def _with_about(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
+    """Add what a table says of sets."""
     found, problems = dict(sets), ErrorCollector()
-    known = ("set", *_OF_SET, *_OF_IMAGE, *_RENAMED)
+    known = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
     seen: set[str] = set()
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
-            unknown = [key for key in row if key not in known]
-            if unknown:
-                raise unknown_name_error("column", str(unknown[0]), known, file=path)
+            check_known("column", map(str, row), known, file=path, field=None)
             name = row["set"]
-            if name not in found:
-                raise unknown_name_error("set", name, found, file=path)
+            check_known("set", [name], found, file=path, field=None)
             if name in seen:
                 raise InputError(f"set '{name}' occurs twice", file=path)
             seen.add(name)
-            cells = {_RENAMED.get(key, key): value for key, value in row.items() if value}
+            cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
             of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
-            facts = replace(
-                found[name].facts, **{key: cells[key] for key in _OF_IMAGE if key in cells}
-            )
-            found[name] = replace(found[name], facts=facts, **of_set)
+            facts = {key: cells[key] for key in _OF_IMAGE if key in cells}
+            found[name] = replace(found[name], facts=replace(found[name].facts, **facts), **of_set)
     problems.raise_any()
     return found
+
+
+def digest_of(*parts: Any) -> str:
+    """Compute a digest of what a step of a build depends on."""
+    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
+    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
+    files = [
+        (one.place, stat.st_size, stat.st_mtime_ns)
+        for one in source.files()
+        if one.file.exists() and (stat := one.file.stat())
+    ]
+    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
+    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
+
+
+def reference_state(name: str, settings: WarehouseSettings) -> str:
+    """Return a digest of what the hashes of a base or training set depend on."""
+    block = settings.against[name]
+    options = {key: value for key, value in block.items() if key != "kind"}
+    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)

@@ -13,7 +13,7 @@ from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.study import Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION
-from matcheval.warehouse.manifest import Reviews, read_reviews
+from matcheval.warehouse.manifest import Review, read_reviews
 from matcheval.warehouse.sets import SourceSet, find_sets, reading_state, reference_state
 from matcheval.warehouse.settings import (
     WarehouseSettings,
@@ -43,7 +43,7 @@ class UsedWarehouse:
         return find_sets(self.settings)
 
     @cached_property
-    def reviews(self) -> Reviews:
+    def reviews(self) -> dict[str, Review]:
         """What people decided."""
         return read_reviews(self.settings, self.sets)
 
@@ -173,7 +173,7 @@ class Warehouse(Analysis):
         )  # fmt: skip
         source = used.sets[of]
         about = [source.group, source.source, source.style, source.colour]
-        return [used.reviews.state(of), chosen, about, WAREHOUSE_VERSION]
+        return [used.reviews[of].state, chosen, about, WAREHOUSE_VERSION]
 
     def export_inputs(self, wildcards: Wildcards) -> str:
         """Return the manifest of a set."""
