@@ -142,8 +142,6 @@ def test_histogram_targets_have_the_given_sum_and_are_near_the_shares(histogram,
 
 def test_equal_remainders_go_to_the_higher_bin():
     assert histogram_targets([1, 1, 1, 1, 0], 10) == [2, 2, 3, 3, 0]
-    with pytest.raises(InputError, match="cannot divide"):
-        histogram_targets([0, 0], 10)
 
 
 def test_keyword_targets_by_hand():
@@ -329,9 +327,9 @@ def test_too_few_candidates_are_reported_by_class():
     assert "of 60 candidates 42 below_threshold, 1 blacklisted, 17 eligible" in message
     assert "class 'dog': 21 of 25 images are missing" in message
     assert "thresholds" in message
-    with pytest.raises(InputError, match="unknown candidate 'nope'"):
+    with pytest.raises(InputError, match="unknown candidate: 'nope'"):
         simple_pool("threshold", blacklist=["nope"])
-    with pytest.raises(InputError, match="unknown class 'cow'"):
+    with pytest.raises(InputError, match="unknown class: 'cow'"):
         simple_pool("threshold", thresholds={"cow": 0.5})
     pool, _, _ = simple_pool("top_images", min_annotations=21)
     assert set(pool.barred.values()) == {"few_annotations"}

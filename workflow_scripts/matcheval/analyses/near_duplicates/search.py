@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,8 @@ import pyarrow as pa
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
-from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
 from matcheval.io.printed_json import add_json, json_rows, print_json
-from matcheval.io.tables import Column, TableSchema, check_suffix
+from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,8 +26,8 @@ NEAREST_IMAGES = TableSchema(
         Column("rank", pa.int16(), "1", "rank by ℓ2 distance, from 1; ties by position"),
         Column("reference", pa.int32(), "", "position of the neighbour in its set, from 0"),
         Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
-        Column("ssim", pa.float64(), "1", "structural similarity; NaN if not computed"),
-        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these; 0 if not computed"),
+        Column("ssim", pa.float64(), "1", "structural similarity"),
+        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these"),
         Column("query_name", pa.string(), "", "name of the image in its source"),
         Column("reference_name", pa.string(), "", "name of the neighbour in its source"),
         Column("query_class", pa.string(), "", "class of the image"),
@@ -36,59 +35,19 @@ NEAREST_IMAGES = TableSchema(
     ),
 )
 
-DUPLICATE_ACCURACIES = TableSchema(
-    "accuracies with and without near duplicates",
-    (
-        MODEL,
-        Column("dataset", pa.string(), "", "name of the test set"),
-        *accuracy("all", "size of the test set"),
-        *accuracy("duplicates", "test images that are near duplicates"),
-        *accuracy("rest", "test images that are not near duplicates"),
-        fraction(
-            "least_accuracy_rest",
-            "accuracy on the rest if all near duplicates were classified correctly",
-        ),
-        fraction("change", "accuracy on the rest minus accuracy on all images"),
-        CONFIDENCE_LEVEL,
-    ),
-)
+Pixels = npt.NDArray[Any]  # uint8, shape (n, height, width, channels)
+Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledPixels:
-    """Images of one size, with their labels and names."""
-
-    name: str
-    pixels: npt.NDArray[np.uint8]
-    labels: npt.NDArray[np.int16]
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    max_value: int
-    sha256: str
-
-
-def labelled_pixels(dataset: Dataset, size: int | None = None) -> LabelledPixels:
+def labelled_pixels(dataset: Dataset, size: int | None = None) -> Dataset:
     """Give a dataset's images as an array of one size."""
-    if size is None and dataset.stored == "files":
-        raise InputError(
-            "its images are files, which may differ in size",
-            file=dataset.name,
-            remedy="Give a size that all are brought to before they are compared: compare_size",
-        )
-    pixels = np.asarray(dataset.pixels) if size is None else _resized(dataset, size)
-    max_value = dataset.max_value if size is None else 255
-    return LabelledPixels(
-        dataset.name,
-        pixels,
-        dataset.labels,
-        dataset.names,
-        dataset.classes,
-        max_value,
-        dataset.sha256,
-    )
-
-
-def _resized(dataset: Dataset, size: int) -> npt.NDArray[np.uint8]:
+    if size is None:
+        if dataset.stored == "files":
+            raise InputError(
+                "its images are files, which may differ in size", file=dataset.name,
+                remedy="Give a size that all are brought to before they are compared: compare_size",
+            )  # fmt: skip
+        return replace(dataset, images=np.asarray(dataset.pixels))
     from PIL.Image import Resampling
 
     if size < 1:
@@ -96,49 +55,61 @@ def _resized(dataset: Dataset, size: int) -> npt.NDArray[np.uint8]:
     pixels = np.empty((len(dataset), size, size, 3), np.uint8)
     for i in range(len(dataset)):
         pixels[i] = np.asarray(dataset.image(i).resize((size, size), Resampling.BICUBIC))
-    return pixels
+    return replace(dataset, images=pixels, max_value=255)
 
 
-Pixels = npt.NDArray[np.uint8]
+def check_same_range(first: Dataset, second: Dataset) -> None:
+    """Check that pixels of two datasets can be compared."""
+    if first.max_value != second.max_value:
+        raise InputError(
+            f"images with pixel values up to {first.max_value} cannot be compared with images "
+            f"with values up to {second.max_value}", file=f"{first.name}, {second.name}",
+        )  # fmt: skip
 
-_PIECE = 1024  # values of an image per product, see above
+
+# Distances are computed by blocked matrix products in single precision, and are exact all the same:
+# pixels minus 128 are integers of magnitude at most 2⁷, so a sum of 1,024 products is an integer of
+# magnitude at most 2²⁴, which single precision represents exactly. Longer images are cut into
+# pieces of 1,024 values whose products are added in double precision. No squared distance is
+# rounded, so equal distances compare equal.
+_PIECE = 1024
 _CENTRE = 128
 _ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of distances
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest references of every query, nearest first."""
+    """The nearest references of every query, nearest first; arrays of shape (n_queries, k)."""
 
     index: npt.NDArray[np.int64]
-    squared: npt.NDArray[np.float64]
+    squared: Floats
 
     @property
-    def distance(self) -> npt.NDArray[np.float64]:
-        """ℓ2 distances in pixel values, shape (n_queries, k)."""
+    def distance(self) -> Floats:
+        """ℓ2 distances in pixel values."""
         return np.sqrt(self.squared)
 
 
 def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
 ) -> Neighbours:  # fmt: skip
-    """Find the k nearest references of every query, exactly."""
+    """Find the k nearest references of every query, exactly; not itself if both are the same."""
     from matcheval.analyses.near_duplicates.loops import keep_nearest
 
     _check(queries, references)
     most = len(references) - same
     if not 1 <= k <= most:
         raise InputError(
-            f"cannot find {k} neighbours among {most} images",
-            field="k",
+            f"cannot find {k} neighbours among {most} images", field="k",
             remedy=f"Give a number from 1 to {max(most, 1)}",
-        )
+        )  # fmt: skip
     squared = np.full((len(queries), k), np.inf)
     index = np.full((len(queries), k), -1, np.int64)
     for row, column, block in _blocks(queries, references):
         rows = slice(row, row + len(block))
         if same:
-            _mask_self(block, row, column)
+            own = np.arange(max(row, column), min(row + block.shape[0], column + block.shape[1]))
+            block[own - row, own - column] = np.inf
         keep_nearest(block, column, squared[rows], index[rows])
     return Neighbours(index, squared)
 
@@ -161,10 +132,9 @@ def _check(queries: Pixels, references: Pixels) -> None:
     for name, images in (("queries", queries), ("references", references)):
         if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
             raise InputError(
-                f"shape {images.shape} and dtype {images.dtype}",
-                field=name,
+                f"shape {images.shape} and dtype {images.dtype}", field=name,
                 remedy="Give at least one image, of dtype uint8",
-            )
+            )  # fmt: skip
     if queries.shape[1:] != references.shape[1:]:
         raise InputError(
             f"cannot compare images of shape {queries.shape[1:]} with images of shape "
@@ -173,9 +143,7 @@ def _check(queries: Pixels, references: Pixels) -> None:
         )
 
 
-def _blocks(
-    queries: Pixels, references: Pixels
-) -> Iterator[tuple[int, int, npt.NDArray[np.float64]]]:
+def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
     """Yield first row, first column and squared distances of each block; callers may modify it."""
     for row in range(0, len(queries), _ROWS):
         left = _centred(queries[row : row + _ROWS])
@@ -198,35 +166,25 @@ def _centred(images: Pixels) -> npt.NDArray[np.float32]:
     return flat
 
 
-def _norms(flat: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    norms: npt.NDArray[np.float64] = np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
+def _norms(flat: npt.NDArray[np.float32]) -> Floats:
+    norms: Floats = np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
     return norms
 
 
-def _mask_self(block: npt.NDArray[np.float64], row: int, column: int) -> None:
-    rows = np.arange(row, row + len(block))
-    inside = (rows >= column) & (rows < column + block.shape[1])
-    block[rows[inside] - row, rows[inside] - column] = np.inf
-
-
+# As scikit-image's `structural_similarity(..., channel_axis=-1)`: a uniform window, sample
+# covariances, and the mean over all positions of the window within the image. scikit-image, which
+# compares one pair per call, takes 17 times as long (benchmarks/README.md), and is a large
+# dependency for one formula.
 WINDOW = 7
 _K1, _K2 = 0.01, 0.03
 
-Floats = npt.NDArray[np.float64]
-
 
 def structural_similarity(
-    first: npt.NDArray[np.uint8],
-    second: npt.NDArray[np.uint8],
-    max_value: int = 255,
-    window: int = WINDOW,
+    first: Pixels, second: Pixels, max_value: int = 255, window: int = WINDOW
 ) -> Floats:
-    """Compute the structural similarity (SSIM) of pairs of images."""
-    # Imported only here: the module imports the compiler, which is slow.
+    """Compute the structural similarity (SSIM) of pairs of images, shape (n,)."""
     from matcheval.analyses.near_duplicates.loops import compare
 
-    if first.shape != second.shape or first.ndim != 4:
-        raise InputError(f"cannot compare arrays of shapes {first.shape} and {second.shape}")
     if window % 2 == 0 or not 3 <= window <= min(first.shape[1:3]):
         raise InputError(
             f"window of {window} pixels in images of {first.shape[1]} × {first.shape[2]} pixels",
@@ -244,92 +202,63 @@ def structural_similarity(
 _QUERIES = 1024  # queries whose pairs are compared by SSIM at a time
 
 
-def find_near_duplicates(
-    queries: LabelledPixels, references: LabelledPixels, k: int = 10, *, ssim: bool = True
-) -> pa.Table:
-    """Find the k nearest references of every query, and their structural similarity."""
-    if queries.max_value != references.max_value:
-        raise InputError(
-            f"images with pixel values up to {queries.max_value} cannot be compared with images "
-            f"with values up to {references.max_value}",
-            file=f"{queries.name}, {references.name}",
-        )
-    same = queries.sha256 == references.sha256
-    nearest = nearest_neighbours(queries.pixels, references.pixels, k, same=same)
-    similarity = np.full(nearest.index.shape, np.nan)
-    if ssim:
-        similarity = _similarities(queries, references, nearest.index)
-    rows, chosen = np.repeat(np.arange(len(nearest.index)), k), nearest.index.ravel()
+def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> pa.Table:
+    """Find the k nearest references of every query, and their similarity (`NEAREST_IMAGES`)."""
+    check_same_range(queries, references)
+    first, second = np.asarray(queries.pixels), np.asarray(references.pixels)
+    nearest = nearest_neighbours(first, second, k, same=queries.sha256 == references.sha256)
+    index, n = nearest.index, len(nearest.index)
+    similarity = np.empty(index.shape)
+    side = min(first.shape[1:3])
+    window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
+    for start in range(0, n, _QUERIES):
+        part = slice(start, start + _QUERIES)
+        of_pairs = structural_similarity(
+            np.repeat(first[part], k, axis=0), second[index[part].ravel()],
+            queries.max_value, window,
+        )  # fmt: skip
+        similarity[part] = of_pairs.reshape(-1, k)
+    # Ranks of the similarities of each query, the highest first; ties by ℓ2 rank.
+    ranks = np.empty(index.shape, np.int16)
+    order = np.argsort(-similarity, axis=1, kind="stable")
+    np.put_along_axis(ranks, order, np.arange(1, k + 1, dtype=np.int16)[None, :], axis=1)
+    rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
         "query": rows,
-        "rank": np.tile(np.arange(1, k + 1), len(nearest.index)),
+        "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
         "reference": chosen,
         "distance": nearest.distance.ravel(),
         "ssim": similarity.ravel(),
-        "ssim_rank": _ranks(similarity).ravel() if ssim else np.zeros(len(chosen), int),
+        "ssim_rank": ranks.ravel(),
     }
-    for side, of, at in (("query", queries, rows), ("reference", references, chosen)):
-        columns[f"{side}_name"] = pa.array(of.names).take(pa.array(at))
-        columns[f"{side}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
+    metadata = {}
+    for side_name, of, at in (("query", queries, rows), ("reference", references, chosen)):
+        columns[f"{side_name}_name"] = pa.array(of.names).take(pa.array(at))
+        columns[f"{side_name}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
-    return NEAREST_IMAGES.table(_typed(columns), metadata)
+    return NEAREST_IMAGES.table(columns, metadata)
 
 
-def _similarities(
-    queries: LabelledPixels, references: LabelledPixels, index: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    similarity = np.empty(index.shape)
-    side = min(queries.pixels.shape[1:3])
-    window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
-    for start in range(0, len(index), _QUERIES):
-        part = index[start : start + _QUERIES]
-        first = np.repeat(queries.pixels[start : start + _QUERIES], index.shape[1], axis=0)
-        second = references.pixels[part.ravel()]
-        of_pairs = structural_similarity(first, second, queries.max_value, window)
-        similarity[start : start + len(part)] = of_pairs.reshape(part.shape)
-    return similarity
-
-
-def _ranks(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Rank the similarities of each row, the highest first; ties by ℓ2 rank."""
-    order = np.argsort(-similarity, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[None, :], axis=1)
-    return ranks
-
-
-def _typed(columns: dict[str, Any]) -> dict[str, Any]:
-    """Cast arrays to the types of the schema: Arrow does not narrow them by itself."""
-    typed = {}
-    for column in NEAREST_IMAGES.columns:
-        values = columns[column.name]
-        is_array = isinstance(values, np.ndarray)
-        typed[column.name] = values.astype(column.type.to_pandas_dtype()) if is_array else values
-    return typed
-
-
-_SHOWN = 8  # nearest images per row
+_SHOWN = 8  # nearest images per row of a contact sheet
+_SHEET_ROWS = 10  # fit on a page
 
 
 def plot_near_duplicates(
-    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int
-) -> "Figure":  # fmt: skip
+    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = _SHEET_ROWS
+) -> "Figure":
     """Draw the queries that are most similar to a reference, with their nearest references."""
     if nearest.empty:
         raise InputError("no images to draw: the table of nearest images is empty")
-    chosen = most_alike(nearest, rows)
     pictures = []
-    for query in chosen:
+    for query in most_alike(nearest, rows):
         of_query = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
-        first = of_query.iloc[0]
         pixels = printed_pixels(queries.image(query))
-        row = [Picture(pixels, f"{query}\n{first['query_class']}", marked=True)]
-        for _, near in of_query.iterrows():
-            similarity = "" if pd.isna(near["ssim"]) else f" · {near['ssim']:.2f}"
-            caption = f"{near['reference']}\n{near['distance']:.0f}{similarity}\n"
-            pixels = printed_pixels(references.image(int(near["reference"])))
-            row.append(Picture(pixels, caption + str(near["reference_class"])))
+        row = [Picture(pixels, f"{query}\n{of_query['query_class'].iloc[0]}", marked=True)]
+        for near in of_query.to_dict("records"):
+            caption = f"{near['reference']}\n{near['distance']:.0f} · {near['ssim']:.2f}\n"
+            pixels = printed_pixels(references.image(near["reference"]))
+            row.append(Picture(pixels, caption + near["reference_class"]))
         pictures.append(row)
     return plot_contact_sheet(
         pictures,
@@ -339,14 +268,12 @@ def plot_near_duplicates(
 
 
 def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
-    """Choose the queries that are most similar to a reference."""
+    """Choose the queries that are most similar to a reference, by either measure in turn."""
     groups = nearest.groupby("query")
-    orders = [groups["distance"].min().sort_values(kind="stable").index.tolist()]
-    if nearest["ssim"].notna().any():
-        by_ssim = groups["ssim"].max().sort_values(ascending=False, kind="stable")
-        orders.append(by_ssim.index.tolist())
-    alternating = [query for both in zip(*orders, strict=True) for query in both]
-    return [int(query) for query in dict.fromkeys(alternating)][:rows]
+    by_distance = groups["distance"].min().sort_values(kind="stable").index
+    by_ssim = groups["ssim"].max().sort_values(ascending=False, kind="stable").index
+    alternating = [int(query) for both in zip(by_distance, by_ssim, strict=True) for query in both]
+    return list(dict.fromkeys(alternating))[:rows]
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
@@ -363,50 +290,32 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         "--compare-size", type=int, metavar="PIXELS",
         help="resize images to squares of this side first: needed for image files",
     )  # fmt: skip
-    parser.add_argument("--no-ssim", action="store_true", help="compute ℓ2 distances only")
     parser.add_argument(
-        "--output",
-        required=True,
-        metavar="FILE",
+        "--output", required=True, metavar="FILE",
         help="table of the nearest images (.parquet, .csv)",
-    )
+    )  # fmt: skip
     parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
-    parser.add_argument(
-        "--rows",
-        type=int,
-        default=10,
-        help="rows of the sheet; ten fit on a page (default: %(default)s)",
-    )
     add_json(parser)
     parser.set_defaults(run=run_search)
 
 
 def run_search(arguments: argparse.Namespace) -> None:
     """Search, write the table, and draw the contact sheet if requested."""
-    from matcheval.analyses.near_duplicates.search import find_near_duplicates, labelled_pixels
     from matcheval.datasets.folders import read_dataset
     from matcheval.figures.saving import check_figure, save_figure
-    from matcheval.io.tables import write_table
 
+    written = [arguments.output]
     check_suffix(arguments.output)
     if arguments.sheet is not None:
         check_figure(arguments.sheet)
-    for option in ("neighbours", "rows"):
-        if getattr(arguments, option) < 1:
-            raise InputError(
-                f"--{option} is {getattr(arguments, option)}", remedy="Give at least 1"
-            )
+        written.append(arguments.sheet)
+    if arguments.neighbours < 1:
+        raise InputError(f"--neighbours is {arguments.neighbours}", remedy="Give at least 1")
     sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
     queries, references = (labelled_pixels(one, arguments.compare_size) for one in sets)
-    table = find_near_duplicates(
-        queries, references, arguments.neighbours, ssim=not arguments.no_ssim
-    )
+    table = find_near_duplicates(queries, references, arguments.neighbours)
     write_table(table, arguments.output)
     if arguments.sheet is not None:
-        from matcheval.analyses.near_duplicates.search import plot_near_duplicates
-
-        figure = plot_near_duplicates(table.to_pandas(), sets[0], sets[1], arguments.rows)
-        save_figure(figure, arguments.sheet)
+        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
     if arguments.json:
-        written = [path for path in (arguments.output, arguments.sheet) if path is not None]
         print_json({"neighbours": json_rows(table), "written": written})

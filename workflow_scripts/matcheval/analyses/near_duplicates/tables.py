@@ -9,13 +9,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.near_duplicates.search import DUPLICATE_ACCURACIES as SCHEMA
 from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
 from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+SCHEMA = TableSchema(
+    "accuracies with and without near duplicates",
+    (
+        MODEL,
+        Column("dataset", pa.string(), "", "name of the test set"),
+        *accuracy("all", "size of the test set"),
+        *accuracy("duplicates", "test images that are near duplicates"),
+        *accuracy("rest", "test images that are not near duplicates"),
+        fraction(
+            "least_accuracy_rest",
+            "accuracy on the rest if all near duplicates were classified correctly",
+        ),
+        fraction("change", "accuracy on the rest minus accuracy on all images"),
+        CONFIDENCE_LEVEL,
+    ),
+)
 
 
 def tabulate(

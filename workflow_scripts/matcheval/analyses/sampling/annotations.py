@@ -1,8 +1,9 @@
 """Workers' annotations: whether a worker, shown an image for a class, selected it."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,6 @@ ORIGINS = ("pool", "original")
 _KEY = ["task", "worker", "origin", "image", "class"]
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _MOST_NAMED = 3  # unknown names listed in a message
-_PLURALS = {"origin": "origins", "image": "images", "class": "classes"}
 
 
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -64,11 +64,11 @@ def check_annotations(
     file: object = None,
 ) -> tuple[pd.DataFrame, int]:
     """Check annotations against the known images and classes."""
-    _refuse_unknown(annotations["origin"], ORIGINS, file, "origin")
+    refuse_unknown(annotations["origin"], ORIGINS, "origin", file=file)
     for origin in ORIGINS:
         of_origin = annotations.loc[annotations["origin"] == origin, "image"]
-        _refuse_unknown(of_origin, images[origin], file, "image", f" of the {origin}")
-    _refuse_unknown(annotations["class"], classes, file, "class")
+        refuse_unknown(of_origin, images[origin], "image", of=f" of the {origin}", file=file)
+    refuse_unknown(annotations["class"], classes, "class", file=file)
     twice = annotations.duplicated(_KEY)
     if twice.any() and repeated == "refuse":
         row = annotations[twice].iloc[0]
@@ -83,18 +83,23 @@ def check_annotations(
     return annotations[~twice], int(twice.sum())
 
 
-def _refuse_unknown(
-    values: pd.Series, known: Collection[str], file: object, field: str, of: str = ""
+def refuse_unknown(
+    values: Iterable[str],
+    known: Collection[str],
+    what: str,
+    *,
+    of: str = "",
+    file: object = None,
+    field: object = None,
 ) -> None:
+    """Refuse names that are not known, and name some of them."""
     unknown = sorted(set(values) - set(known))
     if unknown:
         named = ", ".join(f"'{name}'" for name in unknown[:_MOST_NAMED])
         more = ", ..." if len(unknown) > _MOST_NAMED else ""
+        plural = what if len(unknown) == 1 else {"class": "classes"}.get(what, f"{what}s")
         raise InputError(
-            f"{len(unknown)} unknown {_PLURALS[field] if len(unknown) > 1 else field}{of}: "
-            f"{named}{more}",
-            file=file,
-            field=field,
+            f"{len(unknown)} unknown {plural}{of}: {named}{more}", file=file, field=field or what
         )
 
 
@@ -253,7 +258,7 @@ def simulate_annotations(
 
 
 def likeness_probabilities(
-    images: npt.NDArray[np.uint8], classes: npt.NDArray[np.int64], centres: Floats
+    images: npt.NDArray[Any], classes: npt.NDArray[np.int64], centres: Floats
 ) -> Floats:  # fmt: skip
     """Compute the probability that a simulated worker selects an image, from its pixels."""
     flat = images.reshape(len(images), -1).astype(np.float64)
@@ -268,7 +273,7 @@ def likeness_probabilities(
 
 
 def class_centres(
-    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16], n_classes: int
+    images: npt.NDArray[Any], labels: npt.NDArray[np.int16], n_classes: int
 ) -> Floats:  # fmt: skip
     """Compute the mean image of every class."""
     flat = images.reshape(len(images), -1).astype(np.float64)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pandas as pd
 
-from matcheval.analyses.sampling.annotations import class_histograms, frequency_bins
+from matcheval.analyses.sampling.annotations import class_histograms, frequency_bins, refuse_unknown
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import InputError
 
@@ -15,8 +15,6 @@ from matcheval.errors import InputError
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
     """Divide a number of images in proportion to a histogram."""
     n = sum(histogram)
-    if n <= 0 or min(histogram) < 0 or total < 0:
-        raise InputError(f"cannot divide {total} images by histogram {list(histogram)}")
     shares = [divmod(total * count, n) for count in histogram]
     targets = [whole for whole, _ in shares]
     order = sorted(range(len(shares)), key=lambda i: (shares[i][1], i), reverse=True)
@@ -90,43 +88,57 @@ def build_pool(
     classes: Sequence[str],
     settings: SamplingSettings,
     *,
+    original: Mapping[str, str],
     frequencies: pd.DataFrame | None = None,
-    original: Mapping[str, str] | None = None,
     keywords: Mapping[str, str] | None = None,
     original_keywords: Mapping[str, Mapping[str, int]] | None = None,
     blacklist: Collection[str] = (),
 ) -> Pool:
-    """Build the pool that a strategy samples from."""
-    _refuse_unknown(blacklist, images, "blacklist", "candidate")
-    _refuse_unknown(settings.thresholds, classes, "thresholds", "class")
+    """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
+    refuse_unknown(blacklist, images, "candidate", field="blacklist")
+    refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
     by_keyword = settings.strategy is Strategy.KEYWORDS
+    by_bin = settings.strategy is Strategy.MATCHED_FREQUENCY
     if frequencies is None and not by_keyword:
         raise InputError("needs selection frequencies", field=settings.strategy.value)
     if by_keyword and (keywords is None or original_keywords is None):
         raise InputError("needs keywords of the pool and the original set", field="keywords")
-    counts = _counts(frequencies, images)
+    counts = {} if frequencies is None else _counts(frequencies, images)
     candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
+    barred: dict[str, str] = {}
     for image, group in images.items():
         n_annotations, n_selected = counts.get(image, (0, 0))
+        stratum = ""
         if by_keyword:
             stratum = (keywords or {}).get(image, "")
-        elif settings.strategy is Strategy.MATCHED_FREQUENCY:
-            stratum = f"{int(frequency_bins(n_selected, n_annotations, settings.bins))}"
-        else:
-            stratum = ""
-        candidates[group].append(Candidate(image, stratum, n_annotations, n_selected))
-    barred = {
-        c.name: reason
-        for group, of_class in candidates.items()
-        for c in of_class
-        if (reason := _reason(c, group, settings, blacklist))
-    }
+        elif by_bin:
+            stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
+        candidate = Candidate(image, stratum, n_annotations, n_selected)
+        candidates[group].append(candidate)
+        if reason := _reason(candidate, group, settings, blacklist):
+            barred[image] = reason
     of_original: Mapping[str, Mapping[str, int]] = {}
     if by_keyword:
         of_original = original_keywords or {}
-    elif settings.strategy is Strategy.MATCHED_FREQUENCY:
-        of_original = _histograms(classes, settings, frequencies, original)
-    return Pool(candidates, barred, _targets(classes, settings, of_original), of_original)
+    elif by_bin and frequencies is not None:
+        histograms = class_histograms(
+            frequencies, original, classes, bins=settings.bins,
+            min_annotations=settings.min_annotations, min_images=settings.min_original,
+        )  # fmt: skip
+        of_original = {
+            name: {str(i): int(n) for i, n in enumerate(row)}
+            for name, row in zip(classes, histograms, strict=True)
+        }
+    targets = {name: _targets(of_original.get(name, {}), settings) for name in classes}
+    return Pool(candidates, barred, targets, of_original)
+
+
+def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """The number of annotations and of selections of each candidate for its class."""
+    own = frequencies[frequencies["origin"] == "pool"]
+    own = own[own["image"].map(images) == own["class"]]
+    pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
+    return dict(zip(own["image"].tolist(), pairs, strict=True))
 
 
 def _reason(
@@ -144,68 +156,11 @@ def _reason(
     return ""
 
 
-def _histograms(
-    classes: Sequence[str],
-    settings: SamplingSettings,
-    frequencies: pd.DataFrame | None,
-    original: Mapping[str, str] | None,
-) -> dict[str, dict[str, int]]:
-    """Count the images of the original set by class and frequency bin."""
-    if original is None or frequencies is None:
-        raise InputError("needs an annotated original set", field=settings.strategy.value)
-    histograms = class_histograms(
-        frequencies,
-        original,
-        classes,
-        bins=settings.bins,
-        min_annotations=settings.min_annotations,
-        min_images=settings.min_original,
-    )
-    return {
-        name: {f"{i}": int(n) for i, n in enumerate(row)}
-        for name, row in zip(classes, histograms, strict=True)
-    }
-
-
-def _targets(
-    classes: Sequence[str],
-    settings: SamplingSettings,
-    of_original: Mapping[str, Mapping[str, int]],
-) -> dict[str, dict[str, int]]:
-    """Give the number of images to sample by class and stratum."""
-    targets: dict[str, dict[str, int]] = {}
-    for name in classes:
-        if settings.strategy is Strategy.KEYWORDS:
-            counts = of_original.get(name, {})
-            targets[name] = keyword_targets(counts, settings.per_class, settings.top_keywords)
-        elif settings.strategy is Strategy.MATCHED_FREQUENCY:
-            bins = of_original[name]
-            wanted = histogram_targets(list(bins.values()), settings.per_class)
-            targets[name] = dict(zip(bins, wanted, strict=True))
-        else:
-            targets[name] = {"": settings.per_class}
-    return targets
-
-
-def _counts(
-    frequencies: pd.DataFrame | None, images: Mapping[str, str]
-) -> dict[str, tuple[int, int]]:  # fmt: skip
-    """Give the number of annotations and of selections of each candidate for its class."""
-    if frequencies is None:
-        return {}
-    own = frequencies[frequencies["origin"] == "pool"]
-    own = own[own["image"].map(images) == own["class"]]
-    pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
-    return dict(zip(own["image"].tolist(), pairs, strict=True))
-
-
-def _refuse_unknown(
-    names: Collection[str], known: Collection[str], field: str, what: str
-) -> None:  # fmt: skip
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise InputError(
-            f"unknown {what} '{unknown[0]}'"
-            + f" (and {len(unknown) - 1} more)" * (len(unknown) > 1),
-            field=field,
-        )
+def _targets(of_original: Mapping[str, int], settings: SamplingSettings) -> dict[str, int]:
+    """The number of images to sample from each stratum of a class."""
+    if settings.strategy is Strategy.KEYWORDS:
+        return keyword_targets(of_original, settings.per_class, settings.top_keywords)
+    if settings.strategy is Strategy.MATCHED_FREQUENCY:
+        wanted = histogram_targets(list(of_original.values()), settings.per_class)
+        return dict(zip(of_original, wanted, strict=True))
+    return {"": settings.per_class}

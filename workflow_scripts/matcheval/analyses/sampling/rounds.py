@@ -35,17 +35,22 @@ def draw_strata(
         if candidate.stratum in free:
             free[candidate.stratum].append(candidate.name)
     taken: dict[str, str] = {}
-    missing: dict[str, int] = {}
-    for stratum, target in targets.items():
-        for name in _pick(free[stratum], target, previous, rng):
+
+    def take(stratum: str, source: str, n: int) -> int:
+        """Take up to n candidates of one stratum for another; return how many are missing."""
+        for name in _pick(free[source], n, previous, rng):
             taken[name] = stratum
-            free[stratum].remove(name)
-            target -= 1
-        if target:
-            missing[stratum] = target
+            free[source].remove(name)
+            n -= 1
+        return n
+
+    missing = {stratum: take(stratum, stratum, n) for stratum, n in targets.items()}
     if fill_upward:
-        _fill_upward(free, taken, missing, previous, rng)
-    return Draw(taken, missing)
+        strata = list(targets)
+        for stratum in reversed([stratum for stratum, n in missing.items() if n]):
+            for higher in strata[strata.index(stratum) :]:
+                missing[stratum] = take(stratum, higher, missing[stratum])
+    return Draw(taken, {stratum: n for stratum, n in missing.items() if n})
 
 
 def draw_best(
@@ -59,25 +64,6 @@ def draw_best(
     )
     taken = {candidate.name: candidate.stratum for candidate in ranked[:n]}
     return Draw(taken, {"": n - len(taken)} if len(taken) < n else {})
-
-
-def _fill_upward(
-    free: Mapping[str, list[str]],
-    taken: dict[str, str],
-    missing: dict[str, int],
-    previous: Collection[str],
-    rng: random.Random,
-) -> None:
-    """Fill strata that lack images from higher ones; the highest of these strata goes first."""
-    strata = list(free)
-    for stratum in reversed(list(missing)):
-        for higher in strata[strata.index(stratum) :]:
-            for name in _pick(free[higher], missing[stratum], previous, rng):
-                taken[name] = stratum
-                free[higher].remove(name)
-                missing[stratum] -= 1
-        if not missing[stratum]:
-            del missing[stratum]
 
 
 def _pick(
@@ -172,7 +158,7 @@ def _survivor(
 
 # Given the names of new candidates and of all sampled ones: the pairs of near duplicates that
 # contain a new candidate.
-Finder = Callable[[Collection[str], Collection[str]], Iterable[tuple[Image, Image]]]
+Finder = Callable[[Sequence[str], Sequence[str]], Iterable[tuple[Image, Image]]]
 
 
 @dataclass(frozen=True)
@@ -238,64 +224,49 @@ def _sample(
     """Sample all classes once, each with its own random generator."""
     drawn_for: dict[str, str] = {}
     problems = ErrorCollector()
-    for group in pool.candidates:
-        draw = _draw_class(pool, settings, duplicates, previous, group, number)
+    for group, candidates in pool.candidates.items():
+        eligible = [c for c in candidates if c.name not in pool.barred and c.name not in duplicates]
+        if settings.strategy is Strategy.TOP_IMAGES:
+            draw = draw_best(eligible, settings.per_class, previous)
+        else:
+            draw = draw_strata(
+                eligible,
+                pool.targets[group],
+                previous,
+                random.Random(f"{settings.seed} {group} {number}"),
+                fill_upward=settings.fill_upward
+                and settings.strategy is Strategy.MATCHED_FREQUENCY,
+            )
         drawn_for |= dict(sorted(draw.taken.items()))
         with problems.collected():
             if draw.missing:
-                raise InputError(
-                    f"{sum(draw.missing.values())} of {settings.per_class} images are missing"
-                    f"{_where(draw)}; of {len(pool.candidates[group])} candidates "
-                    f"{_why_not(pool, group, duplicates)}",
-                    file=f"class '{group}'",
-                    remedy=_remedy(settings),
+                reasons = Counter(
+                    pool.barred.get(c.name, NEAR_DUPLICATE if c.name in duplicates else "eligible")
+                    for c in candidates
                 )
+                raise _missing_error(settings, group, draw.missing, reasons)
     problems.raise_any()
     return drawn_for
 
 
-def _draw_class(
-    pool: Pool,
-    settings: SamplingSettings,
-    duplicates: Collection[str],
-    previous: Collection[str],
-    group: str,
-    number: int,
-) -> Draw:
-    eligible = [
-        c for c in pool.candidates[group] if c.name not in pool.barred and c.name not in duplicates
-    ]
-    if settings.strategy is Strategy.TOP_IMAGES:
-        return draw_best(eligible, settings.per_class, previous)
-    return draw_strata(
-        eligible,
-        pool.targets[group],
-        previous,
-        random.Random(f"{settings.seed} {group} {number}"),
-        fill_upward=settings.fill_upward and settings.strategy is Strategy.MATCHED_FREQUENCY,
+_REMEDIES = {
+    Strategy.MATCHED_FREQUENCY: "Give more candidates, or allow 'fill_upward'",
+    Strategy.THRESHOLD: "Give more candidates, or lower the class's threshold in 'thresholds'",
+    Strategy.KEYWORDS: "Give more candidates of these keywords, or fewer 'top_keywords'",
+    Strategy.TOP_IMAGES: "Give more candidates",
+}
+
+
+def _missing_error(
+    settings: SamplingSettings, group: str, missing: Mapping[str, int], reasons: Counter[str]
+) -> InputError:
+    """The error for a class with too few candidates, which says why the others are not eligible."""
+    strata = ", ".join(f"{n} of stratum {stratum}" for stratum, n in missing.items())
+    where = "" if set(missing) == {""} else f" ({strata})"
+    why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "there are none"
+    return InputError(
+        f"{sum(missing.values())} of {settings.per_class} images are missing{where}; "
+        f"of {reasons.total()} candidates {why}",
+        file=f"class '{group}'",
+        remedy=f"{_REMEDIES[settings.strategy]}, or lower 'per_class'",
     )
-
-
-def _where(draw: Draw) -> str:
-    """Name the strata that lack images, unless the class is a single stratum."""
-    if set(draw.missing) == {""}:
-        return ""
-    return f" ({', '.join(f'{n} of stratum {stratum}' for stratum, n in draw.missing.items())})"
-
-
-def _why_not(pool: Pool, group: str, duplicates: Collection[str]) -> str:
-    reasons = Counter(
-        pool.barred.get(c.name, NEAR_DUPLICATE if c.name in duplicates else "eligible")
-        for c in pool.candidates[group]
-    )
-    return ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "there are none"
-
-
-def _remedy(settings: SamplingSettings) -> str:
-    remedies = {
-        Strategy.MATCHED_FREQUENCY: "Give more candidates, or allow 'fill_upward'",
-        Strategy.THRESHOLD: "Give more candidates, or lower the class's threshold in 'thresholds'",
-        Strategy.KEYWORDS: "Give more candidates of these keywords, or fewer 'top_keywords'",
-        Strategy.TOP_IMAGES: "Give more candidates",
-    }
-    return f"{remedies[settings.strategy]}, or lower 'per_class'"

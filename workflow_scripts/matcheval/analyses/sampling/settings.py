@@ -81,12 +81,6 @@ class SampledDataset(SamplingSettings, DatasetKind):
     pool: Name = Field(description="A pool of `sampling.pools`")
     start_from: Name | None = Field(None, description="A sampled set whose images are kept")
 
-    @property
-    def sampling(self) -> SamplingSettings:
-        """How it is sampled; neither the pool nor the earlier version."""
-        given = self.model_dump(exclude_unset=True, exclude={"kind", "pool", "start_from"})
-        return SamplingSettings.model_validate(given)
-
 
 class SimulationSettings(Settings):
     """How annotations are simulated."""
