@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcheval.analyses.near_duplicates import search
+from matcheval.analyses.near_duplicates.analysis import tabulate
 from matcheval.analyses.near_duplicates.search import (
     nearest_neighbours,
     pairs_within,
     structural_similarity,
 )
-from matcheval.analyses.near_duplicates.tables import tabulate
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
 

@@ -16,8 +16,10 @@ from matcheval.execution import network_sizes, resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
 from matcheval.settings import Boolean, Name, Settings
-from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
-from matcheval.study.sizes import dataset_size
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
 
 
 class FeaturesSettings(Settings):

@@ -1,8 +1,10 @@
 """The search for near duplicates: nearest images by ℓ2 distance, compared by SSIM as well."""
 
 import argparse
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,10 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
+from matcheval.figures.saving import check_figure, save_figure
 from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
 
@@ -276,6 +280,23 @@ def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
     return list(dict.fromkeys(alternating))[:rows]
 
 
+def search_near_duplicates(
+    *, queries: Path, references: Path, k: int, size: int | None, nearest: Path
+) -> None:
+    """Search one set for near duplicates of the images of another."""
+    first, second = (labelled_pixels(read_dataset(one), size) for one in (queries, references))
+    write_table(find_near_duplicates(first, second, min(k, len(second) - 1)), nearest)
+    logging.info("%d images, the nearest of %d each", len(first), len(second))
+
+
+def draw_sheet(
+    *, nearest: Path, queries: Path, references: Path, rows: int, outputs: Sequence[Path]
+) -> None:
+    """Draw the images that are most similar to a reference, beside their nearest references."""
+    table, first = NEAREST_IMAGES.read(nearest).to_pandas(), read_dataset(queries)
+    save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a search."""
     parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
@@ -301,9 +322,6 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def run_search(arguments: argparse.Namespace) -> None:
     """Search, write the table, and draw the contact sheet if requested."""
-    from matcheval.datasets.folders import read_dataset
-    from matcheval.figures.saving import check_figure, save_figure
-
     written = [arguments.output]
     check_suffix(arguments.output)
     if arguments.sheet is not None:
