@@ -16,8 +16,8 @@ from common import peak_mib, write_results
 
 from matcheval.warehouse.hash_search import similar_pairs
 from matcheval.warehouse.reading import read_image
+from matcheval.warehouse.sets import Facts, ImageFile
 from matcheval.warehouse.settings import DecodingSettings
-from matcheval.warehouse.source_sets import Facts, ImageFile
 
 DISTANCE = 4
 

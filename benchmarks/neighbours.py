@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.analyses.near_duplicates.distances import nearest_neighbours
-from matcheval.analyses.near_duplicates.ssim import structural_similarity
+from matcheval.analyses.near_duplicates.search import nearest_neighbours, structural_similarity
 
 K = 10
 

@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from matcheval.datasets.label_spaces import label_space
-from matcheval.warehouse.colours import dominant_colour
-from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
+from matcheval.warehouse.images import dominant_colour, perceptual_hash, pixel_digest
 from matcheval.warehouse.reading import image_id
 
 SEED = 0

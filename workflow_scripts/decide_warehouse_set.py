@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_command
-from matcheval.warehouse.jobs import decide_job
+from matcheval.warehouse.build import decide_job
 
 
 def main(argv: Sequence[str] | None = None) -> None:

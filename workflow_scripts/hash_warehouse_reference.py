@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_command
-from matcheval.warehouse.jobs import hash_job
+from matcheval.warehouse.build import hash_job
 
 
 def main(argv: Sequence[str] | None = None) -> None:

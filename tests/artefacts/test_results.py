@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
+from matcheval.analyses.sampling.settings import EXCLUDED, PROVENANCE, STRATA
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.json_files import read_json
 from matcheval.io.self_digests import verify_file

@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.analyses.near_duplicates import distances
-from matcheval.analyses.near_duplicates.distances import nearest_neighbours, pairs_within
-from matcheval.analyses.near_duplicates.ssim import structural_similarity
-from matcheval.analyses.near_duplicates.tables import tabulate
+from matcheval.analyses.near_duplicates import search
+from matcheval.analyses.near_duplicates.analysis import tabulate
+from matcheval.analyses.near_duplicates.search import (
+    nearest_neighbours,
+    pairs_within,
+    structural_similarity,
+)
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
 
@@ -47,8 +50,8 @@ def test_blocks_do_not_matter(monkeypatch):
     images = rng.integers(0, 3, (40, 4, 4, 1)).astype(np.uint8)  # many ties
     whole = nearest_neighbours(images, images, 7, same=True)
     radius = pairs_within(images, images, 3.0)
-    monkeypatch.setattr(distances, "_ROWS", 7)
-    monkeypatch.setattr(distances, "_COLUMNS", 5)
+    monkeypatch.setattr(search, "_ROWS", 7)
+    monkeypatch.setattr(search, "_COLUMNS", 5)
     np.testing.assert_array_equal(
         nearest_neighbours(images, images, 7, same=True).index, whole.index
     )

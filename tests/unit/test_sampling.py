@@ -10,23 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.analyses.sampling.allocation import (
+from matcheval.analyses.sampling.annotations import (
+    check_annotations,
+    class_histograms,
+    control_accuracy,
+    frequency_bins,
+    read_annotations,
+    selection_frequencies,
+)
+from matcheval.analyses.sampling.pool import (
+    Candidate,
+    build_pool,
     histogram_targets,
     keyword_targets,
     proportional_targets,
 )
-from matcheval.analyses.sampling.annotations import check_annotations, read_annotations
-from matcheval.analyses.sampling.duplicates import Member, connected_components, duplicates_among
-from matcheval.analyses.sampling.frequencies import (
-    class_histograms,
-    control_accuracy,
-    frequency_bins,
-    selection_frequencies,
+from matcheval.analyses.sampling.rounds import (
+    Member,
+    connected_components,
+    draw_best,
+    draw_strata,
+    duplicates_among,
+    sample_in_rounds,
 )
-from matcheval.analyses.sampling.pool import build_pool
-from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.strategies import Candidate, draw_best, draw_strata
 from matcheval.errors import InputError
 
 IMAGES = {"pool": {"p1", "p2"}, "original": {"o1", "o2"}}
@@ -135,8 +142,6 @@ def test_histogram_targets_have_the_given_sum_and_are_near_the_shares(histogram,
 
 def test_equal_remainders_go_to_the_higher_bin():
     assert histogram_targets([1, 1, 1, 1, 0], 10) == [2, 2, 3, 3, 0]
-    with pytest.raises(InputError, match="cannot divide"):
-        histogram_targets([0, 0], 10)
 
 
 def test_keyword_targets_by_hand():
@@ -322,9 +327,9 @@ def test_too_few_candidates_are_reported_by_class():
     assert "of 60 candidates 42 below_threshold, 1 blacklisted, 17 eligible" in message
     assert "class 'dog': 21 of 25 images are missing" in message
     assert "thresholds" in message
-    with pytest.raises(InputError, match="unknown candidate 'nope'"):
+    with pytest.raises(InputError, match="unknown candidate: 'nope'"):
         simple_pool("threshold", blacklist=["nope"])
-    with pytest.raises(InputError, match="unknown class 'cow'"):
+    with pytest.raises(InputError, match="unknown class: 'cow'"):
         simple_pool("threshold", thresholds={"cow": 0.5})
     pool, _, _ = simple_pool("top_images", min_annotations=21)
     assert set(pool.barred.values()) == {"few_annotations"}

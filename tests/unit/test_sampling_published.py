@@ -7,18 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.analyses.sampling.allocation import keyword_targets
-from matcheval.analyses.sampling.duplicates import connected_components
-from matcheval.analyses.sampling.frequencies import (
+from matcheval.analyses.sampling.annotations import (
     class_histograms,
     control_accuracy,
     frequency_bins,
     selection_frequencies,
+    simulate_annotations,
 )
-from matcheval.analyses.sampling.pool import build_pool
-from matcheval.analyses.sampling.rounds import sample_in_rounds
+from matcheval.analyses.sampling.pool import build_pool, keyword_targets
+from matcheval.analyses.sampling.rounds import connected_components, sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.simulation import simulate_annotations
 from matcheval.cli.main import main
 from published import DATA, needs_data
 

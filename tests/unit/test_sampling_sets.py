@@ -8,26 +8,29 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
-from matcheval.analyses.near_duplicates.distances import pairs_within
-from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
-from matcheval.analyses.sampling.build import PoolMetadata, build_test_set
+from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, pairs_within
+from matcheval.analyses.sampling.annotations import (
+    class_centres,
+    lay_out_tasks,
+    likeness_probabilities,
+    simulate_annotations,
+)
+from matcheval.analyses.sampling.build import (
+    PoolMetadata,
+    build_test_set,
+    read_keywords,
+    read_near_duplicates,
+)
 from matcheval.analyses.sampling.commands import add_sample, add_simulate
-from matcheval.analyses.sampling.files import read_keywords, read_near_duplicates
-from matcheval.analyses.sampling.schemas import (
+from matcheval.analyses.sampling.settings import (
     ANNOTATIONS,
     EXCLUDED,
     FREQUENCIES,
     PROVENANCE,
     STRATA,
-)
-from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.settings_flags import read_settings
-from matcheval.analyses.sampling.simulation import (
-    class_centres,
-    lay_out_tasks,
-    likeness_probabilities,
-    simulate_annotations,
+    SamplingSettings,
 )
 from matcheval.cli.main import main
 from matcheval.datasets.build import build_dataset
@@ -134,7 +137,7 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
     record = built.dataset.provenance
     assert record["settings"]["strategy"] == "keywords"
     assert record["pool"] == {"name": "new-writers", "sha256": pool.sha256}
-    with pytest.raises(InputError, match=r"unknown images of 'new-writers' .*: 'nope'"):
+    with pytest.raises(InputError, match="'keywords': 1 unknown image of 'new-writers': 'nope'"):
         build_test_set(
             "new", pool, digits["known"], settings,
             PoolMetadata(keywords={"pool": {"nope": "odd"}, "original": {}}),
@@ -219,7 +222,17 @@ def replicate(*arguments):
     main(["replicate", *map(str, arguments)])
 
 
-def test_the_steps_by_command_line(folders, tmp_path, capfd):
+@pytest.fixture
+def settings_file(tmp_path):
+    def write(**settings):
+        path = tmp_path / "settings.yaml"
+        path.write_text(yaml.safe_dump(settings))
+        return path
+
+    return write
+
+
+def test_the_steps_by_command_line(folders, tmp_path, capfd, settings_file):
     """From simulated annotations to sets, whose mean frequencies are in the expected order."""
 
     def written(*arguments):
@@ -239,9 +252,11 @@ def test_the_steps_by_command_line(folders, tmp_path, capfd):
     for strategy in ("matched_frequency", "threshold", "top_images"):
         files = written(
             "sample", *sets, "--name", strategy, "--frequencies", tmp_path / "f.parquet",
-            "--against", folders / "train", "--strategy", strategy, "--per-class", 12,
-            "--fill-upward", "--max-distance", 5, "--output", tmp_path / strategy,
-            "--class-threshold", "8=0.4", "--class-threshold", "1=0.4", "--seed", 2,
+            "--against", folders / "train", "--output", tmp_path / strategy,
+            "--settings", settings_file(
+                strategy=strategy, per_class=12, fill_upward=True, max_distance=5, seed=2,
+                thresholds={"8": 0.4, "1": 0.4},
+            ),
         )  # fmt: skip
         tables = (f"{strategy}.{name}.parquet" for name in ("provenance", "excluded", "strata"))
         assert files == [str(tmp_path / name) for name in (strategy, *tables)]
@@ -265,33 +280,33 @@ def test_the_steps_by_command_line(folders, tmp_path, capfd):
     again = tmp_path / "threshold.provenance.parquet"
     replicate(
         "sample", *sets, "--name", "again", "--frequencies", tmp_path / "f.parquet", "--settings",
-        json.dumps({"strategy": "threshold", "per_class": 12, "thresholds": {"8": 0.4, "1": 0.4}}),
+        settings_file(strategy="threshold", per_class=12, thresholds={"8": 0.4, "1": 0.4}),
         "--previous", again, "--output", tmp_path / "again", "--provenance", tmp_path / "p.parquet",
     )  # fmt: skip
     assert set(PROVENANCE.read(tmp_path / "p.parquet")["round"].to_pylist()) == {0}
     with pytest.raises(SystemExit):
         replicate(
-            "sample", *sets, "--name", "x", "--frequencies", tmp_path / "f.parquet", "--strategy",
-            "threshold", "--per-class", 60, "--output", tmp_path / "x",
+            "sample", *sets, "--name", "x", "--frequencies", tmp_path / "f.parquet", "--settings",
+            settings_file(strategy="threshold", per_class=60), "--output", tmp_path / "x",
         )  # fmt: skip
     assert "class '0': " in capfd.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
-def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys):
+def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys, settings_file):
     sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
     sample = ["sample", *sets, "--name", "x", "--output", tmp_path / "x"]
-    for arguments, message in (
-        ([], "strategy and per_class missing"),
-        (["--strategy", "threshold", "--per-class", 3], "needs selection frequencies"),
-        (["--strategy", "keywords", "--per-class", 3], "needs keywords"),
-        (["--settings", '{"strategy": "nope", "per_class": 1}'], "nope"),
-        (["--settings", '{"strategy": "threshold", "per_class": 1, "x": 1}'], "x"),
-        (["--strategy", "threshold", "--per-class", 0], "0 must be at least 1"),
-        (["--strategy", "threshold", "--per-class", 1, "--class-threshold", "a=b"], "'a=b'"),
+    for settings, message in (
+        ({}, "strategy and per_class missing"),
+        ({"strategy": "threshold", "per_class": 3}, "needs selection frequencies"),
+        ({"strategy": "keywords", "per_class": 3}, "needs keywords"),
+        ({"strategy": "nope", "per_class": 1}, "settings.yaml: 'strategy': 'nope' is none of"),
+        ({"strategy": "threshold", "per_class": 1, "x": 1}, "unknown key 'x'"),
+        ({"strategy": "threshold", "per_class": 0}, "0 must be at least 1"),
+        ({"strategy": "threshold", "per_class": 1, "thresholds": {"a": "b"}}, "'thresholds.a'"),
     ):
         with pytest.raises(SystemExit):
-            replicate(*sample, *arguments)
+            replicate(*sample, "--settings", settings_file(**settings))
         assert message in capsys.readouterr().err
     path = tmp_path / "k.csv"
     path.write_text("origin,image,keyword\npool,a,x\npool,a,y\n")
@@ -331,7 +346,7 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
 def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
     main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
-          "--output", str(output), "--sheet", str(sheet), "--rows", "2", "--json"])  # fmt: skip
+          "--output", str(output), "--sheet", str(sheet), "--json"])  # fmt: skip
     told = json.loads(capsys.readouterr().out)
     assert (len(told["neighbours"]), told["written"]) == (1200, [str(output), str(sheet)])
     table = NEAREST_IMAGES.read(output).to_pandas()
@@ -373,7 +388,6 @@ def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
         "previous": "r/sampling/threshold/provenance.parquet",
     }
     given = {"strategy": "top_images", "per_class": 15, "max_distance": 6, "seed": 3}
-    assert read_settings(found) == SamplingSettings.model_validate(given)
     assert json.loads(found.settings) == given  # without defaults, which may be added to
     outputs = [found.provenance, found.excluded, found.strata]
     assert set(outputs) < {*sampling.targets}

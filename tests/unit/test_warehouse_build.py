@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 from collected import CLASSES, Collection, picture
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
-from matcheval.warehouse.decisions import cohen_kappa
+from matcheval.warehouse.manifest import cohen_kappa
 
 
 @pytest.fixture
@@ -282,17 +282,17 @@ class TestRepeating:
     def test_a_stopped_build_goes_on(self, collection, monkeypatch):
         from matcheval.warehouse import build as module
 
-        real = module.export_set
+        real = module.Build.export
 
-        def stopping(source, *arguments):
-            if source.name == "B-blue":
+        def stopping(self, name, *arguments):
+            if name == "B-blue":
                 raise KeyboardInterrupt
-            real(source, *arguments)
+            real(self, name, *arguments)
 
-        monkeypatch.setattr(module, "export_set", stopping)
+        monkeypatch.setattr(module.Build, "export", stopping)
         with pytest.raises(KeyboardInterrupt):
             collection.build()
-        monkeypatch.setattr(module, "export_set", real)
+        monkeypatch.setattr(module.Build, "export", real)
         assert collection.build().exported == ["B-blue"]
 
     def test_a_changed_file_repeats_its_set(self, collection):

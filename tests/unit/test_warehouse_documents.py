@@ -12,13 +12,12 @@ from collected import CLASSES, Collection, picture
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
-from matcheval.warehouse.datasheet import OPEN
-from matcheval.warehouse.figures import plot_classes, plot_origins
-from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.documents import OPEN
+from matcheval.warehouse.figures import plot_classes, plot_origins, write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA
-from matcheval.warehouse.overview import PUBLISHED, tabulate_prompts
+from matcheval.warehouse.sets import find_sets
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.worklist import write_worklist
+from matcheval.warehouse.tables import PUBLISHED, tabulate_prompts
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.fft import dct
 
-from matcheval.warehouse.colours import NAMES, dominant_colour, names_of_colours
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
 from matcheval.warehouse.hash_search import similar_pairs
-from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
-from matcheval.warehouse.parallel import start_workers
+from matcheval.warehouse.images import (
+    NAMES,
+    RefusedImageError,
+    decode_collected,
+    dominant_colour,
+    names_of_colours,
+    perceptual_hash,
+    pixel_digest,
+    read_bounded,
+)
+from matcheval.warehouse.reading import Workers
 from matcheval.warehouse.settings import DecodingSettings
 
 BOUNDS = DecodingSettings(min_side=8, max_pixels=10_000, max_bytes=100_000)
@@ -168,7 +175,7 @@ def brute_force(hashes, distance):
 
 def test_items_of_processes_stay_in_order():
     """Of so many items, processes get all but the first."""
-    with start_workers(2) as workers:
+    with Workers(2) as workers:
         assert list(workers.map(abs, range(-400, 0))) == list(range(400, 0, -1))
         assert list(workers.map(abs, [-1, 2])) == [1, 2]
 

@@ -9,7 +9,7 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
-from matcheval.warehouse.plan import planned_sets, tabulate_plan
+from matcheval.warehouse.sets import planned_sets, tabulate_plan
 from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
 
 GROUP = {"style": "photo", "template": "{class}", "sources": {"site": ["red", "dark blue"]}}
@@ -22,7 +22,7 @@ def warehouse(**plan):
 
 
 def rows(settings):
-    return tabulate_plan(settings.plan, settings.class_names).to_pylist()
+    return tabulate_plan(settings).to_pylist()
 
 
 def test_the_default_plan_is_that_of_cifar10_warehouse():

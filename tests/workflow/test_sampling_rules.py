@@ -6,7 +6,7 @@ import pytest
 import yaml
 from engine import SMALL_CATALOGUE, Workflow
 
-from matcheval.analyses.sampling.schemas import PROVENANCE
+from matcheval.analyses.sampling.settings import PROVENANCE
 from matcheval.datasets.build import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table

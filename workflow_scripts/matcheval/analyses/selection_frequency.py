@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.analyses.sampling.frequencies import frequency_bins
+from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures.many_models import draw_curves
 from matcheval.figures.style import (

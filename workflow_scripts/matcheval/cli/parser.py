@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from matcheval.analyses.near_duplicates.commands import add_search
+from matcheval.analyses.near_duplicates.search import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy

@@ -29,9 +29,9 @@ from matcheval.settings import (
     UniqueItems,
     read_settings,
 )
-from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.manifest import read_reviews
+from matcheval.warehouse.sets import find_sets
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.states import read_reviews
 
 Values = Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=1)]
 
@@ -321,11 +321,10 @@ def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[
     """List the sets of a warehouse."""
     settings = read_warehouse(Path(file).expanduser())
     sets = find_sets(settings)
-    decisions = read_reviews(settings, sets).decisions
+    reviews = read_reviews(settings, sets)
     for name, source in sets.items():
-        corrected = {
-            one.class_name for several in decisions.get(name, {}).values() for one in several
-        }
+        decisions = reviews[name].decisions.values()
+        corrected = {one.class_name for several in decisions for one in several}
         classes = tuple(
             one for one in settings.class_names if one in source.classes or one in corrected
         )

@@ -1,151 +1,294 @@
-"""A whole build: reading, duplicates, decisions, export, documents; what is done stays done."""
+"""Building a warehouse: its steps one by one, and all of them; what is done stays done."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from PIL import Image
 
-from matcheval.errors import ErrorCollector
-from matcheval.io.files import disk_errors
+from matcheval.datasets.array_files import write_array
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import IMAGES, map_array, remove_description, write_description
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table
-from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
-from matcheval.warehouse.export import export_set
-from matcheval.warehouse.inputs import find_sets
-from matcheval.warehouse.manifest import KEPT, decide_set
-from matcheval.warehouse.parallel import Workers, start_workers
-from matcheval.warehouse.reading import READ_SCHEMA, read_set
-from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
-from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.states import read_reviews, reading_state, reference_state
-from matcheval.warehouse.steps import digest_of, unless_done
+from matcheval.warehouse import WAREHOUSE_VERSION
+from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, REFERENCE_SCHEMA, find_duplicates
+from matcheval.warehouse.images import blur, decode_again, fit_square, pixel_digest
+from matcheval.warehouse.manifest import (
+    IMAGES_SCHEMA,
+    KEPT,
+    READ_SCHEMA,
+    Box,
+    Review,
+    decide_set,
+    read_reviews,
+)
+from matcheval.warehouse.reading import Workers, read_reference, read_set
+from matcheval.warehouse.sets import (
+    SourceSet,
+    digest_of,
+    find_sets,
+    reading_state,
+    reference_state,
+)
+from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
 
 LOGGER = logging.getLogger(__name__)
+DOWNLOADS = Path("results/downloads")
 
 
 class Build:
-    """Builds a warehouse in a folder."""
+    """A warehouse in a folder: each step reads the files of earlier ones, and writes its own."""
 
-    def __init__(self, settings: WarehouseSettings, folder: Path, downloads: Path) -> None:
-        self.settings, self.folder, self._downloads = settings, folder, downloads
-        self.sets = find_sets(settings)
-        self.reviews = read_reviews(settings, self.sets)
+    def __init__(
+        self, settings: WarehouseSettings, folder: Path, downloads: Path = DOWNLOADS
+    ) -> None:
+        self.settings, self._folder, self._downloads = settings, folder, downloads
         self.exported: list[str] = []
 
-    def run(self, n_workers: int) -> None:
-        """Build what is missing or no longer true."""
-        from matcheval.warehouse.documents import document_warehouse  # loads pandas
+    @cached_property
+    def sets(self) -> dict[str, SourceSet]:
+        """The user's sets."""
+        return find_sets(self.settings)
 
-        with start_workers(n_workers) as workers:
-            for number, source in enumerate(self.sets.values(), 1):
-                if self._read(source, workers):
-                    LOGGER.info("%s: read (%d of %d sets)", source.name, number, len(self.sets))
-            for name in self.settings.against:
-                if self._hash(name, workers):
-                    LOGGER.info("%s: hashed", name)
-            self._search()
-            manifests = self._decide()
-            self._check_space(manifests)
-            for number, source in enumerate(self.sets.values(), 1):
-                if self._export(source, manifests[source.name], workers):
-                    self.exported.append(source.name)
-                    LOGGER.info("%s: exported (%d of %d sets)", source.name, number, len(self.sets))
-        document_warehouse(
-            self.settings, self.sets, self.reviews.decisions, self.reviews.boxes, self.folder
-        )
+    @cached_property
+    def reviews(self) -> dict[str, Review]:
+        """What people said, by set."""
+        return read_reviews(self.settings, self.sets)
 
-    def read_file(self, name: str) -> Path:
-        """Return where the table of what was read of a set lies."""
-        return self.folder / "read" / f"{name}.parquet"
-
-    def _read(self, source: SourceSet, workers: Workers) -> bool:
-        file = self.read_file(source.name)
-
-        def make() -> None:
-            write_table(read_set(source, self.settings.decoding, workers), file)
-
-        return unless_done(file, reading_state(source, self.settings), make)
+    def _read_file(self, name: str) -> Path:
+        return self._folder / "read" / f"{name}.parquet"
 
     def _reference_file(self, name: str) -> Path:
-        return self.folder / "references" / f"{name}.parquet"
+        return self._folder / "references" / f"{name}.parquet"
 
-    def _hash(self, name: str, workers: Workers) -> bool:
-        file, block = self._reference_file(name), self.settings.against[name]
+    @property
+    def _duplicates_file(self) -> Path:
+        return self._folder / "duplicates.parquet"
 
-        def make() -> None:
-            write_table(read_reference(name, block, self._downloads, workers), file)
+    def _images_file(self, name: str) -> Path:
+        return self._folder / "sets" / name / "images.parquet"
 
-        return unless_done(file, reference_state(name, self.settings), make)
+    def read(self, name: str, workers: Workers) -> None:
+        """Read the images of a set."""
+        table = read_set(self.sets[name], self.settings.decoding, workers)
+        write_table(table, self._read_file(name))
 
-    def _search(self) -> None:
-        files = [self.read_file(name) for name in self.sets]
-        others = [self._reference_file(name) for name in self.settings.against]
-        records = [file.with_name(f".{file.name}.state").read_text() for file in (*files, *others)]
-        file = self.folder / "duplicates.parquet"
+    def hash(self, name: str, workers: Workers) -> None:
+        """Hash the images of a base or training set."""
+        table = read_reference(name, self.settings.against[name], self._downloads, workers)
+        write_table(table, self._reference_file(name))
 
-        def make() -> None:
-            read = {name: READ_SCHEMA.read(self.read_file(name)) for name in self.sets}
-            references = {
-                name: REFERENCE_SCHEMA.read(self._reference_file(name))
-                for name in self.settings.against
-            }
-            write_table(find_duplicates(read, references, self.settings.duplicates), file)
+    def search(self) -> None:
+        """Search for duplicates among all images that were read."""
+        read = {name: READ_SCHEMA.read(self._read_file(name)) for name in self.sets}
+        references = {
+            name: REFERENCE_SCHEMA.read(self._reference_file(name))
+            for name in self.settings.against
+        }
+        found = find_duplicates(read, references, self.settings.duplicates)
+        write_table(found, self._duplicates_file)
 
-        unless_done(file, digest_of(records, self.settings.duplicates.distance), make)
-
-    def _decide(self) -> dict[str, pa.Table]:
-        """Decide on all images, before the first is exported; unchanged files are left alone."""
-        duplicates = DUPLICATES_SCHEMA.read(self.folder / "duplicates.parquet")
+    def decide(self, names: Sequence[str]) -> dict[str, pa.Table]:
+        """Decide what becomes of the images of sets, and write that if there is no error."""
+        duplicates = DUPLICATES_SCHEMA.read(self._duplicates_file)
         problems, found = ErrorCollector(), {}
-        for name, source in self.sets.items():
+        for name in names:
             with problems.collected():
                 mine = duplicates.filter(pc.equal(duplicates["set"], name))
-                read = READ_SCHEMA.read(self.read_file(name))
-                found[name] = decide_set(source, read, mine, self.reviews.of(name), self.settings)
+                read = READ_SCHEMA.read(self._read_file(name))
+                found[name] = decide_set(
+                    self.sets[name], read, mine, self.reviews[name], self.settings
+                )
         problems.raise_any()
         for name, table in found.items():
-            write_table(table, self.folder / "sets" / name / "images.parquet")
+            write_table(table, self._images_file(name))
         return found
 
-    def _export_state(self, name: str, images: pa.Table) -> str:
-        kept = images.filter(pc.equal(images["status"], KEPT))
-        rows = kept.select(["image_id", "path", "sha256", "class"]).to_pylist()
-        return digest_of(
-            rows, self.reviews.state(name)[1], self.settings.export.model_dump(mode="json"),
-            list(self.settings.class_names), self.settings.warehouse,
+    def export(
+        self, name: str, side: int, folder: Path, workers: Workers, png: Path | None = None
+    ) -> None:
+        """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
+        settings, boxes = self.settings, self.reviews[name].boxes
+        images = IMAGES_SCHEMA.read(self._images_file(name))
+        kept = images.filter(pc.equal(images["status"], KEPT)).to_pylist()
+        if not kept:
+            raise InputError(
+                "no image is kept", file=name,
+                remedy="See the reasons in images.parquet, or take its folder away",
+            )  # fmt: skip
+        items = [
+            (self.sets[name].file_at(row["path"]), row["image_id"], row["sha256"],
+             tuple(boxes.get(row["image_id"], ())))
+            for row in kept
+        ]  # fmt: skip
+        remove_description(folder)
+        pixels = workers.map(partial(_exported, settings, side), items)
+        with atomic_file(folder / IMAGES) as partial_file:
+            write_array(partial_file, (len(kept), side, side, 3), pixels)
+        labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
+        dataset = make_dataset(
+            name, map_array(folder / IMAGES), labels,
+            classes=settings.class_names, max_value=255, source=f"warehouse {settings.warehouse}",
+            names=[row["image_id"] for row in kept],
+            provenance={
+                "kind": "warehouse_set", "version": WAREHOUSE_VERSION,
+                "options": {"side": side, "fit": settings.export.fit},
+            },
         )  # fmt: skip
+        with atomic_file(folder / "labels.npy") as partial_file, partial_file.open("wb") as stream:
+            np.save(stream, dataset.labels)
+        write_description(dataset, folder)
+        if png is not None:
+            _write_png(np.asarray(dataset.images), kept, png)
 
-    def _check_space(self, manifests: Mapping[str, pa.Table]) -> None:
-        """Refuse to begin an export that the disk has no room for."""
-        pixels = 3 * sum(side**2 for side in self.settings.export.sides)
-        needed = 0
+    def document(self) -> None:
+        """Write the tables, figures and pages."""
+        from matcheval.warehouse.documents import document_warehouse  # loads Matplotlib
+
+        document_warehouse(self.settings, self.sets, self.reviews, self._folder)
+
+    def run(self, n_workers: int) -> None:
+        """Build what is missing or out of date, and note the sets that are exported."""
+        against = self.settings.against
+        assert self.reviews is not None  # so that errors in them are told first
+        with Workers(n_workers) as workers:
+            for number, (name, source) in enumerate(self.sets.items(), 1):
+                state = reading_state(source, self.settings)
+                if unless_done(self._read_file(name), state, partial(self.read, name, workers)):
+                    LOGGER.info("%s: read (%d of %d sets)", name, number, len(self.sets))
+            for name in against:
+                state = reference_state(name, self.settings)
+                make = partial(self.hash, name, workers)
+                if unless_done(self._reference_file(name), state, make):
+                    LOGGER.info("%s: hashed", name)
+            files = [*map(self._read_file, self.sets), *map(self._reference_file, against)]
+            states = [_record_of(file).read_text() for file in files]
+            state = digest_of(states, self.settings.duplicates.distance)
+            unless_done(self._duplicates_file, state, self.search)
+            self._export_all(self.decide(list(self.sets)), workers)
+        self.document()
+
+    def _export_all(self, manifests: Mapping[str, pa.Table], workers: Workers) -> None:
+        """Export the sets that are not; before the first, see that the disk has room for all."""
+        export = self.settings.export
+        pixels = 3 * sum(side**2 for side in export.sides)
+        states, needed = {}, 0
         for name, images in manifests.items():
-            record = self._last_file(name)
-            record = record.with_name(f".{record.name}.state")
-            state = self._export_state(name, images)
-            if not record.exists() or record.read_text(encoding="utf-8") != state:
-                needed += pixels * pc.sum(pc.equal(images["status"], KEPT)).as_py()
-        with disk_errors(self.folder / "sets", needed):
+            kept = images.filter(pc.equal(images["status"], KEPT))
+            states[name] = digest_of(
+                kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
+                self.reviews[name].state[1], export.model_dump(mode="json"),
+                list(self.settings.class_names), self.settings.warehouse,
+            )  # fmt: skip
+            if not _is_done(self._last_file(name), states[name]):
+                needed += pixels * len(kept)
+        with disk_errors(self._folder / "sets", needed):
             pass
+        for number, (name, state) in enumerate(states.items(), 1):
+            if unless_done(self._last_file(name), state, partial(self._export_set, name, workers)):
+                self.exported.append(name)
+                LOGGER.info("%s: exported (%d of %d sets)", name, number, len(states))
 
     def _last_file(self, name: str) -> Path:
         """The file of a set that is written last."""
         side = self.settings.export.sides[-1]
-        return self.folder / "sets" / name / str(side) / "dataset.json"
+        return self._folder / "sets" / name / str(side) / "dataset.json"
 
-    def _export(self, source: SourceSet, images: pa.Table, workers: Workers) -> bool:
-        folder = self.folder / "sets" / source.name
+    def _export_set(self, name: str, workers: Workers) -> None:
+        folder = self._folder / "sets" / name
+        for side in self.settings.export.sides:
+            png = folder / "png" / str(side) if self.settings.export.png else None
+            self.export(name, side, folder / str(side), workers, png)
 
-        def make() -> None:
-            for side in self.settings.export.sides:
-                png = folder / "png" / str(side) if self.settings.export.png else None
-                export_set(
-                    source, images, self.reviews.of(source.name).boxes, self.settings, side,
-                    folder / str(side), workers, png,
-                )  # fmt: skip
 
-        return unless_done(
-            self._last_file(source.name), self._export_state(source.name, images), make
-        )
+def _exported(
+    settings: WarehouseSettings, side: int, item: tuple[Path, str, str, tuple[Box, ...]]
+) -> bytes:
+    """Decode, blur and resize an image; its pixels in C order."""
+    file, name, digest, boxes = item
+    image = decode_again(file, settings.decoding)
+    if pixel_digest(image) != digest:
+        raise InputError(
+            f"is another image than '{name}', which was read before", file=file,
+            remedy="Build the warehouse again",
+        )  # fmt: skip
+    return fit_square(blur(image, boxes), side, settings.export.fit).tobytes()
+
+
+def _write_png(pixels: Any, rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write PNG files; those of images that are no longer kept are removed."""
+    wanted = set()
+    for image, row in zip(pixels, rows, strict=True):
+        file = folder / row["class"] / f"{row['image_id'].rpartition('/')[2]}.png"
+        wanted.add(file)
+        with atomic_file(file) as partial_file:
+            Image.fromarray(image).save(partial_file, "PNG")
+    for old in folder.glob("*/*.png"):
+        if old not in wanted:
+            old.unlink()
+
+
+def _record_of(file: Path) -> Path:
+    """The file that says what another one was made from."""
+    return file.with_name(f".{file.name}.state")
+
+
+def _is_done(file: Path, state: str) -> bool:
+    record = _record_of(file)
+    return file.exists() and record.exists() and record.read_text(encoding="utf-8") == state
+
+
+def unless_done(file: Path, state: str, make: Callable[[], None]) -> bool:
+    """Make a file, unless it was made from the same before; return whether it was made now."""
+    if _is_done(file, state):
+        return False
+    _record_of(file).unlink(missing_ok=True)
+    make()
+    with atomic_file(_record_of(file)) as partial_file:
+        partial_file.write_text(state, encoding="utf-8")
+    return True
+
+
+# The steps as jobs of the workflow.
+
+
+def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
+    """Read the images of a set."""
+    with Workers(threads) as workers:
+        Build(read_warehouse(warehouse), folder).read(name, workers)
+
+
+def hash_job(warehouse: Path, name: str, folder: Path, downloads: Path, threads: int) -> None:
+    """Hash the images of a base or training set."""
+    with Workers(threads) as workers:
+        Build(read_warehouse(warehouse), folder, downloads).hash(name, workers)
+
+
+def search_job(warehouse: Path, folder: Path) -> None:
+    """Search for duplicates among all images that were read."""
+    Build(read_warehouse(warehouse), folder).search()
+
+
+def decide_job(warehouse: Path, name: str, folder: Path) -> None:
+    """Decide what becomes of the images of a set."""
+    Build(read_warehouse(warehouse), folder).decide([name])
+
+
+def export_job(
+    warehouse: Path, name: str, side: int, folder: Path, output: Path, threads: int
+) -> None:
+    """Export the kept images of a set as a prepared dataset."""
+    with Workers(threads) as workers:
+        Build(read_warehouse(warehouse), folder).export(name, side, output, workers)
+
+
+def document_job(warehouse: Path, folder: Path) -> None:
+    """Write the tables, figures and pages of a warehouse."""
+    Build(read_warehouse(warehouse), folder).document()

@@ -1,8 +1,6 @@
 """Documents of a warehouse, from its manifest alone: tables, notice, suite; figures, datasheet."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,125 +9,53 @@ import pyarrow as pa
 
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
-from matcheval.io.tables import TableSchema, write_table
+from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.names import is_name
-from matcheval.warehouse.boxes import Box
-from matcheval.warehouse.datasheet import write_out_datasheet
-from matcheval.warehouse.decisions import AGREEMENT_SCHEMA, Decisions, tabulate_agreement
+from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
-from matcheval.warehouse.layout import FIGURE_SUFFIXES, TABLE_SUFFIXES
-from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
-from matcheval.warehouse.overview import (
-    OVERVIEW_SCHEMA,
-    PROMPTS_SCHEMA,
-    tabulate_overview,
-    tabulate_prompts,
-)
+from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT, STATUSES, UNSTATED, Review
+from matcheval.warehouse.sets import SourceSet
 from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.tables import (
-    CLASSES_SCHEMA,
-    NOISE_SCHEMA,
-    ORIGINS_SCHEMA,
-    PROBLEMS_SCHEMA,
-    SETS_SCHEMA,
-    STEPS_SCHEMA,
-    WARNINGS_SCHEMA,
-    tabulate_classes,
-    tabulate_noise,
-    tabulate_origins,
-    tabulate_problems,
-    tabulate_sets,
-    tabulate_steps,
-    tabulate_warnings,
-    text_columns,
-)
+from matcheval.warehouse.tables import SCHEMAS, tabulate, text_columns
 
-Boxes = Mapping[str, Mapping[str, Sequence[Box]]]
-_SUITE_COLUMNS = (
-    "name", "group", "subgroup", "source", "style", "colour", "classes", "images", "labels",
-)  # fmt: skip
+# The questions of Gebru et al. (2021). What only people know is marked as open, so that a page with
+# such marks is not finished.
+_DATASHEET = Path(__file__).with_name("datasheet.md")
+OPEN = "**To be written by people:**"
 
 
 def document_warehouse(
     settings: WarehouseSettings,
     sets: Mapping[str, SourceSet],
-    decisions: Decisions,
-    boxes: Boxes,
+    reviews: Mapping[str, Review],
     folder: Path,
 ) -> None:
     """Write all documents of a built warehouse."""
-    tables = [IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in sets]
-    together = pa.concat_tables(tables)
+    together = pa.concat_tables(
+        IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in sets
+    )
     write_table(together, folder / "images.parquet")
     images = together.to_pandas()
     duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet").to_pandas()
-    found = _tables(settings, sets, images, duplicates)
-    agreement = tabulate_agreement(decisions, settings.review.arbiter)
-    found["agreement"] = (AGREEMENT_SCHEMA, agreement.to_pandas())
-    found = {name: (each, _plain(table)) for name, (each, table) in found.items()}
-    for name, (schema, table) in found.items():
+    tables = tabulate(settings, sets, images, duplicates, reviews.values())
+    for name, table in tables.items():
         paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(table, schema, text_columns, paths)
-    _write_notice(settings, images, folder / "NOTICE.md")
-    page = write_out_datasheet(
-        settings, sets, images, {k: table for k, (_, table) in found.items()}
-    )
-    with atomic_file(folder / "datasheet.md") as partial:
-        partial.write_text(page, encoding="utf-8")
-    _plot(settings, sets, images, found, boxes, folder / "figures")
-    for side in settings.export.sides:
-        _write_suite(found["sets"][1], settings, side, folder)
+        write_readable(table, SCHEMAS[name], text_columns, paths)
+    pages = {
+        "NOTICE.md": _notice(settings, images),
+        "datasheet.md": _datasheet(settings, images, tables),
+        **{f"suite-{side}.csv": _suite(tables["sets"], settings, side, folder)
+           for side in settings.export.sides},
+    }  # fmt: skip
+    for name, text in pages.items():
+        with atomic_file(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+    _plot(settings, sets, images, tables, reviews, folder / "figures")
 
 
-def _tables(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
-    images: pd.DataFrame,
-    duplicates: pd.DataFrame,
-) -> dict[str, tuple[TableSchema, pd.DataFrame]]:
-    classes = settings.class_names
-    by_set = tabulate_sets(images, sets, classes)
-    return {
-        "overview": (OVERVIEW_SCHEMA, tabulate_overview(images, settings)),
-        "prompts": (PROMPTS_SCHEMA, tabulate_prompts(images)),
-        "sets": (SETS_SCHEMA, by_set),
-        "classes": (CLASSES_SCHEMA, tabulate_classes(images, sets, classes)),
-        "origins": (ORIGINS_SCHEMA, tabulate_origins(by_set)),
-        "steps": (STEPS_SCHEMA, tabulate_steps(images, duplicates, list(settings.against))),
-        "warnings": (WARNINGS_SCHEMA, tabulate_warnings(by_set, settings)),
-        "problems": (PROBLEMS_SCHEMA, tabulate_problems(images)),
-        "noise": (NOISE_SCHEMA, tabulate_noise(images)),
-    }
-
-
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Python's own values, None for what is missing."""
-    return table.astype(object).where(table.notna(), None)
-
-
-def _plot(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
-    images: pd.DataFrame,
-    tables: Mapping[str, tuple[TableSchema, pd.DataFrame]],
-    boxes: Boxes,
-    folder: Path,
-) -> None:
-    figures = {
-        "classes": plot_classes(tables["classes"][1]),
-        "origins": plot_origins(tables["origins"][1]),
-    }
-    for group in dict.fromkeys(one.group for one in sets.values()):
-        title = f"samples-{group}" if is_name(group) else "samples"
-        figures[title] = plot_samples(images, sets, boxes, settings, group)
-    for name, figure in figures.items():
-        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
-
-
-def _write_notice(settings: WarehouseSettings, images: pd.DataFrame, path: Path) -> None:
+def _notice(settings: WarehouseSettings, images: pd.DataFrame) -> str:
     kept = images[images["status"] == KEPT]
     counts: Any = kept.groupby(["source", "licence"]).size()
     lines = [
@@ -139,26 +65,101 @@ def _write_notice(settings: WarehouseSettings, images: pd.DataFrame, path: Path)
         "judge.", "", "| source | licence | images |", "| --- | --- | --: |",
         *(f"| {source or '–'} | {licence} | {n:,} |" for (source, licence), n in counts.items()),
     ]  # fmt: skip
-    with atomic_file(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"
 
 
-def _write_suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> None:
-    """Write the manifest of a suite (docs/suites.md), with a row per set."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _SUITE_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def _datasheet(
+    settings: WarehouseSettings, images: pd.DataFrame, tables: Mapping[str, pd.DataFrame]
+) -> str:
+    """The datasheet, with numbers from the tables."""
+    kept = images[images["status"] == KEPT]
+    sizes = tables["sets"]["n"]
+    by_class = kept["class"].value_counts().reindex(list(settings.class_names), fill_value=0)
+    by_status = images["status"].value_counts().reindex(list(STATUSES), fill_value=0)
+    steps = dict(zip(tables["steps"]["finding"], tables["steps"]["n"], strict=True))
+    leaks = [f"{steps[f'also in {x}']:,} images are also in `{x}`" for x in settings.against]
+    without = {"url": "address", "retrieved": "date", "query": "query",
+               "colour_query": "colour that was asked for"}  # fmt: skip
+    origins = (
+        f"{row['source'] or 'unnamed source'} ({row['style'] or 'no style'}) {row['n']:,}"
+        for row in tables["origins"].to_dict("records")
+    )
+    queries = ", ".join(f"“{text}”" for text in tables["prompts"]["text"].head(20))
+    dates = images["retrieved"].dropna()
+    agreement = "; ".join(
+        f"{row['first']} and {row['second']}, {row['n']:,} images: {100 * row['agreement']:.1f} % "
+        + ("(κ not defined)" if row["kappa"] is None else f"(κ = {row['kappa']:.2f})")
+        for row in tables["agreement"].to_dict("records")
+    )
+    return _DATASHEET.read_text(encoding="utf-8").format(
+        warehouse=settings.warehouse,
+        open=OPEN,
+        marked=OPEN.strip("*"),
+        n=len(kept),
+        n_read=len(images),
+        n_sets=len(sizes),
+        n_groups=len(set(images["group"])),
+        n_classes=len(by_class),
+        n_incomplete=(tables["sets"]["absent_classes"] != "").sum(),
+        n_blurred=(kept["blurred"] > 0).sum(),
+        n_unblurred=((kept["blurred"] == 0) & (kept["reviewers"] > 0)).sum(),
+        n_reviewed=(images["reviewers"] > 0).sum(),
+        n_unstated=(kept["licence"] == UNSTATED).sum(),
+        smallest=sizes.min(),
+        largest=sizes.max(),
+        mean=sizes.mean(),
+        by_class=", ".join(f"{name} {n:,}" for name, n in by_class.items()),
+        by_status=", ".join(f"{n:,} {status}" for status, n in by_status.items()),
+        by_licence=", ".join(f"{name} {n:,}" for name, n in kept["licence"].value_counts().items()),
+        missing="; ".join(
+            f"{kept[c].isna().sum():,} images have no {x}" for c, x in without.items()
+        ),
+        steps=steps,
+        leaks="; ".join(leaks) or f"{OPEN} it was compared with no training set",
+        origins="; ".join(origins),
+        queries=queries or f"{OPEN} the queries",
+        dates=f"From {dates.min()} to {dates.max()}" if len(dates) else f"{OPEN} the dates",
+        fit="resized to squares"
+        if settings.export.fit == "squash"
+        else "cropped to squares, resized",
+        sides=" and ".join(f"{side} × {side}" for side in settings.export.sides),
+        distance=settings.duplicates.distance,
+        agreement=f"Agreement: {agreement}"
+        if agreement
+        else f"{OPEN} no image has decisions of two reviewers",
+    )
+
+
+def _plot(
+    settings: WarehouseSettings,
+    sets: Mapping[str, SourceSet],
+    images: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
+    reviews: Mapping[str, Review],
+    folder: Path,
+) -> None:
+    figures = {
+        "classes": plot_classes(tables["classes"]),
+        "origins": plot_origins(tables["origins"]),
+    }
+    for group in dict.fromkeys(one.group for one in sets.values()):
+        title = f"samples-{group}" if is_name(group) else "samples"
+        figures[title] = plot_samples(images, sets, reviews, settings, group)
+    for name, figure in figures.items():
+        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
+
+
+def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
+    """The manifest of a suite (docs/suites.md), with a row per set."""
+    rows = []
     for row in table.to_dict("records"):
-        place = folder / "sets" / str(row["set"]) / str(side)
-        absent = str(row["absent_classes"]).split(";")
-        present = [name for name in settings.class_names if name not in absent]
-        values: dict[str, Any] = {
-            "name": row['set'], "group": row['group'], "subgroup": row['source'],
-            "source": row['source'],
-            "style": row['style'], "colour": row['colour'] or "",
-            "classes": "" if not row['absent_classes'] else ";".join(present),
+        place = folder / "sets" / row["set"] / str(side)
+        absent = row["absent_classes"].split(";")
+        present = ";".join(name for name in settings.class_names if name not in absent)
+        rows.append({
+            "name": row["set"], "group": row["group"], "subgroup": row["source"],
+            "source": row["source"], "style": row["style"], "colour": row["colour"] or "",
+            "classes": present if row["absent_classes"] else "",
             "images": place / "images.npy", "labels": place / "labels.npy",
-        }  # fmt: skip
-        writer.writerow(values)
-    with atomic_file(folder / f"suite-{side}.csv") as partial:
-        partial.write_text(text.getvalue(), encoding="utf-8")
+        })  # fmt: skip
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")

@@ -16,7 +16,6 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.warehouse.settings import DuplicateSettings
 
 COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
-EXACT, NEAR = "exact", "near"
 
 DUPLICATES_SCHEMA = TableSchema(
     "duplicates",
@@ -35,11 +34,20 @@ DUPLICATES_SCHEMA = TableSchema(
         Column("other_class", pa.string(), "", "its class"),
     ),
 )  # fmt: skip
+REFERENCE_SCHEMA = TableSchema(
+    "hashes of a set",
+    (
+        Column("name", pa.string(), "", "name of the image in its source"),
+        Column("class", pa.string(), "", "its class"),
+        Column("sha256", pa.string(), "", "of pixels and shape"),
+        Column("phash", pa.uint64(), "", "perceptual hash"),
+    ),
+)
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """Images of all sets, one after the other."""
+class _Pictures:
+    """Images of several sets, one after the other."""
 
     sets: Sequence[str]
     names: Sequence[str]
@@ -48,54 +56,61 @@ class Pictures:
     phash: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
-        """Return the number of images."""
         return len(self.names)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """Image i of the warehouse shows the same picture as another one."""
+
+    i: int
+    finding: str
+    is_exact: bool
+    bits: int
+    other: tuple[str, str, str]  # set, name, class
 
 
 def find_duplicates(
     read: Mapping[str, pa.Table], references: Mapping[str, pa.Table], settings: DuplicateSettings
 ) -> pa.Table:
     """Find duplicates within sets, across sets, and in base and training sets."""
-    ours, theirs = _ours(read), _theirs(references)
+    sound = {
+        name: table.filter(pc.is_null(table["problem"]))
+        .select(["image_id", "class_given", "sha256", "phash"])
+        .rename_columns(REFERENCE_SCHEMA.names)
+        for name, table in read.items()
+    }
+    ours, theirs = _together(sound), _together(references)
     likeness = _Likeness(ours, theirs, settings.distance)
-    rows = [*_within_and_across(ours, likeness), *_leaks(ours, theirs, likeness)]
-    rows.sort(key=lambda row: row[0])  # stable: findings of an image keep their order
-    columns = list(zip(*(row[1:] for row in rows), strict=True)) or [()] * len(
-        DUPLICATES_SCHEMA.names
+    found = [*_within_and_across(ours, likeness), *_leaks(ours, theirs, likeness)]
+    found.sort(key=lambda one: one.i)  # stable: findings of an image keep their order
+    return DUPLICATES_SCHEMA.table({
+        "set": [ours.sets[one.i] for one in found],
+        "image_id": [ours.names[one.i] for one in found],
+        "class_given": [ours.classes[one.i] for one in found],
+        "finding": [one.finding for one in found],
+        "match": ["exact" if one.is_exact else "near" for one in found],
+        "bits": [one.bits for one in found],
+        **{name: [one.other[k] for one in found]
+           for k, name in enumerate(("other_set", "other", "other_class"))},
+    })  # fmt: skip
+
+
+def _together(tables: Mapping[str, pa.Table]) -> _Pictures:
+    """Join tables of `REFERENCE_SCHEMA` by set."""
+    sets = [name for name, table in tables.items() for _ in range(len(table))]
+    names, classes, digests = (
+        [value for table in tables.values() for value in table[column].to_pylist()]
+        for column in ("name", "class", "sha256")
     )
-    return DUPLICATES_SCHEMA.table(dict(zip(DUPLICATES_SCHEMA.names, columns, strict=True)))
-
-
-def _ours(read: Mapping[str, pa.Table]) -> Pictures:
-    sets: list[str] = []
-    parts = []
-    for name, table in read.items():
-        sound = table.filter(pc.is_null(table["problem"]))
-        sets += [name] * len(sound)
-        parts.append(sound.select(["image_id", "class_given", "sha256", "phash"]))
-    table = pa.concat_tables(parts)
-    return Pictures(
-        sets, table["image_id"].to_pylist(), table["class_given"].to_pylist(),
-        table["sha256"].to_pylist(), table["phash"].to_numpy(),
-    )  # fmt: skip
-
-
-def _theirs(references: Mapping[str, pa.Table]) -> Pictures:
-    sets = [name for name, table in references.items() for _ in range(len(table))]
-    tables = list(references.values())
-
-    def column(name: str) -> list[str]:
-        return [value for table in tables for value in table[name].to_pylist()]
-
-    hashes = [table["phash"].to_numpy() for table in tables]
-    joined = np.concatenate([*hashes, np.empty(0, np.uint64)]).astype(np.uint64)
-    return Pictures(sets, column("name"), column("class"), column("sha256"), joined)
+    hashes = [np.empty(0, np.uint64), *(table["phash"].to_numpy() for table in tables.values())]
+    return _Pictures(sets, names, classes, digests, np.concatenate(hashes))
 
 
 class _Likeness:
     """Which images show the same picture, by codes: of pixels, or of perceptual hashes."""
 
-    def __init__(self, ours: Pictures, theirs: Pictures, distance: int | str) -> None:
+    def __init__(self, ours: _Pictures, theirs: _Pictures, distance: int | str) -> None:
         digests: dict[str, int] = {}
         both = [*ours.sha256, *theirs.sha256]
         pixels = np.array([digests.setdefault(one, len(digests)) for one in both], np.int64)
@@ -125,53 +140,43 @@ class _Likeness:
         )
 
 
-_Row = tuple[int, str, str, str, str, str, int, str, str, str]
-
-
-def _row(
-    ours: Pictures, i: int, finding: str, match: tuple[str, int], other: tuple[str, str, str]
-) -> _Row:
-    return (i, ours.sets[i], ours.names[i], ours.classes[i], finding, *match, *other)
-
-
-def _within_and_across(ours: Pictures, likeness: _Likeness) -> Iterator[_Row]:
+def _within_and_across(ours: _Pictures, likeness: _Likeness) -> Iterator[_Finding]:
     """Go through the images in order; those that are no copies within their set stay."""
+
+    def finding(i: int, kind: str, j: int, bits: int) -> _Finding:
+        is_exact = bool(likeness.pixels[i] == likeness.pixels[j])
+        return _Finding(i, kind, is_exact, bits, (ours.sets[j], ours.names[j], ours.classes[j]))
+
     staying: dict[int, dict[str, int]] = {}  # of the set: by code and class, the first image
     earlier: dict[int, int] = {}  # by code, the first image of earlier sets
     marked: set[int] = set()
     for i, (name, class_name) in enumerate(zip(ours.sets, ours.classes, strict=True)):
         if i and name != ours.sets[i - 1]:
-            _add_first(earlier, staying)
+            for code, by_class in staying.items():
+                earlier.setdefault(code, min(by_class.values()))
             staying = {}
         code = int(likeness.codes[i])
-        alike = [
+        alike = sorted(
             (j, bits, other)
             for near, bits in likeness.near(code)
             for other, j in staying.get(near, {}).items()
-        ]
-        copies = [(j, bits) for j, bits, other in alike if other == class_name]
-        if copies:
-            j, bits = min(copies)
-            yield _row(ours, i, COPY, _match(likeness, i, j, bits), _other(ours, j))
+        )
+        copy = next(((j, bits) for j, bits, other in alike if other == class_name), None)
+        if copy is not None:
+            yield finding(i, COPY, *copy)
             continue
-        for j, bits in sorted((j, bits) for j, bits, _ in alike):
-            yield _row(ours, i, CONFLICT, _match(likeness, i, j, bits), _other(ours, j))
+        for j, bits, _ in alike:
+            yield finding(i, CONFLICT, j, bits)
             if j not in marked:
-                yield _row(ours, j, CONFLICT, _match(likeness, i, j, bits), _other(ours, i))
+                yield finding(j, CONFLICT, i, bits)
             marked |= {i, j}
         before = [(earlier[near], bits) for near, bits in likeness.near(code) if near in earlier]
         if before:
-            j, bits = min(before)
-            yield _row(ours, i, ACROSS, _match(likeness, i, j, bits), _other(ours, j))
+            yield finding(i, ACROSS, *min(before))
         staying.setdefault(code, {}).setdefault(class_name, i)
 
 
-def _add_first(earlier: dict[int, int], staying: Mapping[int, Mapping[str, int]]) -> None:
-    for code, by_class in staying.items():
-        earlier.setdefault(code, min(by_class.values()))
-
-
-def _leaks(ours: Pictures, theirs: Pictures, likeness: _Likeness) -> Iterator[_Row]:
+def _leaks(ours: _Pictures, theirs: _Pictures, likeness: _Likeness) -> Iterator[_Finding]:
     """For every image and reference, the most similar image: an exact copy, or the fewest bits."""
     by_code: dict[int, dict[str, int]] = {}
     by_pixels: dict[int, dict[str, int]] = {}
@@ -185,14 +190,7 @@ def _leaks(ours: Pictures, theirs: Pictures, likeness: _Likeness) -> Iterator[_R
                 found[name] = min(found.get(name, (bits, j)), (bits, j))
         exact = by_pixels.get(int(likeness.pixels[i]), {})
         for name, (bits, j) in found.items():
-            match = (EXACT, 0) if name in exact else (NEAR, bits)
+            is_exact = name in exact
             j = exact.get(name, j)
-            yield _row(ours, i, LEAKED, match, (name, theirs.names[j], theirs.classes[j]))
-
-
-def _match(likeness: _Likeness, i: int, j: int, bits: int) -> tuple[str, int]:
-    return (EXACT if likeness.pixels[i] == likeness.pixels[j] else NEAR), bits
-
-
-def _other(ours: Pictures, j: int) -> tuple[str, str, str]:
-    return ours.sets[j], ours.names[j], ours.classes[j]
+            bits = 0 if is_exact else bits
+            yield _Finding(i, LEAKED, is_exact, bits, (name, theirs.names[j], theirs.classes[j]))

@@ -1,24 +1,24 @@
-"""Figures of a warehouse: counts per class and origin, and a sheet of samples."""
+"""Figures of a warehouse: counts by class and origin, samples, contact sheets for reviewers."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from PIL import Image
 
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.figures.saving import fix_layout
+from matcheval.figures.saving import fix_layout, save_figure
 from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
+from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import counted
-from matcheval.warehouse.boxes import Box, blur
-from matcheval.warehouse.colours import CHIPS
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
-from matcheval.warehouse.export import fit_square
-from matcheval.warehouse.manifest import KEPT
+from matcheval.predictions.files import read_predictions
+from matcheval.warehouse.images import CHIPS, blur, decode_again, fit_square
+from matcheval.warehouse.manifest import DECISION_COLUMNS, KEPT, PENDING, Box, Review
+from matcheval.warehouse.sets import SourceSet
 from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import SourceSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BOX, _BAR, _MARGIN = 1.7, 0.17, 0.8  # inches: heights
 _MOST_CHARACTERS = 120  # of upright labels beside each other
 _MOST_SETS = 12  # of a group on a sheet of samples
+_PER_ROW, _ROWS = 10, 6  # of a reviewer's contact sheet
 SAMPLE_SIDE = 64  # pixels
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
@@ -64,6 +65,10 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     styles = list(dict.fromkeys(table["style"]))
+    names = [
+        ", ".join(filter(None, names))
+        for names in zip(table["source"], table["style"], strict=True)
+    ]
     with style():
         figure = new_figure(3.4, _BAR * len(table) + _MARGIN)
         axes = figure.subplots()
@@ -71,13 +76,7 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
         colours = [_COLOURS[styles.index(each) % len(_COLOURS)] for each in table["style"]]
         bars = axes.barh(position, table["n"], color=colours, height=0.7)
         axes.bar_label(bars, [f" {n:,}" for n in table["n"]], fontsize=6)
-        axes.set_yticks(
-            position,
-            [
-                shortened(", ".join(filter(None, (source, kind))) or "–")
-                for source, kind in zip(table["source"], table["style"], strict=True)
-            ],
-        )
+        axes.set_yticks(position, [shortened(name or "–") for name in names])
         axes.set_ylim(len(table) - 0.5, -0.5)
         axes.set_xlim(0, 1.18 * max(1, int(table["n"].max())))
         axes.grid(False, axis="y")
@@ -91,7 +90,7 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
 def plot_samples(
     images: pd.DataFrame,
     sets: Mapping[str, SourceSet],
-    boxes: Mapping[str, Mapping[str, Sequence[Box]]],
+    reviews: Mapping[str, Review],
     settings: WarehouseSettings,
     group: str,
 ) -> "Figure":
@@ -100,17 +99,16 @@ def plot_samples(
     filled = set(kept["set"])
     names = [name for name, one in sets.items() if one.group == group and name in filled]
     evenly = np.linspace(0, len(names) - 1, min(len(names), _MOST_SETS)).round().astype(int)
-    chosen = sorted(set(evenly.tolist()))
     rows = []
-    for name in (names[i] for i in chosen):
+    for name in (names[i] for i in np.unique(evenly)):
         mine = kept[kept["set"] == name]
         first = mine.drop_duplicates("class").set_index("class")
         row = [_chip(sets[name], mine)]
         for class_name in settings.class_names:
             if class_name in first.index:
                 record = first.loc[class_name]
-                hidden = boxes.get(name, {}).get(str(record["image_id"]), ())
-                pixels = thumbnail(sets[name], str(record["path"]), hidden, settings)
+                hidden = reviews[name].boxes.get(record["image_id"], ())
+                pixels = _thumbnail(sets[name], record["path"], hidden, settings)
                 row.append(Picture(pixels, class_name))
         rows.append(row)
     return plot_contact_sheet(rows, group or settings.warehouse)
@@ -119,22 +117,78 @@ def plot_samples(
 def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
     measured = str(kept["colour_measured"].mode().iloc[0])
     colour = source.colour or measured
-    rgb = tuple(int(CHIPS.get(colour, "#ffffff")[i : i + 2], 16) for i in (1, 3, 5))
-    pixels = np.broadcast_to(np.array(rgb, np.uint8), (8, 8, 3))
+    rgb = bytes.fromhex(CHIPS.get(colour, "#ffffff")[1:])
+    pixels = np.broadcast_to(np.frombuffer(rgb, np.uint8), (8, 8, 3))
     told = colour if source.colour else f"mostly {measured}"
     return Picture(pixels, f"{source.name}\n{told}", marked=True)
 
 
-def thumbnail(
+def _thumbnail(
     source: SourceSet, place: str, boxes: Sequence[Box], settings: WarehouseSettings
-) -> Any:
-    """Read an image for a contact sheet, with its boxes blurred."""
-    file = source.file_at(place)
-    try:
-        image = decode_collected(
-            read_bounded(file, settings.decoding), file.suffix, settings.decoding
-        ).image
-    except RefusedImageError as error:
-        raise InputError(f"{error}, and was read before", file=file) from error
-    shown: Image.Image = fit_square(blur(image, boxes), SAMPLE_SIDE, settings.export.fit)
-    return np.asarray(shown)
+) -> npt.NDArray[np.uint8]:
+    """An image for a contact sheet, with its boxes blurred."""
+    image = decode_again(source.file_at(place), settings.decoding)
+    return np.asarray(fit_square(blur(image, boxes), SAMPLE_SIDE, settings.export.fit))
+
+
+def write_worklist(
+    settings: WarehouseSettings,
+    sets: Mapping[str, SourceSet],
+    images: pd.DataFrame,
+    folder: Path,
+    *,
+    pending_only: bool = False,
+    predictions: str | None = None,
+) -> int:
+    """Write contact sheets and a table for decisions; return the number of images to review."""
+    file = folder / "worklist.csv"
+    if file.exists():
+        raise InputError(
+            "is there already, and may hold decisions", file=file, remedy="Name another folder"
+        )
+    chosen = images[images["status"].isin([PENDING] if pending_only else [PENDING, KEPT])]
+    if chosen.empty:
+        raise InputError("no image is waiting for review", file=settings.warehouse)
+    pages = []
+    for (name, class_name), mine in chosen.groupby(["set", "class_given"], sort=False):
+        if predictions is not None:
+            mine = mine.iloc[np.argsort(-_doubts(mine, images, predictions), kind="stable")]
+        for number, start in enumerate(range(0, len(mine), _PER_ROW * _ROWS), 1):
+            page = mine.iloc[start : start + _PER_ROW * _ROWS]
+            sheet = f"{name}/{class_name}-{number}.png"
+            pictures = [
+                Picture(_thumbnail(sets[str(name)], path, (), settings), str(position),
+                        marked=status == PENDING)
+                for position, (path, status) in enumerate(
+                    zip(page["path"], page["status"], strict=True), 1
+                )
+            ]  # fmt: skip
+            lines = [pictures[i : i + _PER_ROW] for i in range(0, len(pictures), _PER_ROW)]
+            figure = plot_contact_sheet(
+                lines, f"{name}: {class_name}", "Framed: waiting for a decision."
+            )
+            save_figure(figure, folder / sheet)
+            pages.append(page.assign(sheet=sheet, position=range(1, len(page) + 1)))
+    rows = pd.concat(pages)
+    rows["why"] = rows["reason"]
+    rows[["decision", "reason", "class", "reviewer"]] = ""  # for people to fill in
+    columns = [*DECISION_COLUMNS, "sheet", "position", "set", "class_given", "status", "why"]
+    with atomic_file(file) as partial:
+        rows.to_csv(partial, columns=columns, index=False, lineterminator="\n")
+    return len(rows)
+
+
+def _doubts(mine: pd.DataFrame, images: pd.DataFrame, pattern: str) -> Any:
+    """How sure a model is of another class; 2 for images that it has not seen, to come first."""
+    name = mine["set"].iloc[0]
+    file = Path(pattern.replace("{set}", name))
+    kept = images[(images["set"] == name) & (images["status"] == KEPT)]
+    found = read_predictions(file)
+    if len(found) != len(kept):
+        raise InputError(
+            f"{len(found)} predictions for {len(kept)} kept images of '{name}'", file=file,
+            remedy="Run the model on the set as it was exported last",
+        )  # fmt: skip
+    wrong = found.prediction != found.label
+    doubts = pd.Series(np.where(wrong, found.probability, 0.0), index=kept.index)
+    return doubts.reindex(mine.index, fill_value=2.0).to_numpy()

@@ -1,50 +1,92 @@
-"""Reading the images of a set: what each is, or why it is not taken; nothing is kept of pixels."""
+"""Reading images by all cores: what each of the user's is, and hashes of base and training sets."""
 
 import hashlib
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
+import pandas as pd
 import pyarrow as pa
 
-from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.colours import dominant_colour
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
-from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
-from matcheval.warehouse.parallel import Workers
-from matcheval.warehouse.settings import DecodingSettings
-from matcheval.warehouse.source_sets import ImageFile, SourceSet
-
-READ_SCHEMA = TableSchema(
-    "images as they were read",
-    (
-        Column("image_id", pa.string(), "", "set, and digest of pixels and place"),
-        Column("place", pa.string(), "", "class and file name, within the set"),
-        Column("class_given", pa.string(), "", "class that it was collected for"),
-        Column("problem", pa.string(), "", "why it is not taken", nullable=True),
-        Column("detail", pa.string(), "", "the decoder's words", nullable=True),
-        Column("animated", pa.bool_(), "", "whether it is the first frame of several"),
-        Column("misnamed", pa.bool_(), "", "whether the suffix is of another format"),
-        Column("sha256", pa.string(), "", "of pixels and shape", nullable=True),
-        Column("phash", pa.uint64(), "", "perceptual hash", nullable=True),
-        Column("width", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        Column("height", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        Column("colour_measured", pa.string(), "", "most frequent colour", nullable=True),
-        Column("query", pa.string(), "", "text that it was found by", nullable=True),
-        Column("url", pa.string(), "", "its address", nullable=True),
-        Column("licence", pa.string(), "", "as stated", nullable=True),
-        Column("retrieved", pa.string(), "", "date", nullable=True),
-        Column("generator", pa.string(), "", "what generated it", nullable=True),
-        Column("seed", pa.string(), "", "of the generator", nullable=True),
-    ),
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
+from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.sources import Sources
+from matcheval.datasets.streams import ImageStream
+from matcheval.errors import InputError
+from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
+from matcheval.warehouse.images import (
+    RefusedImageError,
+    decode_collected,
+    dominant_colour,
+    perceptual_hash,
+    pixel_digest,
+    read_bounded,
 )
+from matcheval.warehouse.manifest import READ_SCHEMA
+from matcheval.warehouse.sets import ImageFile, SourceSet
+from matcheval.warehouse.settings import DecodingSettings, reference_settings
+
+A = TypeVar("A")
+B = TypeVar("B")
+_BATCH = 32
+_ALONE = 256
+
+
+class Workers:
+    """Processes that items are handed to, started when there are many; they end with the block."""
+
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+        """Apply a function to items, in order and in bounded memory."""
+        iterator = iter(items)
+        # Starting processes takes longer than these.
+        alone = None if self._n_workers == 1 else (0 if self._pool else _ALONE)
+        yield from map(function, islice(iterator, alone))
+        waiting: deque[Future[list[B]]] = deque()
+        while batch := tuple(islice(iterator, _BATCH)):
+            if self._pool is None:
+                # Not forked: threads of libraries such as pyarrow do not survive that.
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(self._n_workers, mp_context=context)
+            waiting.append(self._pool.submit(_apply, function, batch))
+            if len(waiting) > 2 * self._n_workers:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
+    return [function(item) for item in batch]
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def read_set(source: SourceSet, settings: DecodingSettings, workers: Workers) -> pa.Table:
-    """Read all images of a set."""
-    rows = list(workers.map(partial(read_image, source.name, settings), source.files()))
-    return READ_SCHEMA.table({name: [row[name] for row in rows] for name in READ_SCHEMA.names})
+    """Read all images of a set: what each is, or why it is not taken; no pixels are kept."""
+    rows = workers.map(partial(read_image, source.name, settings), source.files())
+    return READ_SCHEMA.from_frame(pd.DataFrame(list(rows), columns=READ_SCHEMA.names, dtype=object))
 
 
 def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
@@ -62,16 +104,71 @@ def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> d
         return row
     shown = decoded.image
     digest = pixel_digest(shown)
-    row |= {
+    return row | {
         "image_id": image_id(set_name, image.place, digest), "sha256": digest,
         "phash": perceptual_hash(shown), "width": shown.width, "height": shown.height,
         "colour_measured": dominant_colour(shown), "animated": decoded.animated,
         "misnamed": decoded.misnamed,
     }  # fmt: skip
-    return row
 
 
 def image_id(set_name: str, place: str, digest: str) -> str:
     """Return the name of an image, which does not depend on where its warehouse lies."""
     text = f"{digest} {Path(place).as_posix()}"
     return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def read_reference(
+    name: str, block: Mapping[str, Any], downloads: Path, workers: Workers
+) -> pa.Table:
+    """Hash the images of a base or training set."""
+    settings = reference_settings(name, block)
+    options = settings.options
+    start, stop = options.get("rows", (0, None))
+    names: list[str] = []
+    labels: list[int] = []
+    with ExitStack() as stack:
+        sources = Sources(downloads, stack, downloads.parent / "datasets")
+        built = build_dataset(name, settings.kind, options, sources)
+
+        def images() -> Iterator[Any]:
+            for image, title, label in islice(_images(built), start, stop):
+                names.append(title)
+                labels.append(label)
+                yield image
+
+        hashes = list(workers.map(_hash_image, images()))
+    found = [one for one in hashes if one is not None]
+    if len(found) < len(hashes):
+        raise InputError(
+            f"{len(hashes) - len(found)} images cannot be decoded, the first is "
+            f"{names[hashes.index(None)]}", file=name,
+        )  # fmt: skip
+    rows = [
+        (title, built.classes[label], digest, code)
+        for title, label, (digest, code) in zip(names, labels, found, strict=True)
+    ]
+    return REFERENCE_SCHEMA.from_frame(
+        pd.DataFrame(rows, columns=REFERENCE_SCHEMA.names, dtype=object)
+    )
+
+
+def _images(built: Any) -> Iterator[tuple[Any, str, int]]:
+    """Images as files or as pixels with their range, with names and labels."""
+    if isinstance(built, ImageStream):
+        for file in built.files:
+            yield file.encoded, file.name, file.label
+        return
+    for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
+        if isinstance(built.images, EncodedImages):
+            yield bytes(built.images.encoded(position)), title, int(label)
+        else:
+            yield (built.images[position], built.max_value), title, int(label)
+
+
+def _hash_image(image: Any) -> tuple[str, int] | None:
+    try:
+        shown = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
+    except UnreadableImageError:
+        return None
+    return pixel_digest(shown), perceptual_hash(shown)

@@ -1,110 +1,208 @@
-"""Tables of a warehouse, all counted from its manifest: sets, classes, steps, origins, warnings."""
+"""Tables of a warehouse, all counted from its manifest; one has published suites beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
-from matcheval.warehouse.decoding import PROBLEMS
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
+from matcheval.warehouse.images import PROBLEMS
 from matcheval.warehouse.manifest import (
+    AGREEMENT_SCHEMA,
     DISAGREE,
-    DUPLICATE,
     KEPT,
     LEAK,
     LICENCE,
-    PENDING,
     REJECTED,
+    STATUSES,
     UNREVIEWED,
+    Review,
+    tabulate_agreement,
 )
+from matcheval.warehouse.sets import SourceSet
 from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.source_sets import SourceSet
-
-_text, _count = pa.string(), pa.int64()
-SETS_SCHEMA = TableSchema(
-    "sets of a warehouse",
-    (
-        Column("set", _text, "", "name of the set"),
-        Column("group", _text, "", "its group"),
-        Column("source", _text, "", "where its images come from"),
-        Column("style", _text, "", "their style"),
-        Column("colour", _text, "", "colour that was asked for", nullable=True),
-        Column("n_read", _count, "images", "files that were read"),
-        Column("n", _count, "images", "of these, kept"),
-        Column("n_pending", _count, "images", "of these, waiting for a decision"),
-        Column("n_rejected", _count, "images", "of these, rejected"),
-        Column("n_duplicate", _count, "images", "of these, copies"),
-        Column("n_relabelled", _count, "images", "kept under another class than they came with"),
-        Column("n_reviewed", _count, "images", "decided on by a person"),
-        Column("n_blurred", _count, "images", "kept, with blurred boxes"),
-        Column("largest_class", _count, "images", "kept images of the largest class"),
-        Column("smallest_class", _count, "images", "of the smallest class that is not absent"),
-        Column("absent_classes", _text, "", "classes without kept images, separated by ;"),
-        Column("colour_agreement", pa.float64(), "fraction",
-               "kept images whose measured colour is the one asked for; null if none was",
-               nullable=True),
-    ),
-)  # fmt: skip
-CLASSES_SCHEMA = TableSchema(
-    "kept images by set and class",
-    (
-        Column("set", _text, "", "name of the set"),
-        Column("group", _text, "", "its group"),
-        Column("class", _text, "", "name of the class"),
-        Column("n", _count, "images", "kept images"),
-    ),
-)
-STEPS_SCHEMA = TableSchema(
-    "what each step found",
-    (
-        Column("step", _text, "", "step of the build"),
-        Column("finding", _text, "", "what was found"),
-        Column("n", _count, "images", "how many"),
-    ),
-)
-ORIGINS_SCHEMA = TableSchema(
-    "kept images by origin",
-    (
-        Column("source", _text, "", "where the images come from"),
-        Column("style", _text, "", "their style"),
-        Column("n_sets", _count, "sets", "sets of this origin"),
-        Column("n", _count, "images", "kept images"),
-    ),
-)
-WARNINGS_SCHEMA = TableSchema(
-    "warnings",
-    (
-        Column("set", _text, "", "name of the set"),
-        Column("warning", _text, "", "what is remarkable"),
-    ),
-)
-PROBLEMS_SCHEMA = TableSchema(
-    "files that are not taken, or not as they are",
-    (
-        Column("set", _text, "", "name of the set"),
-        Column("image_id", _text, "", "name of the image"),
-        Column("path", _text, "", "class and file name"),
-        Column("problem", _text, "", "empty, unreadable, huge, too small, animated or misnamed"),
-    ),
-)
-NOISE_SCHEMA = TableSchema(
-    "noise record: images that reviewers rejected or relabelled",
-    (
-        Column("set", _text, "", "name of the set"),
-        Column("image_id", _text, "", "name of the image"),
-        Column("class_given", _text, "", "class that it was collected for"),
-        Column("class", _text, "", "corrected class; empty if it was rejected"),
-        Column("reason", _text, "", "reviewers' reason", nullable=True),
-    ),
-)
 
 
-def tabulate_sets(
+def _text(name: str, meaning: str, *, nullable: bool = False) -> Column:
+    return Column(name, pa.string(), "", meaning, nullable)
+
+
+def _count(name: str, meaning: str, unit: str = "images") -> Column:
+    return Column(name, pa.int64(), unit, meaning)
+
+
+_SET = _text("set", "name of the set")
+_GROUP = _text("group", "its group")
+_IMAGE = _text("image_id", "name of the image")
+
+SCHEMAS = {
+    "overview": TableSchema(
+        "size of suites",
+        (
+            _text("suite", "its name"),
+            _count("n_sets", "number of sets (domains)", "sets"),
+            _count("n", "test images"),
+            _count("n_classes", "classes that it has images of", "classes"),
+            Column("side", pa.string(), "pixels",
+                   "height and width of the images; empty if they vary"),
+            _text("origin", "built here, or published: Sun et al. (2024), Table 1"),
+        ),
+    ),
+    "prompts": TableSchema(
+        "queries and prompts",
+        (
+            _text("group", "group of sets"),
+            _text("style", "their style"),
+            _text("text", "query or prompt, with placeholders"),
+            _count("n_sets", "sets that were collected by it", "sets"),
+            _count("n", "kept images that were"),
+        ),
+    ),
+    "sets": TableSchema(
+        "sets of a warehouse",
+        (
+            _SET,
+            _GROUP,
+            _text("source", "where its images come from"),
+            _text("style", "their style"),
+            _text("colour", "colour that was asked for", nullable=True),
+            _count("n_read", "files that were read"),
+            _count("n", "of these, kept"),
+            _count("n_pending", "of these, waiting for a decision"),
+            _count("n_rejected", "of these, rejected"),
+            _count("n_duplicate", "of these, copies"),
+            _count("n_relabelled", "kept under another class than they came with"),
+            _count("n_reviewed", "decided on by a person"),
+            _count("n_blurred", "kept, with blurred boxes"),
+            _count("largest_class", "kept images of the largest class"),
+            _count("smallest_class", "of the smallest class that is not absent"),
+            _text("absent_classes", "classes without kept images, separated by ;"),
+            Column("colour_agreement", pa.float64(), "fraction",
+                   "kept images whose measured colour is the one asked for; null if none was",
+                   nullable=True),
+        ),
+    ),
+    "classes": TableSchema(
+        "kept images by set and class",
+        (_SET, _GROUP, _text("class", "name of the class"), _count("n", "kept images")),
+    ),
+    "origins": TableSchema(
+        "kept images by origin",
+        (
+            _text("source", "where the images come from"),
+            _text("style", "their style"),
+            _count("n_sets", "sets of this origin", "sets"),
+            _count("n", "kept images"),
+        ),
+    ),
+    "steps": TableSchema(
+        "what each step found",
+        (
+            _text("step", "step of the build"),
+            _text("finding", "what was found"),
+            _count("n", "how many"),
+        ),
+    ),
+    "warnings": TableSchema("warnings", (_SET, _text("warning", "what is remarkable"))),
+    "problems": TableSchema(
+        "files that are not taken, or not as they are",
+        (
+            _SET,
+            _IMAGE,
+            _text("path", "class and file name"),
+            _text("problem", "empty, unreadable, huge, too small, animated or misnamed"),
+        ),
+    ),
+    "noise": TableSchema(
+        "noise record: images that reviewers rejected or relabelled",
+        (
+            _SET,
+            _IMAGE,
+            _text("class_given", "class that it was collected for"),
+            _text("class", "corrected class; empty if it was rejected"),
+            _text("reason", "reviewers' reason", nullable=True),
+        ),
+    ),
+    "agreement": AGREEMENT_SCHEMA,
+}  # fmt: skip
+
+# Sun et al. (2024), Table 1; the sizes of VLCS to Terra Incognita are 224 pixels as used there.
+PUBLISHED = (
+    ("CIFAR-10.1 and 10.2", 1, 2_000, 10, "32"),
+    ("CIFAR-10-C̄", 50, 500_000, 10, "32"),
+    ("CIFAR-10.1-C̄ and 10.2-C̄", 50, 100_000, 10, "32"),
+    ("CIFAR-10-C", 19, 950_000, 10, "32"),
+    ("CIFAR-10.1-C", 19, 190_000, 10, "32"),
+    ("ImageNet-C", 75, 3_750_000, 1000, "224"),
+    ("Colored MNIST", 3, 70_000, 2, "28"),
+    ("Rotated MNIST", 6, 70_000, 10, "28"),
+    ("VLCS", 4, 10_729, 5, "224"),
+    ("Office-Home", 4, 15_588, 65, "224"),
+    ("PACS", 4, 9_991, 7, "224"),
+    ("Terra Incognita", 4, 24_788, 10, "224"),
+    ("DomainNet", 6, 586_575, 345, "224"),
+    ("CIFAR-10-Warehouse", 180, 608_691, 10, "224"),
+)
+
+
+def tabulate(
+    settings: WarehouseSettings,
+    sets: Mapping[str, SourceSet],
+    images: pd.DataFrame,
+    duplicates: pd.DataFrame,
+    reviews: Iterable[Review],
+) -> dict[str, pd.DataFrame]:
+    """Make all tables (`SCHEMAS`) by name, of Python's own values with None for what is missing."""
+    by_set = _sets(images, sets, settings.class_names)
+    found = {
+        "overview": _overview(images, settings),
+        "prompts": tabulate_prompts(images),
+        "sets": by_set,
+        "classes": _classes(images, sets, settings.class_names),
+        "origins": _origins(by_set),
+        "steps": _steps(images, duplicates, list(settings.against)),
+        "warnings": _warnings(by_set, settings),
+        "problems": _problems(images),
+        "noise": _noise(images),
+        "agreement": tabulate_agreement(reviews, settings.review.arbiter),
+    }
+    return {
+        name: table[SCHEMAS[name].names].astype(object).where(table.notna(), None)
+        for name, table in found.items()
+    }
+
+
+def _overview(images: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
+    """The size of a warehouse beside those of Sun et al. (2024), Table 1."""
+    kept = images[images["status"] == KEPT]
+    own = (
+        settings.warehouse, kept["set"].nunique(), len(kept), kept["class"].nunique(),
+        ", ".join(map(str, settings.export.sides)), "built here",
+    )  # fmt: skip
+    rows = [own, *((*row, "published") for row in PUBLISHED)]
+    return pd.DataFrame(rows, columns=SCHEMAS["overview"].names)
+
+
+def tabulate_prompts(images: pd.DataFrame) -> pd.DataFrame:
+    """List the texts that images were found or generated by: Sun et al. (2024), Table 4."""
+    kept = images[(images["status"] == KEPT) & images["query"].notna()]
+    texts = []
+    for text, *values in zip(kept["query"], kept["class_given"], kept["colour_query"], strict=True):
+        for name, value in zip(("class", "colour"), values, strict=True):
+            if isinstance(value, str) and value:
+                text = text.replace(value, f"{{{name}}}")
+        texts.append(text)
+    grouped = kept.assign(text=texts).groupby(["group", "style", "text"], sort=False)["set"]
+    return grouped.agg(n_sets="nunique", n="size").reset_index()
+
+
+def _sets(
     images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
 ) -> pd.DataFrame:
-    """Count the images of each set."""
+    """Counts of the images of each set."""
     rows, by_set = [], dict(list(images.groupby("set")))
     for name, source in sets.items():
         mine = by_set.get(name, images.iloc[:0])
@@ -116,7 +214,7 @@ def tabulate_sets(
             "set": name, "group": source.group, "source": source.source, "style": source.style,
             "colour": asked, "n_read": len(mine), "n": len(kept),
             **{f"n_{status}": int((mine["status"] == status).sum())
-               for status in (PENDING, REJECTED, DUPLICATE)},
+               for status in STATUSES if status != KEPT},
             "n_relabelled": int((kept["class"] != kept["class_given"]).sum()),
             "n_reviewed": int((mine["reviewers"] > 0).sum()),
             "n_blurred": int((kept["blurred"] > 0).sum()),
@@ -126,109 +224,105 @@ def tabulate_sets(
             "colour_agreement": float((kept["colour_measured"] == asked).mean())
             if asked is not None and len(kept) else None,
         })  # fmt: skip
-    return pd.DataFrame(rows, columns=SETS_SCHEMA.names).astype(
+    return pd.DataFrame(rows, columns=SCHEMAS["sets"].names).astype(
         {"colour": object, "colour_agreement": object}
     )
 
 
-def tabulate_classes(
+def _classes(
     images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
 ) -> pd.DataFrame:
-    """Count the kept images of each set and class, absent classes included."""
+    """Kept images of each set and class, absent classes included."""
     counts = images[images["status"] == KEPT].groupby(["set", "class"]).size().to_dict()
     rows = [
         (name, source.group, each, int(counts.get((name, each), 0)))
         for name, source in sets.items()
         for each in classes
     ]
-    return pd.DataFrame(rows, columns=CLASSES_SCHEMA.names)
+    return pd.DataFrame(rows, columns=SCHEMAS["classes"].names)
 
 
-def tabulate_origins(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the kept images of each source and style."""
+def _origins(table: pd.DataFrame) -> pd.DataFrame:
+    """Kept images of each source and style."""
     grouped = table.groupby(["source", "style"], sort=False)["n"]
-    found = grouped.agg(n_sets="size", n="sum").reset_index()
-    return found[ORIGINS_SCHEMA.names]
+    return grouped.agg(n_sets="size", n="sum").reset_index()
 
 
-def tabulate_steps(
+def _steps(
     images: pd.DataFrame, duplicates: pd.DataFrame, references: Sequence[str]
 ) -> pd.DataFrame:
-    """Count what each step of a build found; zeros are listed, too."""
-    decoded = images["sha256"].notna()
+    """What each step of a build found; zeros are listed, too."""
 
     def reasons(reason: str) -> int:
         return int((images["reason"] == reason).sum())
 
-    def found(finding: str, match: str | None = None, other: str | None = None) -> int:
+    def found(finding: str, **where: str) -> int:
         rows = duplicates["finding"] == finding
-        rows &= match is None or duplicates["match"] == match
-        rows &= other is None or duplicates["other_set"] == other
+        for column, value in where.items():
+            rows &= duplicates[column] == value
         return int(duplicates.loc[rows, "image_id"].nunique())
 
-    relabelled = images["class"] != images["class_given"]
-    by_people = (images["reviewers"] > 0) & (images["status"] == REJECTED)
+    reviewed = images["reviewers"] > 0
+    by_people = reviewed & (images["status"] == REJECTED) & (images["reason"] != LICENCE)
     rows = [
         ("decode", "files", len(images)),
         *(("decode", problem, reasons(problem)) for problem in PROBLEMS),
         ("decode", "animated, first frame taken", int(images["animated"].sum())),
         ("decode", "wrongly named", int(images["misnamed"].sum())),
-        ("decode", "images", int(decoded.sum())),
-        ("duplicates", "exact copies in a set", found(COPY, "exact")),
-        ("duplicates", "near copies in a set", found(COPY, "near")),
+        ("decode", "images", int(images["sha256"].notna().sum())),
+        ("duplicates", "exact copies in a set", found(COPY, match="exact")),
+        ("duplicates", "near copies in a set", found(COPY, match="near")),
         ("duplicates", "one picture, two classes in a set", found(CONFLICT)),
         ("duplicates", "also in an earlier set", found(ACROSS)),
-        *(("duplicates", f"also in {name}", found(LEAKED, other=name)) for name in references),
-        ("review", "decided on by people", int((images["reviewers"] > 0).sum())),
-        ("review", "rejected by people", int((by_people & (images["reason"] != LICENCE)).sum())),
-        ("review", "relabelled", int(relabelled.sum())),
+        *(("duplicates", f"also in {name}", found(LEAKED, other_set=name)) for name in references),
+        ("review", "decided on by people", int(reviewed.sum())),
+        ("review", "rejected by people", int(by_people.sum())),
+        ("review", "relabelled", int((images["class"] != images["class_given"]).sum())),
         ("review", "reviewers disagree", reasons(DISAGREE)),
         ("review", "not reviewed, and waiting", reasons(UNREVIEWED)),
         ("export", "left out for their licence", reasons(LICENCE)),
         ("export", "left out as leaked", reasons(LEAK)),
         ("export", "with blurred boxes", int((images["blurred"] > 0).sum())),
-        *(("result", status, int((images["status"] == status).sum()))
-          for status in (KEPT, PENDING, REJECTED, DUPLICATE)),
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=STEPS_SCHEMA.names)
+        *(("result", status, int((images["status"] == status).sum())) for status in STATUSES),
+    ]
+    return pd.DataFrame(rows, columns=SCHEMAS["steps"].names)
 
 
-def tabulate_warnings(table: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
-    """List what is remarkable of the sets."""
+def _warnings(table: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
+    """What is remarkable of the sets."""
     limits = settings.warnings
-    rows = []
+    rows: list[tuple[Any, str]] = []
     for row in table.to_dict("records"):
-        if row["n"] < limits.smallest:
-            rows.append((row["set"], f"{row['n']:,} images, fewer than {limits.smallest:,}"))
-        if row["n"] > limits.largest:
-            rows.append((row["set"], f"{row['n']:,} images, more than {limits.largest:,}"))
-        if row["absent_classes"]:
-            rows.append((row["set"], f"no images of {row['absent_classes'].replace(';', ', ')}"))
         ratio = row["largest_class"] / row["smallest_class"] if row["smallest_class"] else 0
-        if ratio > limits.imbalance:
-            rows.append((row["set"], f"the largest class is {ratio:.1f} times the smallest"))
-        if row["n_pending"]:
-            rows.append((row["set"], f"{row['n_pending']:,} images wait for a decision"))
-    return pd.DataFrame(rows, columns=WARNINGS_SCHEMA.names)
+        absent = row["absent_classes"].replace(";", ", ")
+        told = {
+            f"{row['n']:,} images, fewer than {limits.smallest:,}": row["n"] < limits.smallest,
+            f"{row['n']:,} images, more than {limits.largest:,}": row["n"] > limits.largest,
+            f"no images of {absent}": absent,
+            f"the largest class is {ratio:.1f} times the smallest": ratio > limits.imbalance,
+            f"{row['n_pending']:,} images wait for a decision": row["n_pending"],
+        }
+        rows += [(row["set"], text) for text, is_so in told.items() if is_so]
+    return pd.DataFrame(rows, columns=SCHEMAS["warnings"].names)
 
 
-def tabulate_problems(images: pd.DataFrame) -> pd.DataFrame:
-    """List the files that are not taken, or only their first frame, or are wrongly named."""
+def _problems(images: pd.DataFrame) -> pd.DataFrame:
+    """Files that are not taken, or only their first frame, or that are wrongly named."""
     parts = [
         images[images["reason"].isin(PROBLEMS)].assign(problem=lambda part: part["reason"]),
         images[images["animated"]].assign(problem="animated"),
         images[images["misnamed"]].assign(problem="misnamed"),
     ]
-    return pd.concat(parts).sort_index(kind="stable")[PROBLEMS_SCHEMA.names]
+    return pd.concat(parts).sort_index(kind="stable")
 
 
-def tabulate_noise(images: pd.DataFrame) -> pd.DataFrame:
-    """List the images that reviewers rejected or relabelled: the noise record."""
+def _noise(images: pd.DataFrame) -> pd.DataFrame:
+    """Images that reviewers rejected or relabelled: the noise record."""
     relabelled = images["class"] != images["class_given"]
     rejected = (images["reviewers"] > 0) & (images["status"] == REJECTED) & ~relabelled
     noise = images[relabelled | (rejected & (images["reason"] != LICENCE))].copy()
     noise.loc[rejected.reindex(noise.index), "class"] = ""
-    return noise[NOISE_SCHEMA.names]
+    return noise
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

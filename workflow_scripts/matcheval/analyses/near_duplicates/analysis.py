@@ -1,17 +1,88 @@
-"""Near duplicates of test images among training images, as an analysis."""
+"""Near duplicates of test images among training images: searches, and their effect on accuracies.
 
-from collections.abc import Callable, Mapping
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: about 8 % of the CIFAR-10 test images have a
+near duplicate in the training set. Even a model that is correct on all of them gains little: the
+least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
+"""
+
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 from pydantic import Field
 
-from matcheval.analyses.near_duplicates.tables import SCHEMA, tabulate, text_columns  # noqa: F401
-from matcheval.execution import analysis_resources, resources
+from matcheval.analyses.near_duplicates.search import draw_sheet, search_near_duplicates
+from matcheval.errors import InputError
+from matcheval.execution import analysis_resources
+from matcheval.execution.resources import ResourceRequest
+from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
+from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
+from matcheval.statistics.accuracies import accuracy_columns
 from matcheval.study.requests import check_one_size, dataset_size
-from matcheval.study.rules import Artifact, Wildcards
+from matcheval.study.rules import Artifact, Rule, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis
+
+SCHEMA = TableSchema(
+    "accuracies with and without near duplicates",
+    (
+        MODEL,
+        Column("dataset", pa.string(), "", "name of the test set"),
+        *accuracy("all", "size of the test set"),
+        *accuracy("duplicates", "test images that are near duplicates"),
+        *accuracy("rest", "test images that are not near duplicates"),
+        fraction(
+            "least_accuracy_rest",
+            "accuracy on the rest if all near duplicates were classified correctly",
+        ),
+        fraction("change", "accuracy on the rest minus accuracy on all images"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def tabulate(
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate accuracies on the images that are near duplicates, and on the others."""
+    listed = read_csv_rows(file, ("index",))
+    try:
+        positions = [int(row["index"]) for row in listed]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"not a whole number ({error})", file=file, field="index") from error
+    is_duplicate = np.zeros(len(known), bool)
+    is_duplicate[known.rows_of(positions, file=file)] = True
+    rows = []
+    for model, correct in zip(known.models, known.right, strict=True):
+        row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
+        row |= accuracy_columns("all", correct, confidence)
+        row |= accuracy_columns("duplicates", correct[is_duplicate], confidence)
+        row |= accuracy_columns("rest", correct[~is_duplicate], confidence)
+        least = max(row["n_correct_all"] - len(positions), 0)
+        row["least_accuracy_rest"] = least / row["n_rest"] if row["n_rest"] else np.nan
+        row["change"] = row["accuracy_rest"] - row["accuracy_all"]
+        rows.append(row)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
+        TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
+        TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
+        TextColumn("At least (%)", [percent_cell(x) for x in table["least_accuracy_rest"]]),
+        TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
+    ]
 
 
 class Search(Settings):
@@ -40,6 +111,13 @@ class NearDuplicates(DatasetTableAnalysis):
     """Search for near duplicates, and accuracies with and without those found by review."""
 
     name: ClassVar[str] = "near_duplicates"
+    caption: ClassVar[str] = (
+        "Accuracies on **{{ snakemake.wildcards.dataset }}**: on all images, on those that were "
+        "found to be near duplicates of training images in a review, and on the others, with "
+        "Clopper-Pearson intervals. *At least* is the accuracy on the others if all near "
+        "duplicates were classified correctly. The change is the accuracy on the others minus that "
+        "on all."
+    )
     Settings: ClassVar[type[NearDuplicatesSettings]] = NearDuplicatesSettings
 
     def __init__(self, settings: NearDuplicatesSettings, study: Study) -> None:
@@ -47,7 +125,11 @@ class NearDuplicates(DatasetTableAnalysis):
         stem = "near_duplicates/{dataset}-in-{reference}"
         self.nearest = Artifact(f"{study.folder}/{stem}", (".parquet",))
         self.sheet = self.figure(
-            stem, "near_duplicates_sheet",
+            stem,
+            "Images of **{{ snakemake.wildcards.dataset }}** (framed) that are most similar to an "
+            "image of **{{ snakemake.wildcards.reference }}**, by ℓ2 distance over pixels and by "
+            "structural similarity, with their nearest neighbours. Whether they are near "
+            "duplicates must be decided by a person.",
             {"table": self.name, "of": "{dataset} in {reference} (images)"},
         )  # fmt: skip
 
@@ -61,9 +143,8 @@ class NearDuplicates(DatasetTableAnalysis):
         """Check also the datasets of the searches."""
         super().check()
         for search in self.settings.searches:
-            for key in ("of", "among"):
+            for key, name in search:
                 field = self.field("searches", key)
-                name = getattr(search, key)
                 self.study.check_dataset(name, field, images=True)
                 if self.settings.compare_size is None:
                     remedy = f"Add 'compare_size: 256' to {self.name}"
@@ -80,35 +161,45 @@ class NearDuplicates(DatasetTableAnalysis):
         ]
         return [*found, *super().targets]
 
-    def searched_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of both datasets of a search."""
-        names = (wildcards.dataset, wildcards.reference)
-        return [file for name in names for file in self.study.dataset_files(name)]
-
-    def search_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a search."""
-        return {
-            **self._folders(wildcards),
-            "size": self.settings.compare_size,
-            "k": self.settings.neighbours,
-        }
-
-    def sheet_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a search's contact sheet."""
-        return {**self._folders(wildcards), "rows": self.settings.sheet}
-
-    def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
-        return {
-            "queries": self.study.dataset_folder(wildcards.dataset),
-            "references": self.study.dataset_folder(wildcards.reference),
-        }
-
     @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the sizes of both datasets."""
-        return {
-            "search_near_duplicates": lambda wildcards: analysis_resources.of_searching(
-                [dataset_size(self.study, n) for n in (wildcards.dataset, wildcards.reference)],
-                self.settings.compare_size,
-            )
-        }
+    def rules(self) -> list[Rule]:
+        """The rules of searches, their contact sheets, and the table."""
+        study, settings = self.study, self.settings
+
+        def both(wildcards: Wildcards) -> list[str]:
+            return [wildcards.dataset, wildcards.reference]
+
+        def files(wildcards: Wildcards) -> list[str]:
+            return [file for name in both(wildcards) for file in study.dataset_files(name)]
+
+        def folders(wildcards: Wildcards) -> dict[str, Any]:
+            names = zip(("queries", "references"), both(wildcards), strict=True)
+            return {key: study.dataset_folder(name) for key, name in names}
+
+        def request(wildcards: Wildcards) -> ResourceRequest:
+            sizes = [dataset_size(study, name) for name in both(wildcards)]
+            return analysis_resources.of_searching(sizes, settings.compare_size)
+
+        search = Rule(
+            name="search_near_duplicates",
+            run=search_near_duplicates,
+            input={"files": files},
+            output={"nearest": self.nearest},
+            arguments=lambda wildcards: {
+                **folders(wildcards), "size": settings.compare_size, "k": settings.neighbours,
+            },
+            request=request,
+            environment="models",
+            threads=2,
+            message="Searching {wildcards.reference} for near duplicates of {wildcards.dataset}",
+        )  # fmt: skip
+        sheet = Rule(
+            name="plot_near_duplicates",
+            run=draw_sheet,
+            input={"files": files, "nearest": self.nearest.file()},
+            output={"outputs": self.sheet},
+            arguments=lambda wildcards: {**folders(wildcards), "rows": settings.sheet},
+            environment="models",
+            message="Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}",
+        )
+        return [search, sheet, *super().rules]

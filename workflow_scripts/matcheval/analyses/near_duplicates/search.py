@@ -1,80 +1,339 @@
 """The search for near duplicates: nearest images by ℓ2 distance, compared by SSIM as well."""
 
-from typing import Any
+import argparse
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.near_duplicates.distances import nearest_neighbours
-from matcheval.analyses.near_duplicates.images import LabelledPixels
-from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
-from matcheval.analyses.near_duplicates.ssim import WINDOW, structural_similarity
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
+from matcheval.figures.saving import check_figure, save_figure
+from matcheval.io.printed_json import add_json, json_rows, print_json
+from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEAREST_IMAGES = TableSchema(
+    "nearest images",
+    (
+        Column("query", pa.int32(), "", "position of the image in its set, from 0"),
+        Column("rank", pa.int16(), "1", "rank by ℓ2 distance, from 1; ties by position"),
+        Column("reference", pa.int32(), "", "position of the neighbour in its set, from 0"),
+        Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
+        Column("ssim", pa.float64(), "1", "structural similarity"),
+        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these"),
+        Column("query_name", pa.string(), "", "name of the image in its source"),
+        Column("reference_name", pa.string(), "", "name of the neighbour in its source"),
+        Column("query_class", pa.string(), "", "class of the image"),
+        Column("reference_class", pa.string(), "", "class of the neighbour"),
+    ),
+)
+
+Pixels = npt.NDArray[Any]  # uint8, shape (n, height, width, channels)
+Floats = npt.NDArray[np.float64]
+
+
+def labelled_pixels(dataset: Dataset, size: int | None = None) -> Dataset:
+    """Give a dataset's images as an array of one size."""
+    if size is None:
+        if dataset.stored == "files":
+            raise InputError(
+                "its images are files, which may differ in size", file=dataset.name,
+                remedy="Give a size that all are brought to before they are compared: compare_size",
+            )  # fmt: skip
+        return replace(dataset, images=np.asarray(dataset.pixels))
+    from PIL.Image import Resampling
+
+    if size < 1:
+        raise InputError(f"{size} pixels", field="size", remedy="Give at least 1")
+    pixels = np.empty((len(dataset), size, size, 3), np.uint8)
+    for i in range(len(dataset)):
+        pixels[i] = np.asarray(dataset.image(i).resize((size, size), Resampling.BICUBIC))
+    return replace(dataset, images=pixels, max_value=255)
+
+
+def check_same_range(first: Dataset, second: Dataset) -> None:
+    """Check that pixels of two datasets can be compared."""
+    if first.max_value != second.max_value:
+        raise InputError(
+            f"images with pixel values up to {first.max_value} cannot be compared with images "
+            f"with values up to {second.max_value}", file=f"{first.name}, {second.name}",
+        )  # fmt: skip
+
+
+# Distances are computed by blocked matrix products in single precision, and are exact all the same:
+# pixels minus 128 are integers of magnitude at most 2⁷, so a sum of 1,024 products is an integer of
+# magnitude at most 2²⁴, which single precision represents exactly. Longer images are cut into
+# pieces of 1,024 values whose products are added in double precision. No squared distance is
+# rounded, so equal distances compare equal.
+_PIECE = 1024
+_CENTRE = 128
+_ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of distances
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest references of every query, nearest first; arrays of shape (n_queries, k)."""
+
+    index: npt.NDArray[np.int64]
+    squared: Floats
+
+    @property
+    def distance(self) -> Floats:
+        """ℓ2 distances in pixel values."""
+        return np.sqrt(self.squared)
+
+
+def nearest_neighbours(
+    queries: Pixels, references: Pixels, k: int, *, same: bool = False
+) -> Neighbours:  # fmt: skip
+    """Find the k nearest references of every query, exactly; not itself if both are the same."""
+    from matcheval.analyses.near_duplicates.loops import keep_nearest
+
+    _check(queries, references)
+    most = len(references) - same
+    if not 1 <= k <= most:
+        raise InputError(
+            f"cannot find {k} neighbours among {most} images", field="k",
+            remedy=f"Give a number from 1 to {max(most, 1)}",
+        )  # fmt: skip
+    squared = np.full((len(queries), k), np.inf)
+    index = np.full((len(queries), k), -1, np.int64)
+    for row, column, block in _blocks(queries, references):
+        rows = slice(row, row + len(block))
+        if same:
+            own = np.arange(max(row, column), min(row + block.shape[0], column + block.shape[1]))
+            block[own - row, own - column] = np.inf
+        keep_nearest(block, column, squared[rows], index[rows])
+    return Neighbours(index, squared)
+
+
+def pairs_within(
+    queries: Pixels, references: Pixels, distance: float
+) -> list[tuple[int, int, float]]:
+    """List all pairs of a query and a reference within an ℓ2 distance of each other."""
+    if not len(queries) or not len(references):
+        return []
+    _check(queries, references)
+    found: list[tuple[int, int, float]] = []
+    for row, column, block in _blocks(queries, references):
+        for i, j in np.argwhere(block <= distance * distance):
+            found.append((row + int(i), column + int(j), float(np.sqrt(block[i, j]))))
+    return sorted(found)
+
+
+def _check(queries: Pixels, references: Pixels) -> None:
+    for name, images in (("queries", queries), ("references", references)):
+        if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
+            raise InputError(
+                f"shape {images.shape} and dtype {images.dtype}", field=name,
+                remedy="Give at least one image, of dtype uint8",
+            )  # fmt: skip
+    if queries.shape[1:] != references.shape[1:]:
+        raise InputError(
+            f"cannot compare images of shape {queries.shape[1:]} with images of shape "
+            f"{references.shape[1:]}",
+            remedy="Resize both sets to the same size first",
+        )
+
+
+def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
+    """Yield first row, first column and squared distances of each block; callers may modify it."""
+    for row in range(0, len(queries), _ROWS):
+        left = _centred(queries[row : row + _ROWS])
+        left_norms = _norms(left)
+        for column in range(0, len(references), _COLUMNS):
+            right = _centred(references[column : column + _COLUMNS])
+            block = np.zeros((len(left), len(right)))
+            for start in range(0, left.shape[1], _PIECE):
+                piece = slice(start, start + _PIECE)
+                block += left[:, piece] @ right[:, piece].T
+            block *= -2
+            block += left_norms[:, None]
+            block += _norms(right)[None, :]
+            yield row, column, block
+
+
+def _centred(images: Pixels) -> npt.NDArray[np.float32]:
+    flat = np.asarray(images).reshape(len(images), -1).astype(np.float32)
+    flat -= _CENTRE
+    return flat
+
+
+def _norms(flat: npt.NDArray[np.float32]) -> Floats:
+    norms: Floats = np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
+    return norms
+
+
+# As scikit-image's `structural_similarity(..., channel_axis=-1)`: a uniform window, sample
+# covariances, and the mean over all positions of the window within the image. scikit-image, which
+# compares one pair per call, takes 17 times as long (benchmarks/README.md), and is a large
+# dependency for one formula.
+WINDOW = 7
+_K1, _K2 = 0.01, 0.03
+
+
+def structural_similarity(
+    first: Pixels, second: Pixels, max_value: int = 255, window: int = WINDOW
+) -> Floats:
+    """Compute the structural similarity (SSIM) of pairs of images, shape (n,)."""
+    from matcheval.analyses.near_duplicates.loops import compare
+
+    if window % 2 == 0 or not 3 <= window <= min(first.shape[1:3]):
+        raise InputError(
+            f"window of {window} pixels in images of {first.shape[1]} × {first.shape[2]} pixels",
+            field="window",
+            remedy="Give an odd number from 3 to the shorter side of the images",
+        )
+    result = np.empty(len(first))
+    compare(
+        np.ascontiguousarray(first), np.ascontiguousarray(second), window,
+        (_K1 * max_value) ** 2, (_K2 * max_value) ** 2, result,
+    )  # fmt: skip
+    return result
+
 
 _QUERIES = 1024  # queries whose pairs are compared by SSIM at a time
 
 
-def find_near_duplicates(
-    queries: LabelledPixels, references: LabelledPixels, k: int = 10, *, ssim: bool = True
-) -> pa.Table:
-    """Find the k nearest references of every query, and their structural similarity."""
-    if queries.max_value != references.max_value:
-        raise InputError(
-            f"images with pixel values up to {queries.max_value} cannot be compared with images "
-            f"with values up to {references.max_value}",
-            file=f"{queries.name}, {references.name}",
-        )
-    same = queries.sha256 == references.sha256
-    nearest = nearest_neighbours(queries.pixels, references.pixels, k, same=same)
-    similarity = np.full(nearest.index.shape, np.nan)
-    if ssim:
-        similarity = _similarities(queries, references, nearest.index)
-    rows, chosen = np.repeat(np.arange(len(nearest.index)), k), nearest.index.ravel()
+def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> pa.Table:
+    """Find the k nearest references of every query, and their similarity (`NEAREST_IMAGES`)."""
+    check_same_range(queries, references)
+    first, second = np.asarray(queries.pixels), np.asarray(references.pixels)
+    nearest = nearest_neighbours(first, second, k, same=queries.sha256 == references.sha256)
+    index, n = nearest.index, len(nearest.index)
+    similarity = np.empty(index.shape)
+    side = min(first.shape[1:3])
+    window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
+    for start in range(0, n, _QUERIES):
+        part = slice(start, start + _QUERIES)
+        of_pairs = structural_similarity(
+            np.repeat(first[part], k, axis=0), second[index[part].ravel()],
+            queries.max_value, window,
+        )  # fmt: skip
+        similarity[part] = of_pairs.reshape(-1, k)
+    # Ranks of the similarities of each query, the highest first; ties by ℓ2 rank.
+    ranks = np.empty(index.shape, np.int16)
+    order = np.argsort(-similarity, axis=1, kind="stable")
+    np.put_along_axis(ranks, order, np.arange(1, k + 1, dtype=np.int16)[None, :], axis=1)
+    rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
         "query": rows,
-        "rank": np.tile(np.arange(1, k + 1), len(nearest.index)),
+        "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
         "reference": chosen,
         "distance": nearest.distance.ravel(),
         "ssim": similarity.ravel(),
-        "ssim_rank": _ranks(similarity).ravel() if ssim else np.zeros(len(chosen), int),
+        "ssim_rank": ranks.ravel(),
     }
-    for side, of, at in (("query", queries, rows), ("reference", references, chosen)):
-        columns[f"{side}_name"] = pa.array(of.names).take(pa.array(at))
-        columns[f"{side}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
+    metadata = {}
+    for side_name, of, at in (("query", queries, rows), ("reference", references, chosen)):
+        columns[f"{side_name}_name"] = pa.array(of.names).take(pa.array(at))
+        columns[f"{side_name}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
-    return NEAREST_IMAGES.table(_typed(columns), metadata)
+    return NEAREST_IMAGES.table(columns, metadata)
 
 
-def _similarities(
-    queries: LabelledPixels, references: LabelledPixels, index: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    similarity = np.empty(index.shape)
-    side = min(queries.pixels.shape[1:3])
-    window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
-    for start in range(0, len(index), _QUERIES):
-        part = index[start : start + _QUERIES]
-        first = np.repeat(queries.pixels[start : start + _QUERIES], index.shape[1], axis=0)
-        second = references.pixels[part.ravel()]
-        of_pairs = structural_similarity(first, second, queries.max_value, window)
-        similarity[start : start + len(part)] = of_pairs.reshape(part.shape)
-    return similarity
+_SHOWN = 8  # nearest images per row of a contact sheet
+_SHEET_ROWS = 10  # fit on a page
 
 
-def _ranks(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Rank the similarities of each row, the highest first; ties by ℓ2 rank."""
-    order = np.argsort(-similarity, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[None, :], axis=1)
-    return ranks
+def plot_near_duplicates(
+    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = _SHEET_ROWS
+) -> "Figure":
+    """Draw the queries that are most similar to a reference, with their nearest references."""
+    if nearest.empty:
+        raise InputError("no images to draw: the table of nearest images is empty")
+    pictures = []
+    for query in most_alike(nearest, rows):
+        of_query = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
+        pixels = printed_pixels(queries.image(query))
+        row = [Picture(pixels, f"{query}\n{of_query['query_class'].iloc[0]}", marked=True)]
+        for near in of_query.to_dict("records"):
+            caption = f"{near['reference']}\n{near['distance']:.0f} · {near['ssim']:.2f}\n"
+            pixels = printed_pixels(references.image(near["reference"]))
+            row.append(Picture(pixels, caption + near["reference_class"]))
+        pictures.append(row)
+    return plot_contact_sheet(
+        pictures,
+        f"{queries.name} (framed) and the nearest images of {references.name}",
+        "From above: position; ℓ2 distance over pixels · structural similarity; class.",
+    )
 
 
-def _typed(columns: dict[str, Any]) -> dict[str, Any]:
-    """Cast arrays to the types of the schema: Arrow does not narrow them by itself."""
-    typed = {}
-    for column in NEAREST_IMAGES.columns:
-        values = columns[column.name]
-        is_array = isinstance(values, np.ndarray)
-        typed[column.name] = values.astype(column.type.to_pandas_dtype()) if is_array else values
-    return typed
+def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
+    """Choose the queries that are most similar to a reference, by either measure in turn."""
+    groups = nearest.groupby("query")
+    by_distance = groups["distance"].min().sort_values(kind="stable").index
+    by_ssim = groups["ssim"].max().sort_values(ascending=False, kind="stable").index
+    alternating = [int(query) for both in zip(by_distance, by_ssim, strict=True) for query in both]
+    return list(dict.fromkeys(alternating))[:rows]
+
+
+def search_near_duplicates(
+    *, queries: Path, references: Path, k: int, size: int | None, nearest: Path
+) -> None:
+    """Search one set for near duplicates of the images of another."""
+    first, second = (labelled_pixels(read_dataset(one), size) for one in (queries, references))
+    write_table(find_near_duplicates(first, second, min(k, len(second) - 1)), nearest)
+    logging.info("%d images, the nearest of %d each", len(first), len(second))
+
+
+def draw_sheet(
+    *, nearest: Path, queries: Path, references: Path, rows: int, outputs: Sequence[Path]
+) -> None:
+    """Draw the images that are most similar to a reference, beside their nearest references."""
+    table, first = NEAREST_IMAGES.read(nearest).to_pandas(), read_dataset(queries)
+    save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a search."""
+    parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
+    parser.add_argument(
+        "references", metavar="TRAIN", help="folder of the dataset to search in; may be TEST"
+    )
+    parser.add_argument(
+        "--neighbours", type=int, default=10, metavar="N",
+        help="nearest images to list for each image (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--compare-size", type=int, metavar="PIXELS",
+        help="resize images to squares of this side first: needed for image files",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="table of the nearest images (.parquet, .csv)",
+    )  # fmt: skip
+    parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
+    add_json(parser)
+    parser.set_defaults(run=run_search)
+
+
+def run_search(arguments: argparse.Namespace) -> None:
+    """Search, write the table, and draw the contact sheet if requested."""
+    written = [arguments.output]
+    check_suffix(arguments.output)
+    if arguments.sheet is not None:
+        check_figure(arguments.sheet)
+        written.append(arguments.sheet)
+    if arguments.neighbours < 1:
+        raise InputError(f"--neighbours is {arguments.neighbours}", remedy="Give at least 1")
+    sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
+    queries, references = (labelled_pixels(one, arguments.compare_size) for one in sets)
+    table = find_near_duplicates(queries, references, arguments.neighbours)
+    write_table(table, arguments.output)
+    if arguments.sheet is not None:
+        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
+    if arguments.json:
+        print_json({"neighbours": json_rows(table), "written": written})

@@ -174,7 +174,8 @@ class Sampling(Analysis):
         """Return the arguments of a sampling job."""
         pool = self._pool_of(wildcards)
         dataset = self.sampled[wildcards.dataset]
-        settings = dataset.sampling.model_dump(mode="json", exclude_unset=True)
+        others = {"kind", "pool", "start_from"}
+        settings = dataset.model_dump(mode="json", exclude_unset=True, exclude=others)
         return [
             "--name", wildcards.dataset, *self._sets(pool),
             "--against", *(self.study.dataset_folder(name) for name in pool.against),

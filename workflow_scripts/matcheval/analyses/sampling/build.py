@@ -1,24 +1,201 @@
-"""Build a new test set from a pool of images, metadata about them, and a sampling strategy."""
+"""From files to a new test set: annotations simulated and counted, images sampled and recorded."""
 
 import json
+import logging
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.images import labelled_pixels
-from matcheval.analyses.sampling.duplicate_search import PixelFinder
-from matcheval.analyses.sampling.duplicates import Image
+from matcheval.analyses.near_duplicates.search import (
+    Pixels,
+    check_same_range,
+    labelled_pixels,
+    nearest_neighbours,
+    pairs_within,
+    structural_similarity,
+)
+from matcheval.analyses.sampling.annotations import (
+    ASSIGNMENTS,
+    ORIGINS,
+    check_annotations,
+    class_centres,
+    control_accuracy,
+    lay_out_tasks,
+    likeness_probabilities,
+    read_annotations,
+    refuse_unknown,
+    selection_frequencies,
+    simulate_annotations,
+)
 from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, build_pool
-from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
-from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
-from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.rounds import POOL, Image, Sampled, sample_in_rounds
+from matcheval.analyses.sampling.settings import (
+    ANNOTATIONS,
+    EXCLUDED,
+    FREQUENCIES,
+    PROVENANCE,
+    STRATA,
+    SamplingSettings,
+)
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import write_table
+from matcheval.io.yaml_files import read_yaml
+from matcheval.settings import read_settings
+
+LOGGER = logging.getLogger(__name__)
+Keywords = Mapping[str, Mapping[str, str]]  # by origin and image
+
+
+def simulate_to_file(
+    candidates: str,
+    original: str,
+    output: str,
+    *,
+    seed: int = 0,
+    assignments: int = ASSIGNMENTS,
+    positive_rounds: int = 1,
+    compare_size: int | None = None,
+) -> list[str]:
+    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    rng = np.random.default_rng(seed)
+    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, positive_rounds=positive_rounds)
+    known = labelled_pixels(base, compare_size)
+    centres = class_centres(np.asarray(known.pixels), known.labels, len(base.classes))
+    in_question = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
+    probability = np.empty(len(shown))
+    for origin, of in (("pool", labelled_pixels(pool, compare_size)), ("original", known)):
+        rows = np.flatnonzero(shown["origin"] == origin)
+        at = shown["image"].iloc[rows].map({name: i for i, name in enumerate(of.names)})
+        pixels = of.pixels[at.to_numpy(np.int64)]
+        probability[rows] = likeness_probabilities(pixels, in_question[rows], centres)
+    annotations = simulate_annotations(shown, probability, rng, assignments=assignments)
+    metadata = {"simulated": "true", "seed": str(seed)}
+    write_table(
+        ANNOTATIONS.table({n: annotations[n].to_numpy() for n in ANNOTATIONS.names}, metadata),
+        output,
+    )
+    LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
+    return [output]
+
+
+def count_to_file(
+    annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
+) -> list[str]:
+    """Count workers' annotations and write the selection frequencies."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    checked, left_out = check_annotations(
+        read_annotations(annotations),
+        {"pool": pool.names, "original": base.names},
+        pool.classes,
+        repeated=repeated,
+        file=annotations,
+    )
+    frequencies = selection_frequencies(checked)
+    write_table(FREQUENCIES.from_frame(frequencies), output)
+    positive, negative = control_accuracy(frequencies, _class_of(base))
+    LOGGER.info(
+        "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
+        "of the negative ones were annotated correctly",
+        len(checked), left_out, 100 * positive, 100 * negative,
+    )  # fmt: skip
+    return [output]
+
+
+def sample_to_files(
+    name: str,
+    candidates: str,
+    original: str,
+    settings: str,
+    output: str,
+    *,
+    against: Sequence[str] = (),
+    frequencies: str | None = None,
+    keywords: str | None = None,
+    blacklist: str | None = None,
+    near_duplicates: str | None = None,
+    previous: str | None = None,
+    provenance: str | None = None,
+    excluded: str | None = None,
+    strata: str | None = None,
+) -> list[str]:
+    """Sample a test set and write it, with tables of its provenance; return what is written."""
+    is_json = settings.startswith("{")
+    given = json.loads(settings) if is_json else read_yaml(settings)
+    checked = read_settings(SamplingSettings, given, file="settings" if is_json else settings)
+    built = build_test_set(
+        name,
+        read_dataset(candidates),
+        read_dataset(original),
+        checked,
+        PoolMetadata(
+            FREQUENCIES.read(frequencies).to_pandas() if frequencies else None,
+            read_keywords(keywords) if keywords else None,
+            [row["image"] for row in _full_rows(blacklist, ("image",))] if blacklist else (),
+            read_near_duplicates(near_duplicates) if near_duplicates else (),
+        ),
+        against=[read_dataset(folder) for folder in against],
+        previous=PROVENANCE.read(previous)["image"].to_pylist() if previous else (),
+    )
+    metadata = {"made_from": json.dumps(built.dataset.provenance)}
+    beside = output.rstrip("/")
+    tables = {
+        provenance or f"{beside}.provenance.parquet": PROVENANCE.from_frame(built.provenance),
+        excluded or f"{beside}.excluded.parquet": EXCLUDED.from_frame(built.excluded),
+        strata or f"{beside}.strata.parquet": STRATA.from_frame(built.strata),
+    }
+    for path, table in tables.items():
+        write_table(table.replace_schema_metadata(metadata), path)
+    write_dataset(built.dataset, Path(output))
+    for number, of_round in enumerate(built.sampled.rounds, start=1):
+        LOGGER.info(
+            "round %d: %d new images, %d near duplicates found",
+            number, of_round.n_new, of_round.n_duplicates,
+        )  # fmt: skip
+    LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), built.dataset.sha256[:16])
+    return [output, *tables]
+
+
+def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
+    """Read the keywords of images, by origin and image."""
+    keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
+    for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
+        if row["origin"] not in ORIGINS:
+            raise InputError(
+                f"row {number} (from 0): '{row['origin']}' is neither pool nor original",
+                file=path, field="origin",
+            )  # fmt: skip
+        known = keywords[row["origin"]]
+        if known.setdefault(row["image"], row["keyword"]) != row["keyword"]:
+            raise InputError(
+                f"row {number} (from 0): image '{row['image']}' has two keywords", file=path
+            )
+    return keywords
+
+
+def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
+    """Read pairs of near duplicates."""
+    rows = _full_rows(path, ("image", "set", "other"))
+    return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
+
+
+def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
+    rows = read_csv_rows(path, needed)
+    for number, row in enumerate(rows):
+        empty = [name for name in needed if not row[name]]
+        if empty:
+            raise InputError(f"row {number} (from 0): empty cell", file=path, field=empty[0])
+    return rows
 
 
 @dataclass(frozen=True)
@@ -26,7 +203,7 @@ class PoolMetadata:
     """What is known about the candidates and the images of the original set."""
 
     frequencies: pd.DataFrame | None = None
-    keywords: Mapping[str, Mapping[str, str]] | None = None
+    keywords: Keywords | None = None
     blacklist: Collection[str] = ()
     near_duplicates: Collection[tuple[Image, Image]] = ()
 
@@ -53,7 +230,8 @@ def build_test_set(
     previous: Collection[str] = (),
 ) -> BuiltTestSet:
     """Build a test set by sampling from a pool."""
-    for dataset in (original, *against):
+    references = [original, *against]
+    for dataset in references:
         if dataset.classes != candidates.classes:
             different = sorted(set(dataset.classes) ^ set(candidates.classes))
             what = f"classes {different[:6]}" if different else "class orders"
@@ -61,77 +239,39 @@ def build_test_set(
                 f"{what} differ: all sets must have the pool's classes, in the same order",
                 file=f"{candidates.name}, {dataset.name}",
             )
-    _refuse_unknown_images(metadata.keywords or {}, candidates, original)
+    keywords = metadata.keywords
+    for origin, dataset in (("pool", candidates), ("original", original)):
+        named = (keywords or {}).get(origin, {})
+        of = f" of '{dataset.name}'"
+        refuse_unknown(named, dataset.names, "image", of=of, field="keywords")
     pool = build_pool(
         _class_of(candidates),
         candidates.classes,
         settings,
         frequencies=metadata.frequencies,
         original=_class_of(original),
-        keywords=None if metadata.keywords is None else metadata.keywords.get("pool", {}),
-        original_keywords=_keyword_counts(metadata.keywords, original),
+        keywords=None if keywords is None else keywords.get("pool", {}),
+        original_keywords=None if keywords is None else _keyword_counts(keywords, original),
         blacklist=metadata.blacklist,
     )
+    find = None
+    if settings.compares_pixels:
+        pixels = [labelled_pixels(one, settings.compare_size) for one in (candidates, *references)]
+        find = PixelFinder(pixels[0], pixels[1:], settings)
     sampled = sample_in_rounds(
-        pool,
-        settings,
-        find=_finder(candidates, (original, *against), settings),
-        known=metadata.near_duplicates,
-        previous=previous,
+        pool, settings, find=find, known=metadata.near_duplicates, previous=previous
     )
-    return _describe(name, candidates, pool, sampled, settings, [original, *against])
-
-
-def _class_of(dataset: Dataset) -> dict[str, str]:
-    names = (dataset.classes[label] for label in dataset.labels)
-    return dict(zip(dataset.names, names, strict=True))
-
-
-def _keyword_counts(
-    keywords: Mapping[str, Mapping[str, str]] | None, original: Dataset
-) -> dict[str, dict[str, int]] | None:
-    """Count the images of the original set by class and keyword."""
-    if keywords is None:
-        return None
-    counts: dict[str, dict[str, int]] = {name: {} for name in original.classes}
-    of_image = keywords.get("original", {})
-    for image, group in _class_of(original).items():
-        if image in of_image:
-            of_class = counts[group]
-            of_class[of_image[image]] = of_class.get(of_image[image], 0) + 1
-    return counts
-
-
-def _finder(
-    candidates: Dataset, references: Iterable[Dataset], settings: SamplingSettings
-) -> Finder | None:
-    if not settings.compares_pixels:
-        return None
-    size = settings.compare_size
-    return PixelFinder(
-        labelled_pixels(candidates, size), [labelled_pixels(r, size) for r in references], settings
-    )
-
-
-def _describe(
-    name: str,
-    candidates: Dataset,
-    pool: Pool,
-    sampled: Sampled,
-    settings: SamplingSettings,
-    references: Sequence[Dataset],
-) -> BuiltTestSet:
-    """Shuffle the images, so that a leading part of the set has all classes too, and tabulate."""
+    # Shuffled, so that a leading part of the set has all classes, too.
     chosen = list(sampled.drawn_for)
     random.Random(f"{settings.seed} order").shuffle(chosen)
     row = {image: i for i, image in enumerate(candidates.names)}
     rows = [row[image] for image in chosen]
-    record = {
+    record: dict[str, Any] = {
         "kind": "sampled",
         "settings": settings.model_dump(mode="json"),
         "pool": {"name": candidates.name, "sha256": candidates.sha256},
-        "against": [{"name": r.name, "sha256": r.sha256} for r in references],
-        "rounds": [asdict(r) for r in sampled.rounds],
+        "against": [{"name": one.name, "sha256": one.sha256} for one in references],
+        "rounds": [asdict(one) for one in sampled.rounds],
     }
     dataset = take_images(
         candidates,
@@ -139,13 +279,19 @@ def _describe(
         name=name,
         source=f"{settings.per_class} images per class of '{candidates.name}', sampled by "
         f"{settings.strategy.value} with seed {settings.seed}",
-        provenance=json.loads(json.dumps(record)),
+        provenance=record,
     )
     known = _candidates_table(pool)
-    provenance = known.loc[chosen].reset_index().assign(index=np.arange(len(chosen)))
-    provenance["pool_index"] = rows
-    provenance["drawn_for"] = [sampled.drawn_for[image] for image in chosen]
-    provenance["round"] = [sampled.came_in[image] for image in chosen]
+    provenance = (
+        known.loc[chosen]
+        .reset_index()
+        .assign(
+            index=np.arange(len(chosen)),
+            pool_index=rows,
+            drawn_for=[sampled.drawn_for[image] for image in chosen],
+            round=[sampled.came_in[image] for image in chosen],
+        )
+    )
     return BuiltTestSet(
         dataset,
         provenance[PROVENANCE.names],
@@ -153,6 +299,27 @@ def _describe(
         _strata(pool, provenance),
         sampled,
     )
+
+
+def _class_of(dataset: Dataset) -> dict[str, str]:
+    names = (dataset.classes[label] for label in dataset.labels)
+    return dict(zip(dataset.names, names, strict=True))
+
+
+def _by_class(dataset: Dataset) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {name: [] for name in dataset.classes}
+    for image, group in _class_of(dataset).items():
+        groups[group].append(image)
+    return groups
+
+
+def _keyword_counts(keywords: Keywords, original: Dataset) -> dict[str, dict[str, int]]:
+    """Count the images of the original set by class and keyword."""
+    known = keywords.get("original", {})
+    return {
+        group: dict(Counter(known[image] for image in images if image in known))
+        for group, images in _by_class(original).items()
+    }
 
 
 def _candidates_table(pool: Pool) -> pd.DataFrame:
@@ -195,13 +362,45 @@ def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=STRATA.names)
 
 
-def _refuse_unknown_images(
-    keywords: Mapping[str, Mapping[str, str]], candidates: Dataset, original: Dataset
-) -> None:
-    for origin, dataset in (("pool", candidates), ("original", original)):
-        unknown = sorted(set(keywords.get(origin, {})) - set(dataset.names))
-        if unknown:
-            raise InputError(
-                f"unknown images of '{dataset.name}' ({len(unknown)} in all): '{unknown[0]}'",
-                field="keywords",
-            )
+class PixelFinder:
+    """Compare new candidates with the reference sets and with the other sampled candidates."""
+
+    def __init__(
+        self,
+        candidates: Dataset,
+        references: Sequence[Dataset],
+        settings: SamplingSettings,
+    ) -> None:
+        for reference in references:
+            check_same_range(reference, candidates)
+        self._pixels, self._max_value = np.asarray(candidates.pixels), candidates.max_value
+        self._references, self._settings = references, settings
+        self._row = {name: i for i, name in enumerate(candidates.names)}
+
+    def __call__(self, new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
+        """Find the near duplicates of new candidates."""
+        images, others = (
+            self._pixels[[self._row[name] for name in names]] for names in (new, chosen)
+        )
+        for reference in self._references:
+            pixels = np.asarray(reference.pixels)
+            for i, j in self._pairs(images, pixels, self._settings.neighbours):
+                yield (POOL, new[i]), (reference.name, reference.names[j])
+        # One neighbour more, since the new images are among the others: each is its own nearest.
+        for i, j in self._pairs(images, others, self._settings.neighbours + 1):
+            if new[i] != chosen[j]:
+                yield (POOL, new[i]), (POOL, chosen[j])
+
+    def _pairs(self, queries: Pixels, references: Pixels, neighbours: int) -> set[tuple[int, int]]:
+        found: set[tuple[int, int]] = set()
+        if self._settings.max_distance is not None:
+            close = pairs_within(queries, references, self._settings.max_distance)
+            found |= {(i, j) for i, j, _ in close}
+        if self._settings.min_ssim is not None and len(references):
+            k = min(neighbours, len(references))
+            index = nearest_neighbours(queries, references, k).index.ravel()
+            rows = np.repeat(np.arange(len(queries)), k)
+            similarity = structural_similarity(queries[rows], references[index], self._max_value)
+            alike = similarity >= self._settings.min_ssim
+            found |= set(zip(rows[alike].tolist(), index[alike].tolist(), strict=True))
+        return found

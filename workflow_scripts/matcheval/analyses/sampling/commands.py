@@ -5,7 +5,6 @@ import json
 from functools import partial
 from pathlib import Path
 
-from matcheval.analyses.sampling.settings_flags import add_settings, read_settings
 from matcheval.errors import InputError
 from matcheval.io.printed_json import add_json, print_json
 
@@ -26,11 +25,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
         "--compare-size", type=int, metavar="PIXELS",
         help="resize images to squares of this side first: needed for image files",
     )  # fmt: skip
-    parser.add_argument(
-        "--output", required=True, metavar="FILE", help="annotations (.parquet, .csv)"
-    )
-    add_json(parser)
-    parser.set_defaults(run=partial(_call, "simulate_to_file"))
+    _add_output(parser, "simulate_to_file", "FILE", "annotations (.parquet, .csv)")
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
@@ -43,20 +38,19 @@ def add_count(parser: argparse.ArgumentParser) -> None:
         "--repeated", choices=["refuse", "first"], default="refuse",
         help="refuse repeated annotations by a worker, or count the first (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="selection frequencies (.parquet, as `sample` reads them, or .csv)",
-    )
-    add_json(parser)
-    parser.set_defaults(run=partial(_call, "count_to_file"))
+    what = "selection frequencies (.parquet, as `sample` reads them, or .csv)"
+    _add_output(parser, "count_to_file", "FILE", what)
 
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for sampling a test set, with settings as flags or as one JSON object."""
+    """Add the arguments for sampling a test set."""
     _add_sets(parser)
     parser.add_argument("--name", required=True, help="name of the new test set")
+    parser.add_argument(
+        "--settings", required=True, metavar="FILE.yaml",
+        help="how it is sampled: strategy, per_class and further settings of datasets of kind "
+        "sampled (docs/analyses/sampling.md); or the same as a JSON object",
+    )  # fmt: skip
     parser.add_argument(
         "--against", nargs="*", default=[], metavar="DIR",
         help="further datasets: no sampled image may be a near duplicate of theirs",
@@ -69,14 +63,11 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
         ("previous", "provenance table of an earlier version to start from"),
     ):
         parser.add_argument(f"--{option}", metavar="FILE", help=what)
-    add_settings(parser)
-    parser.add_argument("--output", required=True, metavar="DIR", help="the new dataset's folder")
     for table in ("provenance", "excluded", "strata"):
         parser.add_argument(
             f"--{table}", metavar="FILE", help=f"default: DIR.{table}.parquet, beside the folder"
         )
-    add_json(parser)
-    parser.set_defaults(run=run_sample)
+    _add_output(parser, "sample_to_files", "DIR", "the new dataset's folder")
 
 
 def add_allocate(parser: argparse.ArgumentParser) -> None:
@@ -99,37 +90,9 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_allocate)
 
 
-def run_sample(arguments: argparse.Namespace) -> None:
-    """Sample a test set and write it with its tables."""
-    from matcheval.analyses.sampling.run import SamplingFiles, sample_to_files
-
-    folder = arguments.output.rstrip("/")
-    tables = {
-        name: getattr(arguments, name) or f"{folder}.{name}.parquet"
-        for name in ("provenance", "excluded", "strata")
-    }
-    sample_to_files(
-        arguments.name,
-        SamplingFiles(
-            arguments.candidates,
-            arguments.original,
-            arguments.against,
-            arguments.frequencies,
-            arguments.keywords,
-            arguments.blacklist,
-            arguments.near_duplicates,
-            arguments.previous,
-        ),
-        read_settings(arguments),
-        output=arguments.output,
-        **tables,
-    )
-    _tell(arguments, arguments.output, *tables.values())
-
-
 def run_allocate(arguments: argparse.Namespace) -> None:
     """Divide the images of every class among its keywords and write the allocation."""
-    from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
+    from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file
 
     number = arguments.per_class if arguments.one_per is None else arguments.one_per
@@ -147,25 +110,10 @@ def run_allocate(arguments: argparse.Namespace) -> None:
             f"not readable as JSON with image counts by class and keyword ({error})",
             file=arguments.counts,
         ) from error
-    with atomic_file(arguments.output) as partial:
+    with atomic_file(arguments.output) as partial_file:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
-        partial.write_text(text + "\n", encoding="utf-8")
-    _tell(arguments, arguments.output)
-
-
-def _call(name: str, arguments: argparse.Namespace) -> None:
-    """Call a function of `run`, imported only now, with all arguments by name."""
-    from matcheval.analyses.sampling import run
-
-    known = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
-    getattr(run, name)(**known)
-    _tell(arguments, arguments.output)
-
-
-def _tell(arguments: argparse.Namespace, *written: str) -> None:
-    """Print which files were written, if JSON is asked for."""
-    if arguments.json:
-        print_json({"written": written})
+        partial_file.write_text(text + "\n", encoding="utf-8")
+    _tell(arguments, [arguments.output])
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:
@@ -175,3 +123,23 @@ def _add_sets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--original", required=True, metavar="DIR", help="folder of the set that is replicated"
     )
+
+
+def _add_output(parser: argparse.ArgumentParser, function: str, metavar: str, what: str) -> None:
+    """Add what a step writes, and the function of `build` that all arguments are handed to."""
+    parser.add_argument("--output", required=True, metavar=metavar, help=what)
+    add_json(parser)
+    parser.set_defaults(run=partial(_call, function))
+
+
+def _call(function: str, arguments: argparse.Namespace) -> None:
+    from matcheval.analyses.sampling import build
+
+    given = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
+    _tell(arguments, getattr(build, function)(**given))
+
+
+def _tell(arguments: argparse.Namespace, written: list[str]) -> None:
+    """Print which files were written, if JSON is asked for."""
+    if arguments.json:
+        print_json({"written": written})

@@ -13,16 +13,14 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
-from matcheval.warehouse import WAREHOUSE_VERSION
-from matcheval.warehouse.inputs import find_sets
-from matcheval.warehouse.layout import DOCUMENTS
+from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION
+from matcheval.warehouse.manifest import Review, read_reviews
+from matcheval.warehouse.sets import SourceSet, find_sets, reading_state, reference_state
 from matcheval.warehouse.settings import (
     WarehouseSettings,
     read_warehouse,
     reference_settings,
 )
-from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.states import Reviews, read_reviews, reading_state, reference_state
 
 # Collected images of a set, of unknown number and size: as large as the largest of
 # CIFAR-10-Warehouse, as photographs.
@@ -46,7 +44,7 @@ class UsedWarehouse:
         return find_sets(self.settings)
 
     @cached_property
-    def reviews(self) -> Reviews:
+    def reviews(self) -> dict[str, Review]:
         """What people decided."""
         return read_reviews(self.settings, self.sets)
 
@@ -176,7 +174,7 @@ class Warehouse(Analysis):
         )  # fmt: skip
         source = used.sets[of]
         about = [source.group, source.source, source.style, source.colour]
-        return [used.reviews.state(of), chosen, about, WAREHOUSE_VERSION]
+        return [used.reviews[of].state, chosen, about, WAREHOUSE_VERSION]
 
     def export_inputs(self, wildcards: Wildcards) -> str:
         """Return the manifest of a set."""

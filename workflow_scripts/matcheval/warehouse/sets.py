@@ -1,0 +1,379 @@
+"""The user's sets of images: as a query plan names them, and as found in folders or a list.
+
+A set is one source with one style and one colour, or one template, and has all classes (Sun et al.
+2024, section 2). Nothing is searched, downloaded or generated here: people do that, by the plan.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.errors import (
+    ErrorCollector,
+    InputError,
+    check_known,
+    configuration_error,
+    unknown_name_error,
+)
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
+from matcheval.names import is_name
+from matcheval.warehouse import WAREHOUSE_VERSION
+from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings
+
+PLAN_SCHEMA = TableSchema(
+    "query plan",
+    (
+        Column("set", pa.string(), "", "name of the set"),
+        Column("group", pa.string(), "", "group of sets that it belongs to"),
+        Column("source", pa.string(), "", "search engine, photo site or generator"),
+        Column("style", pa.string(), "", "style of the images"),
+        Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
+               nullable=True),
+        Column("template", pa.string(), "", "text of the query, with its placeholders"),
+        Column("class", pa.string(), "", "class to search for"),
+        Column("text", pa.string(), "", "text of the query"),
+    ),
+)  # fmt: skip
+_NAMES = "Use letters, digits, '.', '_' and '-'"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an image; None for what is not."""
+
+    query: str | None = None
+    url: str | None = None
+    licence: str | None = None
+    retrieved: str | None = None
+    generator: str | None = None
+    seed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An image file of a set."""
+
+    file: Path
+    place: str
+    class_name: str
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class SourceSet:
+    """A set of the user's images, in a folder or listed."""
+
+    name: str
+    group: str
+    source: str = ""
+    style: str = ""
+    colour: str | None = None
+    classes: tuple[str, ...] = ()
+    folder: Path | None = None
+    facts: Facts = Facts()
+    listed: tuple[ImageFile, ...] = ()
+
+    def files(self) -> Iterator[ImageFile]:
+        """Iterate over its image files, sorted by place; hidden files are left out."""
+        yield from self.listed
+        if self.folder is None:
+            return
+        for name in sorted(self.classes):
+            query = self.facts.query and self.facts.query.replace("{class}", name)
+            facts = replace(self.facts, query=query)
+            for file in _files_below(self.folder / name):
+                yield ImageFile(file, file.relative_to(self.folder).as_posix(), name, facts)
+
+    def file_at(self, place: str) -> Path:
+        """Return the path of an image file."""
+        return self._listed_by_place[place] if self.folder is None else self.folder / place
+
+    @cached_property
+    def _listed_by_place(self) -> dict[str, Path]:
+        return {one.place: one.file for one in self.listed}
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files below a folder, sorted by path; linked folders are followed."""
+    found = []
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place, name) for name in files if not name.startswith(".")]
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class PlannedSet:
+    """A set of the plan."""
+
+    name: str
+    group: str
+    source: str
+    style: str
+    colour: str | None
+    template: str
+
+    @property
+    def query(self) -> str:
+        """The query, with a placeholder for the class."""
+        return self.template.replace("{colour}", self.colour or "")
+
+
+def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
+    """Expand the groups of a plan into its sets."""
+    found: dict[str, PlannedSet] = {}
+    for group, settings in groups.items():
+        for planned in _sets_of_group(group, settings):
+            field = f"plan.{group}.name"
+            if not is_name(planned.name):
+                raise configuration_error(
+                    f"'{planned.name}' cannot be the name of a set", field=field, remedy=_NAMES
+                )
+            if planned.name in found:
+                raise configuration_error(
+                    f"two sets are named '{planned.name}'", field=field,
+                    remedy="Name them by {group}, {source}, {colour} and {key}",
+                )  # fmt: skip
+            found[planned.name] = planned
+    return found
+
+
+def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
+    for source, colours in settings.sources.items():
+        options: list[tuple[str, str | None]] = [("", None)]
+        if isinstance(colours, int):
+            options = [(f"{number:02d}", None) for number in range(1, colours + 1)]
+        elif colours is not None:
+            options = [(colour, colour) for colour in colours]
+        for option, colour in options:
+            for key, template in settings.all_templates.items():
+                parts = {"group": group, "source": source, "colour": option, "key": key}
+                name = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
+                style = _filled(settings.style, parts)
+                yield PlannedSet(_filled(name, parts), group, source, style, colour, template)
+
+
+def _filled(pattern: str, parts: Mapping[str, str]) -> str:
+    for name, value in parts.items():
+        pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))
+    return pattern
+
+
+def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
+    """Write out the plan with a row per set and class (`PLAN_SCHEMA`)."""
+    rows = [
+        (*asdict(one).values(), name, one.query.replace("{class}", name))
+        for one in planned_sets(settings.plan).values()
+        for name in settings.class_names
+    ]
+    return PLAN_SCHEMA.from_frame(pd.DataFrame(rows, columns=PLAN_SCHEMA.names, dtype=object))
+
+
+# What may be known of a set, and of a single image.
+_OF_SET = ("group", "source", "style", "colour")
+_OF_IMAGE = tuple(field.name for field in fields(Facts))
+_SYNONYMS = {"date": "retrieved"}
+
+
+def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
+    """Find the user's sets, in folders or a list, with what is known of them; no image is read."""
+    place = settings.images or settings.files
+    if place is None:
+        raise InputError(
+            "names no images", file=settings.warehouse, field="images",
+            remedy="Give the folder of your images, or 'files', a list of them",
+        )  # fmt: skip
+    find = _sets_in_list if settings.images is None else _sets_in_folder
+    sets = find(Path(place).expanduser(), settings.class_names)
+    if not sets:
+        raise InputError("has no images", file=place)
+    for name, plan in planned_sets(settings.plan).items():
+        if name in sets:
+            one = sets[name]
+            sets[name] = replace(
+                one, group=one.group or plan.group, source=one.source or plan.source,
+                style=one.style or plan.style, colour=one.colour or plan.colour,
+                facts=replace(one.facts, query=plan.query),
+            )  # fmt: skip
+    if settings.about is not None:
+        sets = _with_about(sets, Path(settings.about).expanduser())
+    return {one.name: one for one in sorted(sets.values(), key=lambda one: (one.group, one.name))}
+
+
+def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
+    """Find the sets in a folder, as <group>/<set>/<class>/..."""
+    if not root.is_dir():
+        raise InputError("no such folder", file=root)
+    problems = ErrorCollector()
+    found: dict[str, SourceSet] = {}
+    for group in _folders_in(root, problems):
+        for folder in _folders_in(group, problems):
+            with problems.collected():
+                given = [each.name for each in _folders_in(folder, problems)]
+                _check_set_name(folder.name, found, folder)
+                for name in given:
+                    _check_class(name, classes, folder)
+                ordered = tuple(name for name in classes if name in given)
+                found[folder.name] = SourceSet(
+                    folder.name, group.name, classes=ordered, folder=folder
+                )
+    problems.raise_any()
+    return found
+
+
+def _folders_in(folder: Path, problems: ErrorCollector) -> list[Path]:
+    entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    for each in entries:
+        with problems.collected():
+            if not each.is_dir():
+                raise InputError(
+                    "lies in no class folder", file=each,
+                    remedy="Images lie in <group>/<set>/<class>/",
+                )  # fmt: skip
+    return [each for each in entries if each.is_dir()]
+
+
+def _check_set_name(name: str, known: Collection[str], file: object) -> None:
+    if not is_name(name):
+        raise InputError(f"'{name}' cannot be the name of a set", file=file, remedy=_NAMES)
+    if name.casefold() in {other.casefold() for other in known}:
+        raise InputError(
+            f"there is another set '{name}'", file=file, remedy="Names of sets are distinct"
+        )
+
+
+def _check_class(name: str, classes: tuple[str, ...], file: object) -> None:
+    if name not in classes:
+        raise unknown_name_error("class", name, classes, file=file)
+
+
+def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
+    """Read a list of files; what it says of sets must be the same in all rows of a set."""
+    problems = ErrorCollector()
+    listed: dict[str, list[ImageFile]] = {}
+    said: dict[str, dict[str, Any]] = {}
+    places: set[tuple[str, str]] = set()
+    for number, row in enumerate(_list_rows(path), 1):
+        where, name = f"{path}, row {number}", row["set"]
+        with problems.collected():
+            of_set = {key: row[key] for key in _OF_SET if row.get(key)}
+            if name not in said:
+                if not row["file"]:
+                    raise InputError("is empty", file=where, field="file")
+                _check_set_name(name, said, where)
+                said[name] = of_set
+            if said[name] != of_set:
+                different = next(k for k in _OF_SET if said[name].get(k) != of_set.get(k))
+                raise InputError(
+                    f"set '{name}' has '{of_set.get(different, '')}', and "
+                    f"'{said[name].get(different, '')}' in its first row",
+                    file=where, field=different, remedy="A set has one source, style and colour",
+                )  # fmt: skip
+            _check_class(row["class"], classes, where)
+            file = Path(row["file"])
+            place = f"{row['class']}/{file.as_posix().lstrip('/')}"
+            if (name, place) in places:
+                raise InputError(f"'{file}' is listed twice", file=where)
+            places.add((name, place))
+            facts = Facts(**{key: row.get(key) or None for key in _OF_IMAGE})
+            full = path.parent / file  # the file itself if its path is absolute
+            listed.setdefault(name, []).append(ImageFile(full, place, row["class"], facts))
+    problems.raise_any()
+    found = {}
+    for name, files in listed.items():
+        given = {one.class_name for one in files}
+        found[name] = SourceSet(
+            name,
+            **{"group": "", **said[name]},
+            classes=tuple(each for each in classes if each in given),
+            listed=tuple(sorted(files, key=lambda one: one.place)),
+        )
+    return found
+
+
+def _list_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Rows of a list of files, in CSV or JSON Lines, as texts."""
+    required = ("file", "set", "class")
+    rows: Iterable[dict[str, Any]]
+    if path.suffix.lower() == ".jsonl":
+        rows = _json_rows(path, required)
+    else:
+        rows = read_csv_rows(path, required)
+    for row in rows:
+        yield {
+            _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
+            for key, value in row.items()
+            if key is not None
+        }
+
+
+def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"not a readable text file ({error})", file=path) from error
+    for number, line in enumerate(filter(str.strip, lines), 1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"not JSON ({error})", file=f"{path}, row {number}") from error
+        if not isinstance(row, dict) or any(key not in row for key in required):
+            raise InputError(
+                f"has not the keys {', '.join(required)}", file=f"{path}, row {number}"
+            )
+        yield row
+
+
+def _with_about(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
+    """Add what a table says of sets."""
+    found, problems = dict(sets), ErrorCollector()
+    known = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
+    seen: set[str] = set()
+    for row in read_csv_rows(path, ["set"]):
+        with problems.collected():
+            check_known("column", map(str, row), known, file=path, field=None)
+            name = row["set"]
+            check_known("set", [name], found, file=path, field=None)
+            if name in seen:
+                raise InputError(f"set '{name}' occurs twice", file=path)
+            seen.add(name)
+            cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
+            of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
+            facts = {key: cells[key] for key in _OF_IMAGE if key in cells}
+            found[name] = replace(found[name], facts=replace(found[name].facts, **facts), **of_set)
+    problems.raise_any()
+    return found
+
+
+def digest_of(*parts: Any) -> str:
+    """Compute a digest of what a step of a build depends on."""
+    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
+    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
+    files = [
+        (one.place, stat.st_size, stat.st_mtime_ns)
+        for one in source.files()
+        if one.file.exists() and (stat := one.file.stat())
+    ]
+    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
+    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
+
+
+def reference_state(name: str, settings: WarehouseSettings) -> str:
+    """Return a digest of what the hashes of a base or training set depend on."""
+    block = settings.against[name]
+    options = {key: value for key, value in block.items() if key != "kind"}
+    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
