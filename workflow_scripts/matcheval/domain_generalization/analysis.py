@@ -11,7 +11,7 @@ from matcheval.domain_generalization.designs import Plan, batch_of
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.groups import Group
 from matcheval.domain_generalization.scored import ScoredModels
-from matcheval.domain_generalization.selection import DEFAULT
+from matcheval.domain_generalization.schemas import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section

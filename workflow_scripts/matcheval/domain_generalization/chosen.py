@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from matcheval.domain_generalization.designs import REFUSED, SAME_AS_ERM, Block, without_each
-from matcheval.domain_generalization.selection import DEFAULT, PER_RUN, choose, defaults
+from matcheval.domain_generalization.schemas import DEFAULT, PER_RUN
+from matcheval.domain_generalization.selection import choose, defaults
 from matcheval.domain_generalization.settings import LEFT_OUT, ORACLE, SOURCE_VALIDATION
 
 _Score = Callable[[Block, pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]

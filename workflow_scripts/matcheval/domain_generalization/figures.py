@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.domain_generalization.layout import TITLES
-from matcheval.domain_generalization.results import AVERAGE, MEAN
+from matcheval.domain_generalization.schemas import AVERAGE, MEAN
 from matcheval.domain_generalization.settings import ERM
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from matcheval.domain_generalization.results import AVERAGE, MEAN
-from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.domain_generalization.schemas import AVERAGE, MEAN
+from matcheval.domain_generalization.schemas import PER_RUN
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from matcheval.domain_generalization.comparison import mean_over_runs
-from matcheval.domain_generalization.schemas import GAINS, RESULTS, SPREAD
+from matcheval.domain_generalization.schemas import AVERAGE, GAINS, MEAN, RESULTS, SPREAD
 from matcheval.domain_generalization.settings import ERM
 from matcheval.statistics.multiple_tests import holm
 
-MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 _BLOCK = ["design", "block", "n_sources", "selection"]
 
 

@@ -6,6 +6,9 @@ from matcheval.accuracy_prediction.schemas import METHOD
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
+MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
+DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
+
 _SOURCES = Column("sources", pa.string(), "", "names of the training sets, joined by +")
 _ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")
 _MODEL = Column("model", pa.string(), "", "name of the trained model")

@@ -7,7 +7,7 @@ import pandas as pd
 from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.domain_generalization.layout import TITLES, selection_names
-from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.domain_generalization.schemas import PER_RUN
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import TextColumn, signed, signed_cells
 

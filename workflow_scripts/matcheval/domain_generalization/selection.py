@@ -2,8 +2,6 @@
 
 import pandas as pd
 
-DEFAULT, PER_RUN = "default", "_per_run"
-
 
 def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
     """Choose a group of hyper-parameters for every algorithm and seed."""
