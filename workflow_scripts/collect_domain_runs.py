@@ -4,12 +4,12 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.domain_generalization.runs import (
+from matcheval.domain_generalization.results import (
     tabulate_accuracies,
     tabulate_curves,
     tabulate_runs,
 )
-from matcheval.domain_generalization.schemas import ACCURACIES, CURVES, PLAN, RUNS
+from matcheval.domain_generalization.tables import ACCURACIES, CURVES, PLAN, RUNS
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.study.trained_models import TestedModels

@@ -4,22 +4,22 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.domain_generalization.chosen import chosen_runs
-from matcheval.domain_generalization.designs import Block
-from matcheval.domain_generalization.layout import result_columns
+from matcheval.domain_generalization.plan import Block
 from matcheval.domain_generalization.predictability import tabulate_image_counts
 from matcheval.domain_generalization.results import (
+    chosen_runs,
     tabulate_gains,
     tabulate_results,
     tabulate_spread,
 )
-from matcheval.domain_generalization.schemas import (
+from matcheval.domain_generalization.tables import (
     ACCURACIES,
     GAINS,
     IMAGE_COUNTS,
     RESULTS,
     RUNS,
     SPREAD,
+    result_columns,
 )
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table

@@ -7,16 +7,16 @@ from pathlib import Path
 import pandas as pd
 
 from matcheval.accuracy_prediction.schemas import SCORES
-from matcheval.domain_generalization.chosen import chosen_runs
-from matcheval.domain_generalization.designs import Block
+from matcheval.domain_generalization.plan import Block
 from matcheval.domain_generalization.predictability import (
+    draw_scores,
+    predictability_columns,
     scores_of_runs,
     tabulate_near_far,
     tabulate_predictability,
 )
-from matcheval.domain_generalization.schemas import ACCURACIES, NEAR_FAR, PREDICTABILITY, RUNS
-from matcheval.domain_generalization.score_figures import draw_scores
-from matcheval.domain_generalization.score_tables import predictability_columns
+from matcheval.domain_generalization.results import chosen_runs
+from matcheval.domain_generalization.tables import ACCURACIES, NEAR_FAR, PREDICTABILITY, RUNS
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table

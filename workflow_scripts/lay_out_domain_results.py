@@ -4,9 +4,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.domain_generalization.layout import by_domain, by_group
 from matcheval.domain_generalization.results import only
-from matcheval.domain_generalization.schemas import RESULTS
+from matcheval.domain_generalization.tables import RESULTS, by_domain, by_group
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 

@@ -8,11 +8,9 @@ from typing import Any
 import pandas as pd
 
 from matcheval.datasets.folders import read_dataset
-from matcheval.domain_generalization.designs import Block
-from matcheval.domain_generalization.image_checks import check_images
-from matcheval.domain_generalization.layout import plan_columns
-from matcheval.domain_generalization.runs import counts
-from matcheval.domain_generalization.schemas import PLAN
+from matcheval.domain_generalization.plan import Block, check_images
+from matcheval.domain_generalization.results import counts
+from matcheval.domain_generalization.tables import PLAN, plan_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 

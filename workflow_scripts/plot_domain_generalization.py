@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.domain_generalization.figures import Tables, draw
-from matcheval.domain_generalization.schemas import CURVES, GAINS, RESULTS, RUNS
+from matcheval.domain_generalization.tables import CURVES, GAINS, RESULTS, RUNS
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 

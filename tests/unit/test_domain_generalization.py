@@ -8,20 +8,20 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from matcheval.domain_generalization.chosen import chosen_runs
-from matcheval.domain_generalization.comparison import mean_over_runs
-from matcheval.domain_generalization.designs import Block, make_plan
 from matcheval.domain_generalization.figures import KINDS, Tables, draw
-from matcheval.domain_generalization.groups import groups_of, scaling
-from matcheval.domain_generalization.layout import by_domain, by_group, plan_columns
+from matcheval.domain_generalization.plan import Block, groups_of, make_plan, scaling
 from matcheval.domain_generalization.results import (
+    choose,
+    chosen_runs,
+    mean_over_runs,
     only,
     tabulate_gains,
+    tabulate_plan,
     tabulate_results,
+    tabulate_runs,
     tabulate_spread,
 )
-from matcheval.domain_generalization.runs import tabulate_plan, tabulate_runs
-from matcheval.domain_generalization.schemas import (
+from matcheval.domain_generalization.tables import (
     ACCURACIES,
     CURVES,
     GAINS,
@@ -29,8 +29,10 @@ from matcheval.domain_generalization.schemas import (
     RESULTS,
     RUNS,
     SPREAD,
+    by_domain,
+    by_group,
+    plan_columns,
 )
-from matcheval.domain_generalization.selection import choose
 from matcheval.errors import InputError
 from matcheval.io.text_tables import markdown
 from matcheval.statistics.multiple_tests import holm

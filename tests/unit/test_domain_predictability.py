@@ -9,14 +9,14 @@ from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import (
+    draw_scores,
+    predictability_columns,
     scores_of_runs,
     tabulate_image_counts,
     tabulate_near_far,
     tabulate_predictability,
 )
-from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
-from matcheval.domain_generalization.score_figures import draw_scores
-from matcheval.domain_generalization.score_tables import predictability_columns
+from matcheval.domain_generalization.tables import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.text_tables import markdown

@@ -13,18 +13,18 @@ import pandas as pd
 import pytest
 
 from matcheval.cli.main import main
-from matcheval.domain_generalization.domainbed.reading import read_sweep
-from matcheval.domain_generalization.domainbed.records import Record
-from matcheval.domain_generalization.domainbed.selection import (
+from matcheval.domain_generalization.domainbed import (
+    mean_and_error,
+    summarize_choices,
+    tabulate_choices,
+)
+from matcheval.domain_generalization.domainbed_sweeps import (
+    Record,
     Rule,
     choose,
     choose_group,
     choose_steps,
-)
-from matcheval.domain_generalization.domainbed.summaries import (
-    mean_and_error,
-    summarize_choices,
-    tabulate_choices,
+    read_sweep,
 )
 from matcheval.errors import InputError
 

@@ -9,8 +9,7 @@ import yaml
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.restyled import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
-from matcheval.domain_generalization.designs import Block
-from matcheval.domain_generalization.image_checks import check_images
+from matcheval.domain_generalization.plan import Block, check_images
 from matcheval.errors import InputError
 from matcheval.study.checks import check_custom_images
 from matcheval.training.initial import initial_model

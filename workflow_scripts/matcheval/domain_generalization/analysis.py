@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
-from matcheval.domain_generalization import checks
-from matcheval.domain_generalization.designs import Plan, batch_of
+from matcheval.domain_generalization import expansion
 from matcheval.domain_generalization.expansion import Expansion
-from matcheval.domain_generalization.groups import Group
+from matcheval.domain_generalization.plan import Group, Plan, batch_of
 from matcheval.domain_generalization.scored import ScoredModels
-from matcheval.domain_generalization.schemas import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
+from matcheval.domain_generalization.tables import DEFAULT
 from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
@@ -71,14 +70,14 @@ class DomainGeneralization(Analysis):
             As for `check`.
         """
         if self.settings.blocks or self.settings.leave_one_out:
-            checks.check_names(self.settings, self.study)
-            checks.check_recipe(self.settings, self.study)
-            checks.check_sources(self.expansion.blocks, self.study)
+            expansion.check_names(self.settings, self.study)
+            expansion.check_recipe(self.settings, self.study)
+            expansion.check_sources(self.expansion.blocks, self.study)
         return self.expansion.plan
 
     def check(self) -> None:
         """Check names, sources, targets, options and recipe, and plan all trainings."""
-        checks.check_usable(self.settings, self.plan)
+        expansion.check_usable(self.settings, self.plan)
         self.scored.check()
 
     @property
@@ -178,7 +177,7 @@ class DomainGeneralization(Analysis):
 
     @cached_property
     def _plan_rows(self) -> list[dict[str, Any]]:
-        from matcheval.domain_generalization.runs import tabulate_plan
+        from matcheval.domain_generalization.results import tabulate_plan
 
         rows: Any = tabulate_plan(self.plan).to_dict("records")
         return list(rows)

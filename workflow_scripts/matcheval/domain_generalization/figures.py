@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.domain_generalization.layout import TITLES
-from matcheval.domain_generalization.schemas import AVERAGE, MEAN
 from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.tables import AVERAGE, MEAN, TITLES
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,

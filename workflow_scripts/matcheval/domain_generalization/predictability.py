@@ -1,17 +1,41 @@
 """What goes with accuracies on target sets: scores without labels, distances, numbers of images."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
+from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.domain_generalization.comparison import mean_over_runs
-from matcheval.domain_generalization.results import tabulate_gains
-from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
+from matcheval.domain_generalization.figures import COLORS, MARKERS
+from matcheval.domain_generalization.results import mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
+from matcheval.domain_generalization.tables import (
+    IMAGE_COUNTS,
+    NEAR_FAR,
+    PER_RUN,
+    PREDICTABILITY,
+    TITLES,
+    selection_names,
+)
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import (
+    LABEL_SIZE,
+    legend_above,
+    new_figure,
+    set_title_and_legend,
+    shortened,
+    style,
+)
+from matcheval.io.text_tables import TextColumn, signed, signed_cells
+from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _BLOCK = ["block", "n_sources", "selection"]
 
@@ -103,3 +127,90 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=NEAR_FAR.names)
+
+
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
+
+
+def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
+    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
+    keys = ["block", "method", "variant", "algorithm", "dataset"]
+    means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
+    means["title"] = titles(means, ALL_SCORES)
+    blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
+    algorithms = list(dict.fromkeys(means["algorithm"]))
+    with style():
+        few = len(algorithms) <= _FEW
+        height = _PANEL + few * _LINE * len(algorithms)
+        figure = new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
+        panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
+        for row, block in zip(panels, blocks, strict=False):
+            for axes, method in zip(row, methods, strict=True):
+                part = means[(means["block"] == block) & (means["title"] == method)]
+                _draw_panel(axes, part, algorithms, with_rank=few)
+                title = f"{shortened(str(block), 20)}: {method}"
+                if few:
+                    legend_above(axes, title=title, title_fontsize=LABEL_SIZE)
+                else:
+                    axes.set_title(title)
+                axes.set_xlabel("Score")
+                axes.set_ylabel("Accuracy (%)")
+        if not few:
+            set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
+    return figure
+
+
+def _draw_panel(
+    axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+) -> None:
+    for name, each in part.groupby("algorithm", sort=False):
+        number = algorithms.index(str(name))
+        color = COLORS[number % len(COLORS)]
+        x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
+        rank = rank_correlations(x, y)[0]
+        label = TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+        axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
+        if len(x) >= MIN_MODELS and np.ptp(x) > 0:
+            ends = np.array([x.min(), x.max()])
+            axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
+
+
+def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = table[~table["selection"].str.endswith(PER_RUN)]
+    level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
+    is_erm = rows["algorithm"] == ERM
+    differences = _with_interval(rows, "mae_gain", lambda v: signed_cells([v], 2)[0])
+    return [
+        TextColumn("Block", rows["block"].tolist(), is_number=False),
+        TextColumn("Selection", selection_names(rows), is_number=False),
+        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
+        TextColumn("Method", titles(rows, ALL_SCORES), is_number=False),
+        TextColumn("Sets", [str(n) for n in rows["n_sets"]]),
+        TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
+        TextColumn(
+            f"Spearman ρ [{level}]", _with_interval(rows, "spearman", lambda v: signed(v, 2))
+        ),
+        TextColumn(
+            f"Error, each set left out (points) [{level}]",
+            _with_interval(rows, "mae", lambda v: f"{100 * v:.2f}"),
+        ),
+        TextColumn(
+            f"Error minus ERM's (points) [{level}]",
+            ["" if erm else cell for erm, cell in zip(is_erm, differences, strict=True)],
+        ),
+    ]
+
+
+def _with_interval(rows: pd.DataFrame, name: str, form: Callable[[float], str]) -> list[str]:
+    """Format values with the bounds of their intervals, where there are any."""
+    values = rows[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
+    return [
+        "–"
+        if pd.isna(value)
+        else form(value) + ("" if pd.isna(low) else f" [{form(low)}, {form(high)}]")
+        for value, low, high in values
+    ]

@@ -9,8 +9,8 @@ from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
-from matcheval.domain_generalization.designs import TRAINED, batch_of
 from matcheval.domain_generalization.expansion import Expansion
+from matcheval.domain_generalization.plan import TRAINED, batch_of
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.errors import InputError, check_known
 from matcheval.study.analysis import Wildcards

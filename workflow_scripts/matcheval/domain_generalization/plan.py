@@ -2,11 +2,72 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matcheval.domain_generalization.groups import Group
+import numpy as np
+
 from matcheval.domain_generalization.settings import ERM
-from matcheval.training.options import ALGORITHMS, equals_erm
+from matcheval.errors import ErrorCollector, InputError, configuration_error
+from matcheval.training.options import ALGORITHMS, equals_erm, read_options
+from matcheval.training.search import hyper_parameter_groups
+
+if TYPE_CHECKING:
+    from matcheval.datasets.dataset import Dataset
+
+# What the defaults and ranges of options are meant for: facebookresearch/DomainBed.
+_STEPS, _LEARNING_RATE = 5001, 5e-5
+_DIGITS = 4  # significant digits of scaled values
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of hyper-parameters of an algorithm."""
+
+    algorithm: str
+    number: int
+    options: Mapping[str, Any]
+
+
+def groups_of(
+    algorithm: str,
+    n: int,
+    seed: int,
+    given: Mapping[str, Any],
+    scale: Mapping[str, float],
+) -> tuple[Group, ...]:
+    """Return the groups of an algorithm."""
+    kind = ALGORITHMS[algorithm]
+    read_options(algorithm, "sgd", given)
+    most = min(n, 1 + len(kind.groups)) if kind.groups else n
+    found: dict[str, Group] = {}
+    for number, drawn in enumerate(hyper_parameter_groups(algorithm, most, seed)):
+        scaled = {
+            name: _scaled(drawn.get(name, kind.model_fields[name].default), scale[name])
+            for name in kind.model_fields.keys() & scale.keys()
+        }
+        options = {**drawn, **scaled, **given}
+        different = {
+            name: options[name]
+            for name, field in kind.model_fields.items()
+            if name in options and options[name] != field.default
+        }
+        found.setdefault(repr(different), Group(algorithm, number, different))
+    return tuple(found.values())
+
+
+def scaling(steps: int, learning_rate: float) -> dict[str, float]:
+    """Return the factors that fit options in steps, and learning rates, to a recipe."""
+    return {
+        "burn_in_steps": steps / _STEPS,
+        "late_learning_rate": learning_rate / _LEARNING_RATE,
+    }
+
+
+def _scaled(value: float, factor: float) -> float | int:
+    if isinstance(value, int):
+        return round(value * factor)
+    return float(f"{value * factor:.{_DIGITS}g}")
+
 
 # What becomes of an algorithm on the sources of a block.
 TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
@@ -129,3 +190,58 @@ DEFAULT_RECIPE: Mapping[str, Any] = {
 PROTOCOL_COLUMNS = (
     "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
 )  # fmt: skip
+
+
+_ANALYSIS = "domain_generalization"
+
+
+def check_images(
+    blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
+) -> None:
+    """Check prepared sources and targets, before any training."""
+    problems = ErrorCollector()
+    sources = dict.fromkeys(name for block in blocks for name in block.sources)
+    for name in sources:
+        with problems.collected():
+            _check_source(sets[name], batch_size, parts)
+    for block in blocks:
+        first = sets[block.sources[0]]
+        for name in (*block.sources[1:], *block.targets):
+            for field in ("classes", "image_shape", "max_value"):
+                ours, theirs = getattr(first, field), getattr(sets[name], field)
+                with problems.collected():
+                    if ours != theirs:
+                        raise InputError(
+                            f"is {theirs} in {name}, but {ours} in {first.name}",
+                            file=f"{_ANALYSIS}, block {block.name}",
+                            field=field,
+                            remedy="Use sets that do not differ in it",
+                        )
+    problems.raise_any()
+
+
+def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
+    counts = np.bincount(source.labels, minlength=source.n_classes)
+    present = np.flatnonzero(counts)
+    if len(present) < 2:
+        raise InputError(
+            f"has images of class '{source.classes[present[0]]}' only",
+            file=source.name,
+            field="labels",
+            remedy="Use sources with images of at least two classes",
+        )
+    kept = len(source) - -(-len(source) // parts)
+    if kept < batch_size:
+        raise configuration_error(
+            f"is {batch_size}, but {source.name} has {kept} images to train on",
+            field=f"{_ANALYSIS}.recipe.batch_size",
+            remedy=f"Give at most {kept}, or leave the source out",
+        )
+    if counts.min() < parts:
+        label = source.classes[counts.argmin()]
+        raise InputError(
+            f"has {counts.min()} images of class '{label}', fewer than {parts} parts",
+            file=source.name,
+            field="labels",
+            remedy="Lower validation_parts, or use a larger set",
+        )
