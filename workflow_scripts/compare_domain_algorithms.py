@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.domain_generalization.plan import Block
-from matcheval.domain_generalization.predictability import tabulate_image_counts
 from matcheval.domain_generalization.results import (
     chosen_runs,
     tabulate_gains,
+    tabulate_image_counts,
     tabulate_results,
     tabulate_spread,
 )

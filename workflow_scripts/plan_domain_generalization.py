@@ -9,8 +9,7 @@ import pandas as pd
 
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import Block, check_images
-from matcheval.domain_generalization.results import counts
-from matcheval.domain_generalization.tables import PLAN, plan_columns
+from matcheval.domain_generalization.tables import PLAN, counts, plan_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 

@@ -12,10 +12,10 @@ from matcheval.domain_generalization.predictability import (
     draw_scores,
     predictability_columns,
     scores_of_runs,
-    tabulate_image_counts,
     tabulate_near_far,
     tabulate_predictability,
 )
+from matcheval.domain_generalization.results import tabulate_image_counts
 from matcheval.domain_generalization.tables import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
@@ -176,7 +176,11 @@ def test_models_of_blocks_are_scored_on_request():
             KEPT,
             "unknown method 'nuclear_nrom'.*nuclear_norm",
         ),
-        ({"algorithms": ["coral"], "methods": ["rotation"]}, KEPT, "'rotation' runs models again"),
+        (
+            {"algorithms": ["coral"], "methods": ["rotation"]},
+            KEPT,
+            "'rotation' runs models again over rotated",
+        ),
         ({"algorithms": ["sd"]}, KEPT, "scores.algorithms': unknown algorithm 'sd'"),
     ],
 )

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import cached_property
 from typing import Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
-from matcheval.domain_generalization import expansion
 from matcheval.domain_generalization.expansion import Expansion
-from matcheval.domain_generalization.plan import Group, Plan, batch_of
+from matcheval.domain_generalization.plan import Group
 from matcheval.domain_generalization.scored import ScoredModels
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.domain_generalization.tables import DEFAULT
@@ -32,16 +30,16 @@ class DomainGeneralization(Analysis):
 
     def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
         super().__init__(settings, study)
-        self.expansion = Expansion(study.name, settings, study.suites)
         folder = f"{study.folder}/{self.name}"
+
+        def data(name: str) -> Artifact:
+            return Artifact(f"{folder}/{name}", (".parquet", ".csv"))
+
         self.planned = self.table("plan", "domain_plan", {"table": "plan"})
-        self.runs, self.curves, self.accuracies = (
-            Artifact(f"{folder}/{name}", (".parquet", ".csv"))
-            for name in ("runs", "curves", "accuracies")
-        )
-        self.gains, self.spread, self.image_counts, self.near_far = (
-            Artifact(f"{folder}/{name}", (".parquet", ".csv"))
-            for name in ("gains", "spread", "image_counts", "near_far")
+        self.expansion = Expansion(settings, study, self.planned.file(".parquet"))
+        self.runs, self.curves, self.accuracies = map(data, ("runs", "curves", "accuracies"))
+        self.gains, self.spread, self.image_counts, self.near_far = map(
+            data, ("gains", "spread", "image_counts", "near_far")
         )
         self.results = self.table("results", "domain_results", {"table": "results"})
         of_view = ReportEntry(self.title(), "domain_results", {"table": "{view}, {selection}"})
@@ -49,7 +47,7 @@ class DomainGeneralization(Analysis):
             f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), of_view, (".md",)
         )
         self.plot = self.figure(f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure}"})
-        self.scored = ScoredModels(settings, study, self.expansion, lambda: self.trained)
+        self.scored = ScoredModels(settings, study, self.expansion)
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
         self.predictability = self.table(
             "predictability", "domain_predictability", {"table": "predictability"}
@@ -60,52 +58,25 @@ class DomainGeneralization(Analysis):
 
     # --- what is trained
 
-    @cached_property
-    def plan(self) -> Plan:
-        """All trainings, of settings that have been checked: others may ask for it before `check`.
-
-        Raises
-        ------
-        InputError
-            As for `check`.
-        """
-        if self.settings.blocks or self.settings.leave_one_out:
-            expansion.check_names(self.settings, self.study)
-            expansion.check_recipe(self.settings, self.study)
-            expansion.check_sources(self.expansion.blocks, self.study)
-        return self.expansion.plan
-
     def check(self) -> None:
         """Check names, sources, targets, options and recipe, and plan all trainings."""
-        expansion.check_usable(self.settings, self.plan)
+        self.expansion.check_usable()
         self.scored.check()
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The models of the plan."""
-        plan, file = self.plan, self.planned.file(".parquet")
-        return {name: self.expansion.trained(run, file) for name, run in plan.trained.items()}
+        return self.expansion.trained
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Both parts of every source, for every seed."""
-        return self.expansion.derivations if self.plan.runs else {}
+        return self.expansion.derivations
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
         """The models of the plan on their targets, and scored ones on their sources."""
-        return self.tested_on_targets | self.scored.tested
-
-    @property
-    def tested_on_targets(self) -> dict[str, TestedModels]:
-        """The models of the plan, those of the same sources and algorithm together."""
-        batches: dict[str, list[str]] = {}
-        for name, run in self.plan.trained.items():
-            batches.setdefault(batch_of(self.study.name, run), []).append(name)
-        return {
-            batch: TestedModels(tuple(models), self.plan.tested[models[0]])
-            for batch, models in batches.items()
-        }
+        return self.expansion.tested | self.scored.tested
 
     @property
     def trained_on(self) -> tuple[str, ...]:
@@ -133,9 +104,12 @@ class DomainGeneralization(Analysis):
         """All tables and figures."""
         if not self.expansion.blocks:
             return []
-        single = (self.results, self.planned, self.runs, self.curves, self.accuracies)
+        single = (
+            self.results, self.planned, self.runs, self.curves, self.accuracies, self.gains,
+            self.spread, self.image_counts,
+        )  # fmt: skip
         return [
-            *(file for one in (*single, *self._compared) for file in one.files),
+            *(file for one in single for file in one.files),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=_FIGURES),
             *(
@@ -154,10 +128,6 @@ class DomainGeneralization(Analysis):
         data = {"results": [self.results.file(".parquet")]}
         return self.section(data, {"selection": self.settings.selection[0]}, [self.results])
 
-    @property
-    def _compared(self) -> tuple[Artifact, ...]:
-        return self.gains, self.spread, self.image_counts
-
     figures = _FIGURES
 
     def plan_inputs(self, wildcards: Wildcards) -> list[str]:
@@ -169,35 +139,28 @@ class DomainGeneralization(Analysis):
         recipe = self.expansion.recipe(Group(ERM, 0, {}), 0)
         return {
             "blocks": [asdict(block) for block in self.expansion.blocks],
-            "plan": self._plan_rows,
+            "plan": self.expansion.plan.rows,
             "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
             "batch_size": recipe.batch_size,
             "parts": self.settings.validation_parts,
         }
 
-    @cached_property
-    def _plan_rows(self) -> list[dict[str, Any]]:
-        from matcheval.domain_generalization.results import tabulate_plan
-
-        rows: Any = tabulate_plan(self.plan).to_dict("records")
-        return list(rows)
-
     def run_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the histories of all trainings, and the indexes of their predictions."""
         return {
             "plan": [self.planned.file(".parquet")],
-            "histories": [self.study.history_file(name) for name in self.plan.trained],
+            "histories": [self.study.history_file(name) for name in self.trained],
             "indexes": [
-                self.study.predicting.tested_index(batch) for batch in self.tested_on_targets
+                self.study.predicting.tested_index(batch) for batch in self.expansion.tested
             ],
         }
 
     def run_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the tables of runs."""
         return {
-            "models": list(self.plan.trained),
+            "models": list(self.trained),
             "epoch_steps": self.settings.evaluate_every,
-            "tested": [asdict(batch) for batch in self.tested_on_targets.values()],
+            "tested": [asdict(batch) for batch in self.expansion.tested.values()],
             "predictions": self.study.predictions_folder,
         }
 
@@ -219,16 +182,12 @@ class DomainGeneralization(Analysis):
 
     def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a figure."""
+        first = next((name for name in self.settings.algorithms if name != ERM), ERM)
         return {
             "kind": wildcards.figure,
             "selection": self.settings.selection[0],
-            "algorithm": self.settings.figure_algorithm or self._first,
+            "algorithm": self.settings.figure_algorithm or first,
         }
-
-    @property
-    def _first(self) -> str:
-        """The first algorithm but ERM, if there is another."""
-        return next((name for name in self.settings.algorithms if name != ERM), ERM)
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
@@ -249,4 +208,4 @@ class DomainGeneralization(Analysis):
 
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)
-        return analysis_resources.of_reading(len(self.plan.trained), len(targets), images)
+        return analysis_resources.of_reading(len(self.trained), len(targets), images)

@@ -1,5 +1,6 @@
-"""Expansion of the settings into blocks, and into the trainings that they need."""
+"""Blocks of sources and targets, groups of hyper-parameters, and the trainings that they need."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -8,12 +9,14 @@ import numpy as np
 
 from matcheval.domain_generalization.settings import ERM
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.training.options import ALGORITHMS, equals_erm, read_options
+from matcheval.training.options import ALGORITHMS, equals_erm
 from matcheval.training.search import hyper_parameter_groups
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset
 
+# What becomes of an algorithm on the sources of a block.
+TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
 # What the defaults and ranges of options are meant for: facebookresearch/DomainBed.
 _STEPS, _LEARNING_RATE = 5001, 5e-5
 _DIGITS = 4  # significant digits of scaled values
@@ -26,51 +29,6 @@ class Group:
     algorithm: str
     number: int
     options: Mapping[str, Any]
-
-
-def groups_of(
-    algorithm: str,
-    n: int,
-    seed: int,
-    given: Mapping[str, Any],
-    scale: Mapping[str, float],
-) -> tuple[Group, ...]:
-    """Return the groups of an algorithm."""
-    kind = ALGORITHMS[algorithm]
-    read_options(algorithm, "sgd", given)
-    most = min(n, 1 + len(kind.groups)) if kind.groups else n
-    found: dict[str, Group] = {}
-    for number, drawn in enumerate(hyper_parameter_groups(algorithm, most, seed)):
-        scaled = {
-            name: _scaled(drawn.get(name, kind.model_fields[name].default), scale[name])
-            for name in kind.model_fields.keys() & scale.keys()
-        }
-        options = {**drawn, **scaled, **given}
-        different = {
-            name: options[name]
-            for name, field in kind.model_fields.items()
-            if name in options and options[name] != field.default
-        }
-        found.setdefault(repr(different), Group(algorithm, number, different))
-    return tuple(found.values())
-
-
-def scaling(steps: int, learning_rate: float) -> dict[str, float]:
-    """Return the factors that fit options in steps, and learning rates, to a recipe."""
-    return {
-        "burn_in_steps": steps / _STEPS,
-        "late_learning_rate": learning_rate / _LEARNING_RATE,
-    }
-
-
-def _scaled(value: float, factor: float) -> float | int:
-    if isinstance(value, int):
-        return round(value * factor)
-    return float(f"{value * factor:.{_DIGITS}g}")
-
-
-# What becomes of an algorithm on the sources of a block.
-TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
 
 
 @dataclass(frozen=True)
@@ -98,17 +56,64 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """All trainings of a study, and which block uses which."""
+    """All trainings of a study and the sets that they are tested on, both by their sources."""
 
-    blocks: tuple[Block, ...]
-    runs: Mapping[tuple[str, ...], tuple[Run, ...]]
-    tested: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()
+    runs: Mapping[tuple[str, ...], tuple[Run, ...]] = field(default_factory=dict)
+    tested: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def trained(self) -> dict[str, Run]:
         """The runs that are trained, by model."""
         every = (run for runs in self.runs.values() for run in runs)
         return {run.model: run for run in every if run.state == TRAINED}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table `PLAN`: what is trained and what is not."""
+        return [
+            {
+                "sources": "+".join(sources),
+                "purpose": ", ".join(b.name for b in self.blocks if b.sources == sources)
+                or "selection",
+                "algorithm": run.group.algorithm, "group": run.group.number,
+                "options": json.dumps(dict(run.group.options), sort_keys=True), "seed": run.seed,
+                "state": run.state, "model": run.model, "note": run.note,
+            }
+            for sources, runs in self.runs.items()
+            for run in runs
+        ]  # fmt: skip
+
+
+def scaling(steps: int, learning_rate: float) -> dict[str, float]:
+    """Return the factors that fit options in steps, and learning rates, to a recipe."""
+    return {
+        "burn_in_steps": steps / _STEPS,
+        "late_learning_rate": learning_rate / _LEARNING_RATE,
+    }
+
+
+def groups_of(
+    algorithm: str, n: int, seed: int, given: Mapping[str, Any], scale: Mapping[str, float]
+) -> tuple[Group, ...]:
+    """Return up to n distinct groups of an algorithm: scaled defaults, and others drawn."""
+    kind = ALGORITHMS[algorithm]
+    defaults = {name: option.default for name, option in kind.model_fields.items()}
+    most = min(n, 1 + len(kind.groups)) if kind.groups else n
+    found: dict[str, Group] = {}
+    for number, drawn in enumerate(hyper_parameter_groups(algorithm, most, seed)):
+        options = {**defaults, **drawn}
+        options |= {name: _scaled(options[name], scale[name]) for name in options.keys() & scale}
+        options |= given
+        changed = {name: options[name] for name in defaults if options[name] != defaults[name]}
+        found.setdefault(repr(changed), Group(algorithm, number, changed))
+    return tuple(found.values())
+
+
+def _scaled(value: float, factor: float) -> float | int:
+    if isinstance(value, int):
+        return round(value * factor)
+    return float(f"{value * factor:.{_DIGITS}g}")
 
 
 def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -127,19 +132,14 @@ def make_plan(
     leave_one_out: bool,
 ) -> Plan:
     """List the trainings that blocks need, each once."""
-    needed: dict[tuple[str, ...], list[str]] = {}
-    for block in blocks:
-        needed.setdefault(block.sources, []).extend(block.targets)
-    for block in blocks if leave_one_out else ():
-        for out, rest in without_each(block.sources).items():
-            needed.setdefault(rest, []).append(out)
-    runs = {sources: tuple(_runs(study, sources, groups, seeds)) for sources in needed}
-    tested = {
-        run.model: tuple(dict.fromkeys(needed[sources]))
-        for sources, every in runs.items()
-        for run in every
-        if run.state == TRAINED
-    }
+    tests = [(block.sources, block.targets) for block in blocks]
+    if leave_one_out:
+        for block in blocks:
+            tests += [(rest, (out,)) for out, rest in without_each(block.sources).items()]
+    tested: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for sources, targets in tests:
+        tested[sources] = tuple(dict.fromkeys((*tested.get(sources, ()), *targets)))
+    runs = {sources: tuple(_runs(study, sources, groups, seeds)) for sources in tested}
     return Plan(tuple(blocks), runs, tested)
 
 
@@ -168,53 +168,25 @@ def _runs(
             yield Run(sources, group, seed, state, "" if refused else name, note)
 
 
-def recipe_values(
-    given: Mapping[str, Any], group: Group, seed: int, epochs: int, epoch_steps: int
-) -> dict[str, Any]:
-    """Return the recipe of a training as the columns of a catalogue."""
-    options = {**given.get("options", {}), **group.options}
-    own = {
-        "algorithm": group.algorithm, "options": options, "seed": seed, "epochs": epochs,
-        "epoch_steps": epoch_steps, "keep": "best",
-    }  # fmt: skip
-    return {**DEFAULT_RECIPE, **given, **own}
-
-
-# DomainBed's recipe, as far as it does not depend on the images.
-DEFAULT_RECIPE: Mapping[str, Any] = {
-    "loss": "cross_entropy", "loss_parameter": None, "augmentation": "none", "schedule": "constant",
-    "batch_size": 32, "learning_rate": 5e-5, "weight_decay": 0, "train_fraction": 1,
-    "optimizer": "adam", "normalization": "channels",
-}  # fmt: skip
-# Columns that the protocol determines.
-PROTOCOL_COLUMNS = (
-    "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
-)  # fmt: skip
-
-
-_ANALYSIS = "domain_generalization"
-
-
 def check_images(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
     """Check prepared sources and targets, before any training."""
     problems = ErrorCollector()
-    sources = dict.fromkeys(name for block in blocks for name in block.sources)
-    for name in sources:
+    for name in dict.fromkeys(name for block in blocks for name in block.sources):
         with problems.collected():
             _check_source(sets[name], batch_size, parts)
     for block in blocks:
         first = sets[block.sources[0]]
         for name in (*block.sources[1:], *block.targets):
-            for field in ("classes", "image_shape", "max_value"):
-                ours, theirs = getattr(first, field), getattr(sets[name], field)
+            for what in ("classes", "image_shape", "max_value"):
+                ours, theirs = getattr(first, what), getattr(sets[name], what)
                 with problems.collected():
                     if ours != theirs:
                         raise InputError(
                             f"is {theirs} in {name}, but {ours} in {first.name}",
-                            file=f"{_ANALYSIS}, block {block.name}",
-                            field=field,
+                            file=f"domain_generalization, block {block.name}",
+                            field=what,
                             remedy="Use sets that do not differ in it",
                         )
     problems.raise_any()
@@ -234,7 +206,7 @@ def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
     if kept < batch_size:
         raise configuration_error(
             f"is {batch_size}, but {source.name} has {kept} images to train on",
-            field=f"{_ANALYSIS}.recipe.batch_size",
+            field="domain_generalization.recipe.batch_size",
             remedy=f"Give at most {kept}, or leave the source out",
         )
     if counts.min() < parts:

@@ -1,4 +1,4 @@
-"""What goes with accuracies on target sets: scores without labels, distances, numbers of images."""
+"""What goes with accuracies on target sets: scores without labels, and distances."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -13,12 +13,13 @@ from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.results import mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.domain_generalization.tables import (
-    IMAGE_COUNTS,
+    BLOCK_COLUMNS,
     NEAR_FAR,
     PER_RUN,
     PREDICTABILITY,
     TITLES,
-    selection_names,
+    numbers,
+    texts,
 )
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
@@ -37,27 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_BLOCK = ["block", "n_sources", "selection"]
-
-
-def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
-    rows = []
-    own = chosen[chosen["design"] == ""]
-    for key, each in own.groupby([*_BLOCK, "algorithm"], sort=False):
-        by_column = each.groupby("column", sort=False)
-        accuracies = by_column["accuracy"].mean()
-        images = each.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
-        images = images[accuracies.index]
-        spearman, kendall = rank_correlations(images, accuracies)
-        rows.append(
-            {
-                **dict(zip([*_BLOCK, "algorithm"], key, strict=True)),
-                "n_columns": len(images), "n_images": int(images.sum()),
-                "spearman": spearman, "kendall": kendall,
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=IMAGE_COUNTS.names)
+_BLOCK = BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
@@ -77,20 +60,17 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
         per_run = pd.DataFrame(_per_run(each))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
         for name, of_name in per_run.groupby("algorithm", sort=False):
-            rank = mean_over_runs(of_name["spearman"], confidence)
-            error = mean_over_runs(of_name["mae"], confidence)
-            more = mean_over_runs((errors[name] - errors[ERM]).dropna(), confidence)
-            rows.append(
-                {
-                    **dict(zip(keys, key, strict=True)),
-                    "algorithm": name, "n_sets": int(of_name["n_sets"].min()),
-                    "n_runs": len(of_name),
-                    "spearman": rank.mean, "spearman_low": rank.low, "spearman_high": rank.high,
-                    "mae": error.mean, "mae_low": error.low, "mae_high": error.high,
-                    "mae_gain": more.mean, "mae_gain_low": more.low, "mae_gain_high": more.high,
-                    "confidence": confidence,
-                }
-            )  # fmt: skip
+            row: dict[str, object] = {
+                **dict(zip(keys, key, strict=True)), "algorithm": name, "confidence": confidence,
+                "n_sets": int(of_name["n_sets"].min()), "n_runs": len(of_name),
+            }  # fmt: skip
+            for what, values in (
+                ("spearman", of_name["spearman"]),
+                ("mae", of_name["mae"]),
+                ("mae_gain", (errors[name] - errors[ERM]).dropna()),
+            ):
+                row |= mean_over_runs(values, confidence).columns(what)
+            rows.append(row)
     return pd.DataFrame(rows, columns=PREDICTABILITY.names)
 
 
@@ -118,19 +98,10 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     both = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
     for key, each in both.groupby([*_BLOCK, "algorithm"], sort=False):
-        spearman, kendall = rank_correlations(each["distance"], each["gain"])
-        rows.append(
-            {
-                **dict(zip([*_BLOCK, "algorithm"], key, strict=True)),
-                "n_sets": len(each), "spearman": spearman, "kendall": kendall,
-                "pearson": linear_correlation(each["distance"], each["gain"]),
-            }
-        )  # fmt: skip
+        distance, gain = each["distance"], each["gain"]
+        coefficients = rank_correlations(distance, gain)
+        rows.append((*key, len(each), *coefficients, linear_correlation(distance, gain)))
     return pd.DataFrame(rows, columns=NEAR_FAR.names)
-
-
-_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
-_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
@@ -182,15 +153,15 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = table[~table["selection"].str.endswith(PER_RUN)]
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
-    is_erm = rows["algorithm"] == ERM
     differences = _with_interval(rows, "mae_gain", lambda v: signed_cells([v], 2)[0])
+    gains = pd.Series(differences, rows.index, dtype=object).where(rows["algorithm"] != ERM, "")
     return [
-        TextColumn("Block", rows["block"].tolist(), is_number=False),
-        TextColumn("Selection", selection_names(rows), is_number=False),
-        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
-        TextColumn("Method", titles(rows, ALL_SCORES), is_number=False),
-        TextColumn("Sets", [str(n) for n in rows["n_sets"]]),
-        TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
+        texts("Block", rows["block"]),
+        texts("Selection", rows["selection"].str.replace("_", " ")),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        texts("Method", titles(rows, ALL_SCORES)),
+        numbers("Sets", rows["n_sets"]),
+        numbers("Runs", rows["n_runs"]),
         TextColumn(
             f"Spearman ρ [{level}]", _with_interval(rows, "spearman", lambda v: signed(v, 2))
         ),
@@ -198,10 +169,7 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
             f"Error, each set left out (points) [{level}]",
             _with_interval(rows, "mae", lambda v: f"{100 * v:.2f}"),
         ),
-        TextColumn(
-            f"Error minus ERM's (points) [{level}]",
-            ["" if erm else cell for erm, cell in zip(is_erm, differences, strict=True)],
-        ),
+        TextColumn(f"Error minus ERM's (points) [{level}]", gains.tolist()),
     ]
 
 

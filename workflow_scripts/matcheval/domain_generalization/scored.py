@@ -1,6 +1,5 @@
 """Which of the trained models are scored by the methods of accuracy prediction, and on what."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -12,20 +11,18 @@ from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.plan import TRAINED, batch_of
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
-from matcheval.errors import InputError, check_known
+from matcheval.errors import check_known, configuration_error
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
-from matcheval.study.trained_models import TestedModels, TrainedModel
+from matcheval.study.trained_models import TestedModels
 
-_FILE, _FIELD = "configuration", "domain_generalization.scores"
+_FIELD = "domain_generalization.scores"
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A model that is scored on a suite."""
+    """The jobs that test a scored model on the targets, and on the parts of its sources."""
 
-    suite: str
-    model: str
     batch: str
     source_batch: str
 
@@ -34,43 +31,40 @@ class ScoredModels:
     """Trained models whose accuracies are predicted without labels, and the jobs that do it."""
 
     def __init__(
-        self,
-        settings: DomainGeneralizationSettings,
-        study: Study,
-        expansion: Expansion,
-        trained: Callable[[], Mapping[str, TrainedModel]],
+        self, settings: DomainGeneralizationSettings, study: Study, expansion: Expansion
     ) -> None:
         self._settings, self._study, self._expansion = settings, study, expansion
-        self._trained = trained
 
     def check(self) -> None:
         """Check that algorithms and methods exist, and that inference keeps what methods need."""
         settings = self._settings.scores
         if settings is None:
             return
-        known = self._expansion.algorithms
-        check_known(
-            "algorithm", settings.algorithms, known, file=_FILE, field=f"{_FIELD}.algorithms"
-        )
-        check_known("method", settings.methods, SCORES, file=_FILE, field=f"{_FIELD}.methods")
+        for what, names, known in (
+            ("algorithm", settings.algorithms, self._expansion.algorithms),
+            ("method", settings.methods, SCORES),
+        ):
+            check_known(what, names, known, file="configuration", field=f"{_FIELD}.{what}s")
         if not self._settings.blocks:
-            raise InputError(
-                "scores are of blocks, of which there are none", file=_FILE, field=_FIELD,
+            raise configuration_error(
+                "scores are of blocks, of which there are none",
+                field=_FIELD,
                 remedy="Name blocks, or leave it out",
-            )  # fmt: skip
-        for method in settings.methods:
-            for need in SCORES[method].needs:
-                if need is Need.IMAGES:
-                    raise InputError(
-                        f"'{method}' runs models again over turned images, which is not done here",
-                        file=_FILE, field=f"{_FIELD}.methods", remedy="Leave it out",
-                    )  # fmt: skip
-                kept = OUTPUTS_FOR.get(need, ())
-                if kept and not set(kept) & set(self._study.inference.outputs):
-                    raise InputError(
-                        f"'{method}' needs {need.value}", file=_FILE, field="inference.outputs",
-                        remedy=f"Add {' or '.join(kept)}",
-                    )  # fmt: skip
+            )
+        for method, need in ((m, need) for m in settings.methods for need in SCORES[m].needs):
+            if need is Need.IMAGES:
+                raise configuration_error(
+                    f"'{method}' runs models again over rotated images, which is not done here",
+                    field=f"{_FIELD}.methods",
+                    remedy="Leave it out",
+                )
+            kept = OUTPUTS_FOR.get(need, ())
+            if kept and not set(kept) & set(self._study.inference.outputs):
+                raise configuration_error(
+                    f"'{method}' needs {need.value}",
+                    field="inference.outputs",
+                    remedy=f"Add {' or '.join(kept)}",
+                )
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -89,16 +83,16 @@ class ScoredModels:
                 if run.state == TRAINED and run.group.algorithm in self.algorithms:
                     batch = batch_of(self._study.name, run)
                     sources = f"{batch}.sources.seed-{run.seed}"
-                    found[suite, run.model] = Scored(suite, run.model, batch, sources)
+                    found[suite, run.model] = Scored(batch, sources)
         return found
 
     @cached_property
     def tested(self) -> dict[str, TestedModels]:
         """Models on the parts of their sources, those of the same sources and seed together."""
         batches: dict[str, list[str]] = {}
-        for one in self.models.values():
-            batches.setdefault(one.source_batch, []).append(one.model)
-        trained = self._trained()
+        for (_, model), one in self.models.items():
+            batches.setdefault(one.source_batch, []).append(model)
+        trained = self._expansion.trained
         return {
             batch: TestedModels(
                 tuple(dict.fromkeys(models)),
@@ -111,14 +105,14 @@ class ScoredModels:
         """Return what the scores of a model on a suite wait for."""
         one = self.models[wildcards.suite, wildcards.scored]
         index = self._study.predicting.tested_index
-        first = self._trained()[one.model].validation[0]
+        first = self._expansion.trained[wildcards.scored].validation[0]
         return [index(one.batch), index(one.source_batch), self._study.dataset_files(first)[0]]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the scores of a model on a suite."""
         settings, study, suite = self._settings.scores, self._study, wildcards.suite
         assert settings is not None
-        trained = self._trained()[wildcards.scored]
+        trained = self._expansion.trained[wildcards.scored]
         return {
             "suite": asdict(Suite(suite, study.suites[suite].members)),
             "base": trained.validation_text,

@@ -1,12 +1,13 @@
-"""Columns of the tables of domain generalisation."""
+"""Tables of domain generalisation: their columns, and their layouts for readers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.schemas import METHOD
+from matcheval.domain_generalization.plan import REFUSED, TRAINED
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -15,13 +16,23 @@ from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
 
+# Names in tables and figures, as in the papers.
+TITLES = {
+    "erm": "ERM", "sd": "SD", "vrex": "VREx", "group_dro": "GroupDRO", "coral": "CORAL",
+    "fishr": "Fishr", "eqrm": "EQRM", "sagnet": "SagNet", "selfreg": "SelfReg", "rcs": "RCS",
+    "vne": "VNE",
+}  # fmt: skip
+
 _SOURCES = Column("sources", pa.string(), "", "names of the training sets, joined by +")
 _ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")
 _MODEL = Column("model", pa.string(), "", "name of the trained model")
-_BLOCK = Column("block", pa.string(), "", "name of the block; `average` over those of a design")
 _DESIGN = Column("design", pa.string(), "", "design that leaves one domain out; empty for others")
-_N_SOURCES = Column("n_sources", pa.int64(), "sets", "number of sources")
-_SELECTION = Column("selection", pa.string(), "", "how the group of hyper-parameters was selected")
+_BLOCK = (
+    Column("block", pa.string(), "", "name of the block; `average` over those of a design"),
+    Column("n_sources", pa.int64(), "sets", "number of sources"),
+    Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+)
+BLOCK_COLUMNS = [column.name for column in (_DESIGN, *_BLOCK)]
 
 PLAN = TableSchema(
     "plan of trainings",
@@ -69,9 +80,7 @@ RESULTS = TableSchema(
     "results",
     (
         _DESIGN,
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
+        *_BLOCK,
         _ALGORITHM,
         Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
         Column("column", pa.string(), "", "group of sets, or set; `mean` of all sets"),
@@ -94,9 +103,7 @@ GAINS = TableSchema(
     "gains by set",
     (
         _DESIGN,
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
+        *_BLOCK,
         _ALGORITHM,
         Column("dataset", pa.string(), "", "name of the set"),
         Column("column", pa.string(), "", "group of the set"),
@@ -109,15 +116,8 @@ SPREAD = TableSchema(
     "spread",
     (
         _DESIGN,
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
-        Column(
-            "n_algorithms",
-            pa.int64(),
-            "algorithms",
-            "those that are not ERM or refused",
-        ),
+        *_BLOCK,
+        Column("n_algorithms", pa.int64(), "algorithms", "those that are not ERM or refused"),
         fraction("sd_algorithms", "standard deviation over algorithms of their mean accuracies"),
         fraction("range_algorithms", "highest minus lowest of these"),
         fraction("sd_runs", "root mean square over algorithms of the deviations over runs"),
@@ -131,9 +131,7 @@ _COEFFICIENTS = (
 IMAGE_COUNTS = TableSchema(
     "numbers of images and accuracies",
     (
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
+        *_BLOCK,
         _ALGORITHM,
         Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
         Column("n_images", pa.int64(), "images", "in these"),
@@ -143,9 +141,7 @@ IMAGE_COUNTS = TableSchema(
 PREDICTABILITY = TableSchema(
     "accuracies predicted by scores",
     (
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
+        *_BLOCK,
         _ALGORITHM,
         *METHOD,
         Column("n_sets", pa.int64(), "sets", "with a score"),
@@ -165,9 +161,7 @@ PREDICTABILITY = TableSchema(
 NEAR_FAR = TableSchema(
     "gains and distances",
     (
-        _BLOCK,
-        _N_SOURCES,
-        _SELECTION,
+        *_BLOCK,
         _ALGORITHM,
         Column("n_sets", pa.int64(), "sets", "that are compared"),
         *_COEFFICIENTS,
@@ -176,12 +170,14 @@ NEAR_FAR = TableSchema(
 )
 
 
-# Names in tables and figures, as in the papers.
-TITLES = {
-    "erm": "ERM", "sd": "SD", "vrex": "VREx", "group_dro": "GroupDRO", "coral": "CORAL",
-    "fishr": "Fishr", "eqrm": "EQRM", "sagnet": "SagNet", "selfreg": "SelfReg", "rcs": "RCS",
-    "vne": "VNE",
-}  # fmt: skip
+def texts(head: str, values: Iterable[object]) -> TextColumn:
+    """Return a column of texts."""
+    return TextColumn(head, [str(value) for value in values], is_number=False)
+
+
+def numbers(head: str, values: Iterable[object]) -> TextColumn:
+    """Return a column of whole numbers."""
+    return TextColumn(head, [str(value) for value in values])
 
 
 def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
@@ -189,16 +185,24 @@ def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
     keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
     rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
     return [
-        *(
-            TextColumn(key.capitalize(), rows[key].tolist(), is_number=False)
-            for key in ("sources", "purpose")
-        ),
-        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
-        TextColumn("Group", [str(number) for number in rows["group"]]),
-        TextColumn("Options", [o if o != "{}" else "" for o in rows["options"]], is_number=False),
-        TextColumn("State", rows["state"].tolist(), is_number=False),
-        TextColumn("Seeds", [str(n) for n in rows["seed"]]),
+        texts("Sources", rows["sources"]),
+        texts("Purpose", rows["purpose"]),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        numbers("Group", rows["group"]),
+        texts("Options", rows["options"].replace("{}", "")),
+        texts("State", rows["state"]),
+        numbers("Seeds", rows["seed"]),
     ]
+
+
+def counts(plan: pd.DataFrame) -> str:
+    """Say how many trainings there are, for a note below the plan."""
+    trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
+    refused = plan[plan["state"] == REFUSED].groupby("algorithm")["note"].first()
+    text = f"{trained} trainings."
+    for algorithm, note in refused.items():
+        text += f" {algorithm} is not trained on a single set: {note}."
+    return text
 
 
 def result_columns(results: pd.DataFrame) -> list[TextColumn]:
@@ -207,25 +211,20 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
     rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
     rows = rows[~rows["selection"].str.endswith(PER_RUN)]
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI"
-    is_erm = rows["algorithm"] == ERM
-    gains = signed_cells(rows["gain"].tolist(), 2)
-    lows, highs = (signed_cells(rows[name].tolist(), 2) for name in ("gain_low", "gain_high"))
+    ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
     cells = [
-        "" if erm else "= ERM" if same else f"{gain} [{low}, {high}]"
-        for erm, same, gain, low, high in zip(
-            is_erm, rows["same_as_erm"], gains, lows, highs, strict=True
+        "" if name == ERM else "= ERM" if same else f"{gain} [{low}, {high}]"
+        for name, same, gain, low, high in zip(
+            rows["algorithm"], rows["same_as_erm"], *ends, strict=True
         )
     ]
-    blocks = [
-        f"{design}: {block}" if design else block
-        for design, block in zip(rows["design"], rows["block"], strict=True)
-    ]
+    blocks = rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"])
     return [
-        TextColumn("Block", blocks, is_number=False),
-        TextColumn("Selection", selection_names(rows), is_number=False),
-        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
-        TextColumn("Groups", rows["groups"].tolist(), is_number=False),
-        TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
+        texts("Block", blocks),
+        texts("Selection", rows["selection"].str.replace("_", " ")),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        texts("Groups", rows["groups"]),
+        numbers("Runs", rows["n_runs"]),
         TextColumn("Accuracy (%)", mean_and_sd(rows)),
         TextColumn(f"Gain over ERM (points) [{level}]", cells),
         TextColumn("p", [_p(value) for value in rows["p"]]),
@@ -236,21 +235,15 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
 def by_group(results: pd.DataFrame) -> list[TextColumn]:
     """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets."""
     rows = results[results["column"] == MEAN]
-    columns = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
     values = results.set_index(["block", "algorithm", "column"])["mean"]
-    sources = [f"{block} ({n})" for block, n in zip(rows["block"], rows["n_sources"], strict=True)]
+    keys = list(zip(rows["block"], rows["algorithm"], strict=True))
+    names = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
     return [
-        TextColumn("Block (sources)", sources, is_number=False),
-        TextColumn("Algorithm", _marked(rows), is_number=False),
+        texts("Block (sources)", rows["block"] + rows["n_sources"].map(" ({})".format)),
+        texts("Algorithm", _marked(rows)),
         *(
-            TextColumn(
-                name,
-                [
-                    percent_cell(values.get((block, algorithm, name), math.nan))
-                    for block, algorithm in zip(rows["block"], rows["algorithm"], strict=True)
-                ],
-            )
-            for name in columns
+            TextColumn(name, [percent_cell(values.get((*key, name), math.nan)) for key in keys])
+            for name in names
         ),
         TextColumn("Mean ± SD", mean_and_sd(rows)),
     ]
@@ -260,7 +253,7 @@ def by_domain(results: pd.DataFrame) -> list[TextColumn]:
     """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average."""
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
-    columns = [TextColumn("Algorithm", _marked(average), is_number=False)]
+    columns = [texts("Algorithm", _marked(average))]
     for block, each in rows.groupby("block", sort=False):
         of_block = each.set_index("algorithm").reindex(average["algorithm"])
         columns.append(TextColumn(str(block), mean_and_sd(of_block)))
@@ -281,11 +274,6 @@ def _marked(rows: pd.DataFrame) -> list[str]:
         TITLES[name] + (" (= ERM)" if same else "")
         for name, same in zip(rows["algorithm"], rows["same_as_erm"], strict=True)
     ]
-
-
-def selection_names(rows: pd.DataFrame) -> Sequence[str]:
-    """Return the names of selections for readers."""
-    return [name.replace("_", " ") for name in rows["selection"]]
 
 
 def _p(value: float) -> str:
