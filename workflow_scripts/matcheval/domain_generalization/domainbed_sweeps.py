@@ -1,38 +1,27 @@
-"""Import of the records that DomainBed's sweeps leave behind.
+"""Records that DomainBed's sweeps leave behind, and its rules of model selection.
 
 A sweep is a folder of folders, one per run, each with a file `results.jsonl`: a JSON object per
 evaluation, with the run's arguments in `args` and the accuracies `env0_in_acc`, `env0_out_acc`,
 `env1_in_acc`, ... on the larger part and the validation part of every domain (facebookresearch/
-DomainBed, `scripts/train.py`).
+DomainBed, `scripts/train.py`). The rules choose hyper-parameters and the step of a run without the
+test domain (Gulrajani & Lopez-Paz 2021, In search of lost domain generalization, section 3).
 """
 
 import json
 import logging
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from matcheval.errors import InputError
+from matcheval.settings_errors import explain
 
-
-@dataclass(frozen=True)
-class Record:
-    """Accuracies of one training run at one step."""
-
-    dataset: str
-    algorithm: str
-    group: str
-    trial: int
-    held_out: frozenset[str]
-    step: int
-    accuracies: Mapping[str, float]
-    validation: Mapping[str, float]
-
-
+Key = TypeVar("Key")
 LOGGER = logging.getLogger(__name__)
 
 RESULTS = "results.jsonl"
@@ -50,50 +39,90 @@ DOMAINS = {
 }
 
 _REMEDY = "Delete the line, or leave out the run's folder"
-_ACCURACY = re.compile(r"env(\d+)_(in|out)_acc")
-_ARGUMENTS = {
-    "dataset": str,
-    "algorithm": str,
-    "hparams_seed": int,
-    "trial_seed": int,
-    "test_envs": list,
-}
+
+
+@dataclass(frozen=True)
+class Record:
+    """Accuracies of one training run at one step, on both parts of every domain."""
+
+    dataset: str
+    algorithm: str
+    group: str
+    trial: int
+    held_out: frozenset[str]
+    step: int
+    accuracies: Mapping[str, float]
+    validation: Mapping[str, float]
+
+    @property
+    def run(self) -> tuple[str, str, str, int, frozenset[str]]:
+        """What its run is identified by."""
+        return self.dataset, self.algorithm, self.group, self.trial, self.held_out
+
+
+# --- reading
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    dataset: str
+    algorithm: str
+    hparams_seed: int
+    trial_seed: int
+    test_envs: list[int]
+
+
+class _Row(BaseModel):
+    """An evaluation; what it has besides are the accuracies."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, Annotated[float, Field(ge=0, le=1)]]
+
+    args: _Arguments
+    step: Annotated[int, Field(ge=0)]
 
 
 def read_sweep(folder: Path) -> list[Record]:
     """Read all runs of a sweep."""
     if not folder.is_dir():
         raise InputError("no such folder", file=folder)
-    own = folder / RESULTS
-    runs = [folder] if own.is_file() else sorted(path for path in folder.iterdir() if path.is_dir())
+    alone = (folder / RESULTS).is_file()
+    runs = [folder] if alone else sorted(path for path in folder.iterdir() if path.is_dir())
     found = {run: read_run(run / RESULTS) for run in runs if (run / RESULTS).is_file()}
-    records = [record for of_run in found.values() for record in of_run]
-    if not records:
+    found = {run: records for run, records in found.items() if records}
+    if not found:
         raise InputError(
             f"no run with records: {RESULTS} in a folder per run",
             file=folder,
             remedy="Give the --output_dir of DomainBed's sweep",
         )
-    empty = len(runs) - sum(map(bool, found.values()))
-    if empty:
-        LOGGER.warning("%d folders have no %s, or an empty one", empty, RESULTS)
+    if len(found) < len(runs):
+        LOGGER.warning("%d folders have no %s, or an empty one", len(runs) - len(found), RESULTS)
     _check_distinct(found)
-    _check_domains(records, folder)
-    _warn_of_short_runs(found)
+    records = [record for of_run in found.values() for record in of_run]
+    domains = domains_of(records)
+    for record in records:
+        if list(record.accuracies) != domains[record.dataset]:
+            raise InputError(
+                f"runs of {record.dataset} have different numbers of domains", file=folder
+            )
+    last = {name: max(r.step for r in records if r.dataset == name) for name in domains}
+    short = [run.name for run, (*_, end) in found.items() if end.step < last[end.dataset]]
+    if short:
+        LOGGER.warning("%d runs end before others do, such as %s", len(short), short[0])
     return records
 
 
 def read_run(path: Path) -> list[Record]:
-    """Read the records of a run."""
+    """Read the records of a run; of several of one step, the last counts."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error
-    by_step: dict[int, Record] = {}
-    for number, line in enumerate(lines, start=1):
-        record = _record(line, f"{path}, line {number}")
-        by_step[record.step] = record
-    if len({_run_of(record) for record in by_step.values()}) > 1:
+    records = [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    by_step = {record.step: record for record in records}
+    if len({record.run for record in by_step.values()}) > 1:
         raise InputError(
             "holds records of several runs",
             file=path,
@@ -102,140 +131,74 @@ def read_run(path: Path) -> list[Record]:
     return [by_step[step] for step in sorted(by_step)]
 
 
-def domains_of(records: list[Record]) -> dict[str, list[str]]:
+def domains_of(records: Iterable[Record]) -> dict[str, list[str]]:
     """Return the domains of each dataset."""
     return {record.dataset: list(record.accuracies) for record in records}
 
 
 def _record(line: str, place: str) -> Record:
     try:
-        row = json.loads(line)
+        given = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(
             "is not a JSON object",
             file=place,
             remedy="If the run was killed while it wrote this line, delete the line",
         ) from error
-    arguments = row.get("args") if isinstance(row, dict) else None
-    if not isinstance(arguments, dict):
-        raise InputError("lacks the run's arguments", file=place, field="args")
-    for name, kind in _ARGUMENTS.items():
-        _check_type(arguments, name, kind, place)
-    _check_type(row, "step", int, place)
-    if row["step"] < 0:
-        raise InputError(f"is {row['step']}, below 0", file=place, field="step")
-    accuracies = _accuracies(row, place)
-    names = _domain_names(arguments["dataset"], len(accuracies["in"]), place)
-    test_envs = arguments["test_envs"]
-    if not all(type(env) is int and 0 <= env < len(names) for env in test_envs):
-        raise InputError(
-            f"are {test_envs}, but there are {len(names)} domains", file=place, field="test_envs"
-        )
-    if len(set(test_envs)) < len(test_envs):
-        raise InputError(f"are {test_envs}, one of them twice", file=place, field="test_envs")
-    return Record(
-        dataset=arguments["dataset"],
-        algorithm=arguments["algorithm"],
-        group=str(arguments["hparams_seed"]),
-        trial=arguments["trial_seed"],
-        held_out=frozenset(names[env] for env in test_envs),
-        step=row["step"],
-        accuracies={name: accuracies["in"][env] for env, name in enumerate(names)},
-        validation={name: accuracies["out"][env] for env, name in enumerate(names)},
-    )
-
-
-def _check_type(row: Mapping[str, Any], name: str, kind: type, place: str) -> None:
-    if name not in row:
-        raise InputError("missing", file=place, field=name, remedy=_REMEDY)
-    if type(row[name]) is not kind:
-        known = {str: "a text", int: "a whole number", list: "a list"}
-        problem = f"is {json.dumps(row[name])}, not {known[kind]}"
-        raise InputError(problem, file=place, field=name)
-
-
-def _accuracies(row: Mapping[str, Any], place: str) -> dict[str, dict[int, float]]:
-    """Return the accuracies on the larger parts (`in`) and the validation parts (`out`)."""
-    found: dict[str, dict[int, float]] = {"in": {}, "out": {}}
-    for name, value in row.items():
-        match = _ACCURACY.fullmatch(name)
-        if match is None:
-            continue
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not (math.isfinite(value) and 0 <= value <= 1):
-            raise InputError(
-                f"is {json.dumps(value)}, not an accuracy in [0, 1]",
-                file=place,
-                field=name,
-                remedy=_REMEDY,
-            )
-        found[match[2]][int(match[1])] = float(value)
-    expected = set(range(len(found["in"])))
-    if len(expected) < 2 or set(found["in"]) != expected or set(found["out"]) != expected:
+    if isinstance(given, dict):
+        used = re.compile(r"args|step|env\d+_(in|out)_acc")
+        given = {name: value for name, value in given.items() if used.fullmatch(name)}
+    try:
+        row = _Row.model_validate(given)
+    except ValidationError as error:
+        problem = "; ".join(explain(error, _Row, given))
+        raise InputError(problem, file=place, remedy=_REMEDY) from error
+    arguments, accuracies = row.args, row.__pydantic_extra__
+    n = len(accuracies) // 2
+    keys = {part: [f"env{env}_{part}_acc" for env in range(n)] for part in ("in", "out")}
+    if n < 2 or accuracies.keys() != {*keys["in"], *keys["out"]}:
         raise InputError(
             "lacks accuracies: env0_in_acc, env0_out_acc, env1_in_acc, ... of two or more domains",
             file=place,
             remedy=_REMEDY,
         )
-    return found
-
-
-def _domain_names(dataset: str, n: int, place: str) -> tuple[str, ...]:
-    names = DOMAINS.get(dataset) or tuple(map(str, range(n)))
+    names = DOMAINS.get(arguments.dataset) or tuple(map(str, range(n)))
     if len(names) != n:
-        raise InputError(f"{dataset} has {len(names)} domains, not {n}", file=place)
-    return names
+        raise InputError(f"{arguments.dataset} has {len(names)} domains, not {n}", file=place)
+    test_envs = arguments.test_envs
+    if not all(0 <= env < n for env in test_envs):
+        raise InputError(
+            f"are {test_envs}, but there are {n} domains", file=place, field="test_envs"
+        )
+    if len(set(test_envs)) < len(test_envs):
+        raise InputError(f"are {test_envs}, one of them twice", file=place, field="test_envs")
+    return Record(
+        dataset=arguments.dataset,
+        algorithm=arguments.algorithm,
+        group=str(arguments.hparams_seed),
+        trial=arguments.trial_seed,
+        held_out=frozenset(names[env] for env in test_envs),
+        step=row.step,
+        accuracies={name: accuracies[key] for name, key in zip(names, keys["in"], strict=True)},
+        validation={name: accuracies[key] for name, key in zip(names, keys["out"], strict=True)},
+    )
 
 
-def _run_of(record: Record) -> tuple[str, str, str, int, frozenset[str]]:
-    """Return what a run is identified by."""
-    return record.dataset, record.algorithm, record.group, record.trial, record.held_out
-
-
-def _check_distinct(found: Mapping[Path, list[Record]]) -> None:
+def _check_distinct(found: Mapping[Path, Sequence[Record]]) -> None:
     folders: dict[object, Path] = {}
-    for folder, records in found.items():
-        if not records:
-            continue
-        run = _run_of(records[0])
-        if run in folders:
+    for folder, (first, *_) in found.items():
+        other = folders.setdefault(first.run, folder)
+        if other != folder:
             raise InputError(
-                f"holds the same run as {folders[run].name}: {run[1]}, hyper-parameters {run[2]}, "
-                f"trial {run[3]}, held-out domains {', '.join(sorted(run[4]))}",
+                f"holds the same run as {other.name}: {first.algorithm}, hyper-parameters "
+                f"{first.group}, trial {first.trial}, held-out domains "
+                f"{', '.join(sorted(first.held_out))}",
                 file=folder,
                 remedy="Keep one of them",
             )
-        folders[run] = folder
 
 
-def _check_domains(records: list[Record], folder: Path) -> None:
-    domains = domains_of(records)
-    for record in records:
-        if list(record.accuracies) != domains[record.dataset]:
-            raise InputError(
-                f"runs of {record.dataset} have different numbers of domains", file=folder
-            )
-
-
-def _warn_of_short_runs(found: Mapping[Path, list[Record]]) -> None:
-    last: dict[str, int] = {}
-    for record in _all(found):
-        last[record.dataset] = max(last.get(record.dataset, 0), record.step)
-    short = [
-        folder.name
-        for folder, records in found.items()
-        if records and records[-1].step < last[records[0].dataset]
-    ]
-    if short:
-        LOGGER.warning("%d runs end before others do, such as %s", len(short), short[0])
-
-
-def _all(found: Mapping[Path, list[Record]]) -> Iterator[Record]:
-    for records in found.values():
-        yield from records
-
-
-Key = TypeVar("Key")
+# --- selection
 
 
 class Rule(StrEnum):
@@ -245,22 +208,10 @@ class Rule(StrEnum):
     LEAVE_ONE_OUT = "leave-one-domain-out"
     ORACLE = "oracle"
 
-    @property
-    def description(self) -> str:
-        """The rule's name in the tables of DomainBed."""
-        return _DESCRIPTIONS[self]
-
-
-_DESCRIPTIONS = {
-    Rule.SOURCE_VALIDATION: "training-domain validation set",
-    Rule.LEAVE_ONE_OUT: "leave-one-domain-out cross-validation",
-    Rule.ORACLE: "test-domain validation set (oracle)",
-}
-
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen model."""
+    """A group of hyper-parameters and a step, with the accuracy that they are chosen by."""
 
     group: str
     step: int
@@ -268,52 +219,27 @@ class Choice:
     test: float
 
 
-def choose_steps(records: Iterable[Record], target: str, rule: Rule) -> dict[str, Choice]:
-    """Choose a step for each group of hyper-parameters."""
-    held_out = [record for record in records if target in record.held_out]
-    choices = {
-        group: _STEPS[rule](of_group, target)
-        for group, of_group in _grouped(held_out, lambda record: record.group).items()
-    }
-    return {group: choice for group, choice in choices.items() if choice is not None}
-
-
 def choose(records: Iterable[Record], target: str, rule: Rule) -> Choice | None:
-    """Choose the hyper-parameters and the step of one trial."""
-    choices = choose_steps(records, target, rule).values()
-    return max(choices, key=lambda choice: choice.validation, default=None)
+    """Choose the hyper-parameters and the step of one trial by the highest validation accuracy."""
+    held_out = (record for record in records if target in record.held_out)
+    candidates = (
+        choice
+        for of_group in grouped(held_out, lambda record: record.group).values()
+        for choice in _CANDIDATES[rule](of_group, target)
+    )
+    return max(candidates, key=lambda choice: choice.validation, default=None)
 
 
-def choose_group(records: Iterable[Record], target: str, rule: Rule) -> str | None:
-    """Choose the same hyper-parameters for all trials, as Sun et al. (2024) do."""
-    trials = [
-        choose_steps(of_trial, target, rule)
-        for of_trial in _grouped(records, lambda record: record.trial).values()
-    ]
-    if not trials:
-        return None
-    means = {
-        group: sum(choices[group].validation for choices in trials) / len(trials)
-        for group in trials[0]
-        if all(group in choices for choices in trials)
-    }
-    return max(means, key=lambda group: means[group], default=None)
+def _by_source_validation(records: Sequence[Record], target: str) -> Iterator[Choice]:
+    for record in records:
+        if len(record.held_out) == 1:
+            sources = [record.validation[name] for name in record.validation if name != target]
+            mean = sum(sources) / len(sources)
+            yield Choice(record.group, record.step, mean, record.accuracies[target])
 
 
-def _by_source_validation(records: Sequence[Record], target: str) -> Choice | None:
-    def choice(record: Record) -> Choice:
-        sources = [record.validation[name] for name in record.validation if name != target]
-        return Choice(
-            record.group, record.step, sum(sources) / len(sources), record.accuracies[target]
-        )
-
-    alone = (choice(record) for record in records if len(record.held_out) == 1)
-    return max(alone, key=lambda each: each.validation, default=None)
-
-
-def _by_leaving_one_out(records: Sequence[Record], target: str) -> Choice | None:
-    choices = []
-    for step, of_step in _grouped(records, lambda record: record.step).items():
+def _by_leaving_one_out(records: Sequence[Record], target: str) -> Iterator[Choice]:
+    for step, of_step in grouped(records, lambda record: record.step).items():
         runs = {record.held_out: record for record in of_step}
         if len(runs) < len(of_step):
             first = of_step[0]
@@ -326,31 +252,28 @@ def _by_leaving_one_out(records: Sequence[Record], target: str) -> Choice | None
         tested = runs.get(frozenset({target}))
         if tested is None:
             continue
-        others = [name for name in tested.accuracies if name != target]
-        if not all(frozenset({target, name}) in runs for name in others):
-            continue
-        accuracies = [runs[frozenset({target, name})].accuracies[name] for name in others]
-        mean = sum(accuracies) / len(accuracies)
-        choices.append(Choice(tested.group, step, mean, tested.accuracies[target]))
-    return max(choices, key=lambda each: each.validation, default=None)
+        without = {name: runs.get(frozenset({target, name})) for name in tested.accuracies}
+        accuracies = [r.accuracies[name] for name, r in without.items() if r and name != target]
+        if len(accuracies) == len(without) - 1:
+            mean = sum(accuracies) / len(accuracies)
+            yield Choice(tested.group, step, mean, tested.accuracies[target])
 
 
-def _by_oracle(records: Sequence[Record], target: str) -> Choice | None:
+def _by_oracle(records: Sequence[Record], target: str) -> Iterator[Choice]:
     alone = [record for record in records if len(record.held_out) == 1]
-    if not alone:
-        return None
-    last = max(alone, key=lambda record: record.step)
-    return Choice(last.group, last.step, last.validation[target], last.accuracies[target])
+    if alone:
+        last = max(alone, key=lambda record: record.step)
+        yield Choice(last.group, last.step, last.validation[target], last.accuracies[target])
 
 
-_STEPS: dict[Rule, Callable[[Sequence[Record], str], Choice | None]] = {
+_CANDIDATES: dict[Rule, Callable[[Sequence[Record], str], Iterator[Choice]]] = {
     Rule.SOURCE_VALIDATION: _by_source_validation,
     Rule.LEAVE_ONE_OUT: _by_leaving_one_out,
     Rule.ORACLE: _by_oracle,
 }
 
 
-def _grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
+def grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
     """Return records by a key, keys in the order of their first record."""
     groups: dict[Key, list[Record]] = {}
     for record in records:
