@@ -4,8 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.analyses.published_values.tables import write_comparison
-from matcheval.analyses.published_values.values import read_published
+from matcheval.analyses.published_values.tables import read_published, write_comparison
 from matcheval.execution.entry_points import run_script
 
 

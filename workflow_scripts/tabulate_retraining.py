@@ -4,9 +4,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.analyses.retraining.conclusions import write_page
-from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
-from matcheval.analyses.retraining.trials import Trial
+from matcheval.analyses.retraining.experiments import write_page
+from matcheval.analyses.retraining.tables import TRIALS, Trial, tabulate_trials
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file

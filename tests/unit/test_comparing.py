@@ -8,8 +8,14 @@ import pyarrow as pa
 import pytest
 
 import compare_published as script
-from matcheval.analyses.published_values.tables import COMPARED, compare_published, page
-from matcheval.analyses.published_values.values import COLUMNS, read_published, tables_of
+from matcheval.analyses.published_values.tables import (
+    COLUMNS,
+    COMPARED,
+    compare_published,
+    page,
+    read_published,
+    tables_of,
+)
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.statistics.intervals import clopper_pearson

@@ -10,15 +10,15 @@ from test_replication import SETTINGS, results
 
 from drawings import draw
 from matcheval.analyses.difficulty.figures import plot_difficulty
-from matcheval.analyses.difficulty.model import (
+from matcheval.analyses.difficulty.tables import (
     Difficulty,
+    difficulty_columns,
     expected_accuracy,
     fitted_difficulty,
     model_difficulty,
     simulate_correct,
     skills,
 )
-from matcheval.analyses.difficulty.tables import difficulty_columns
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
 from matcheval.statistics.lines import fit_line

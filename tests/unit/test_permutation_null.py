@@ -8,10 +8,16 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.permutation_null.arrangements import Arrangements
 from matcheval.analyses.permutation_null.figures import plot
-from matcheval.analyses.permutation_null.null import Statistic, permuted_statistics, summarise
-from matcheval.analyses.permutation_null.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.permutation_null.tables import (
+    SCHEMA,
+    Arrangements,
+    Statistic,
+    permuted_statistics,
+    summarise,
+    tabulate,
+    text_columns,
+)
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels

@@ -8,7 +8,7 @@ the two differ, a comment gives the reason; no value is adjusted to the paper.
 import pandas as pd
 import pytest
 
-from matcheval.analyses.difficulty.model import Difficulty, fitted_difficulty
+from matcheval.analyses.difficulty.tables import Difficulty, fitted_difficulty
 from matcheval.datasets.pairs import Pair
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.replication.fits import fit_replication

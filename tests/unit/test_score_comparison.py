@@ -8,10 +8,18 @@ from scipy.special import softmax
 
 from compared import BOTH
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.analyses.score_comparison import scores
+from matcheval.analyses.score_comparison import tables
 from matcheval.analyses.score_comparison.figures import plot
-from matcheval.analyses.score_comparison.scores import Uncertainty, measure, votes
-from matcheval.analyses.score_comparison.tables import AS_IS, RANKS, SCHEMA, tabulate, text_columns
+from matcheval.analyses.score_comparison.tables import (
+    AS_IS,
+    RANKS,
+    SCHEMA,
+    Uncertainty,
+    measure,
+    tabulate,
+    text_columns,
+    votes,
+)
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
@@ -30,14 +38,14 @@ P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 
 
 class TestScores:
     def test_by_hand(self):
-        assert scores.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
+        assert tables.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
         entropy = -(0.7 * np.log(0.7) + 0.2 * np.log(0.2) + 0.1 * np.log(0.1))
-        found = scores.certainty(P)
+        found = tables.certainty(P)
         assert found[0] == pytest.approx(1 - entropy / np.log(3))
         assert found[2] == 1  # 0 log 0 = 0
         assert found[3] == pytest.approx(0, abs=1e-15)
         assert (found >= 0).all()
-        assert scores.energy(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist() == pytest.approx(
+        assert tables.energy(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist() == pytest.approx(
             [np.log(2), 1000]
         )
 

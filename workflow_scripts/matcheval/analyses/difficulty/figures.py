@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.difficulty.model import Difficulty, expected_accuracy, skills
+from matcheval.analyses.difficulty.tables import Difficulty, expected_accuracy, skills
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,

@@ -1,26 +1,207 @@
 """Gap, matched gap and unmatched share of every model beside their null distributions."""
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.permutation_null.arrangements import Arrangements
-from matcheval.analyses.permutation_null.null import (
-    NullDistribution,
-    Statistic,
-    permuted_statistics,
-    summarise,
-)
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matched_errors import error_of_model
+from matcheval.protocol.matching import UNMATCHED, match, named_sequence
+from matcheval.protocol.plans import DividedPlans
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.words import matching_column
+
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangements:
+    """Divisions of the pooled datapoints, source rows first, into a source and a target."""
+
+    n_source: int
+    n_target: int
+    blocks: Blocks | None
+    n_permutations: int
+
+    @property
+    def n_possible(self) -> int | None:
+        """Number of divisions of blocks; None for datapoints, where it is astronomical."""
+        if self.blocks is None:
+            return None
+        if self.blocks.joint:
+            return int(2**self.blocks.n)
+        return math.comb(self.blocks.n_source + self.blocks.n_target, self.blocks.n_source)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all divisions are listed."""
+        return self.n_possible is not None and self.n_possible <= self.n_permutations + 1
+
+    @property
+    def n(self) -> int:
+        """Number of divisions, the observed one included."""
+        if self.is_exact:
+            assert self.n_possible is not None
+            return self.n_possible
+        return self.n_permutations + 1
+
+    def smallest_p(self, *, mirrored: bool) -> float:
+        """Return the smallest p-value that can occur."""
+        blocks = self.blocks
+        has_mirror = blocks is not None and (blocks.joint or blocks.n_source == blocks.n_target)
+        return (2 if self.is_exact and mirrored and has_mirror else 1) / self.n
+
+    def draw(self, generator: np.random.Generator) -> Iterator[Booleans]:
+        """Go through the divisions, the observed one first."""
+        observed = np.arange(self.n_source + self.n_target) < self.n_source
+        yield observed
+        if self.blocks is None:
+            for _ in range(self.n_permutations):
+                yield generator.permutation(observed)
+            return
+        blocks = self.blocks
+        choices = _all(blocks) if self.is_exact else _some(blocks, self.n_permutations, generator)
+        if blocks.joint:
+            block = np.concatenate([blocks.source, blocks.target])
+            yield from (observed ^ exchanged[block] for exchanged in choices)
+        else:
+            block = np.concatenate([blocks.source, blocks.n_source + blocks.target])
+            yield from (in_source[block] for in_source in choices)
+
+
+def _all(blocks: Blocks) -> Iterator[Booleans]:
+    """All choices but the observed one: exchanged blocks, or groups in the source."""
+    if blocks.joint:
+        each = itertools.product((False, True), repeat=blocks.n)
+        yield from (np.array(one) for one in itertools.islice(each, 1, None))
+        return
+    n_groups = blocks.n_source + blocks.n_target
+    for chosen in itertools.islice(
+        itertools.combinations(range(n_groups), blocks.n_source), 1, None
+    ):
+        in_source = np.zeros(n_groups, bool)
+        in_source[list(chosen)] = True
+        yield in_source
+
+
+def _some(blocks: Blocks, n: int, generator: np.random.Generator) -> Iterator[Booleans]:
+    """Random choices, like those of `_all`."""
+    in_source = np.arange(blocks.n_source + blocks.n_target) < blocks.n_source
+    for _ in range(n):
+        if blocks.joint:
+            yield generator.random(blocks.n) < 1 / 2
+        else:
+            yield generator.permutation(in_source)
+
+
+_TOLERANCE = 1e-12
+_PERCENTILES = (2.5, 97.5)
+
+Floats = npt.NDArray[np.float64]
+
+
+class Statistic(StrEnum):
+    """What is compared with its null distribution; the first two are two-sided."""
+
+    GAP = "gap"
+    MATCHED_GAP = "matched_gap"
+    UNMATCHED = "fraction_unmatched"
+
+
+_OF_MATCHINGS = (Statistic.MATCHED_GAP, Statistic.UNMATCHED)
+
+
+@dataclass(frozen=True)
+class NullDistribution:
+    """A statistic under the hypothesis that both sets are draws from one population."""
+
+    observed: float
+    mean: float
+    std: float
+    low: float
+    high: float
+    least: float
+    most: float
+    p: float
+    smallest_p: float
+    n: int
+    n_undefined: int
+    is_exact: bool
+
+
+def permuted_statistics(
+    comparison: Comparison,
+    methods: Mapping[str, MatchingMethod],
+    arrangements: Arrangements,
+    seed: int,
+) -> dict[tuple[Statistic, str], Floats]:
+    """Compute the statistics of one model for every division of the datapoints."""
+    source, target, pair = comparison.source, comparison.target, comparison.pair.name
+    correct = np.concatenate([source.correct, target.correct]).astype(np.float64)
+    sign = 1 if comparison.source_is_original else -1
+    generator = np.random.default_rng(named_sequence(pair, "divisions", child=seed))
+    plans, picks = {}, {}
+    for name, one in methods.items():
+        plans[name] = DividedPlans(source, target, one.criterion, one.epsilon, one.score)
+        names = (pair, "divisions", one.criterion.value, comparison.model)
+        picks[name] = np.random.default_rng(named_sequence(*names, child=seed))
+    kinds = [(Statistic.GAP, ""), *itertools.product(_OF_MATCHINGS, methods)]
+    found = {kind: np.full(arrangements.n, np.nan) for kind in kinds}
+    for i, in_source in enumerate(arrangements.draw(generator)):
+        order = generator.permutation(len(in_source))
+        sources, targets = (order[is_in[order]] for is_in in (in_source, ~in_source))
+        if not len(sources) or not len(targets):
+            continue
+        found[Statistic.GAP, ""][i] = sign * (correct[sources].mean() - correct[targets].mean())
+        for name, plan in plans.items():
+            row = match(plan.plan(sources, targets), picks[name])
+            hit = row != UNMATCHED
+            found[Statistic.UNMATCHED, name][i] = 1 - hit.mean()
+            if hit.any():
+                difference = correct[sources[row[hit]]].mean() - correct[targets[hit]].mean()
+                found[Statistic.MATCHED_GAP, name][i] = sign * difference
+    return found
+
+
+def summarise(
+    values: Floats, statistic: Statistic, arrangements: Arrangements
+) -> NullDistribution:  # fmt: skip
+    """Compare the observed value with the null distribution."""
+    is_two_sided = statistic is not Statistic.UNMATCHED
+    extremes = np.abs(values) if is_two_sided else values
+    as_extreme = ~(extremes < extremes[0] - _TOLERANCE)
+    null = values if arrangements.is_exact else values[1:]
+    null = null[~np.isnan(null)]
+    nan = float("nan")
+    low, high = np.percentile(null, _PERCENTILES).tolist() if len(null) else (nan, nan)
+    return NullDistribution(
+        observed=float(values[0]),
+        mean=float(null.mean()) if len(null) else nan,
+        std=float(null.std(ddof=1)) if len(null) > 1 else nan,
+        low=low,
+        high=high,
+        least=float(null.min(initial=np.inf)) if len(null) else nan,
+        most=float(null.max(initial=-np.inf)) if len(null) else nan,
+        p=nan if np.isnan(values[0]) else float(as_extreme.mean()),
+        smallest_p=arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
+        n=len(values),
+        n_undefined=int(np.isnan(values).sum()),
+        is_exact=arrangements.is_exact,
+    )
+
 
 # No test at 5 % is possible where p cannot be smaller.
 _LEVEL = 0.05

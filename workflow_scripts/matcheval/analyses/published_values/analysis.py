@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from matcheval.analyses.published_values.values import PublishedValue, read_published, tables_of
+from matcheval.analyses.published_values.tables import PublishedValue, read_published, tables_of
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis

@@ -1,20 +1,206 @@
 """Comparison of a study's results with the values printed in a paper: table and page."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.published_values.lookup import look_up
-from matcheval.analyses.published_values.values import PublishedValue
+from matcheval.errors import InputError, suggest
+from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, markdown, write_readable
+
+COLUMNS = (
+    "study", "source", "name", "quantity", "published", "table", "rows", "column", "statistic",
+    "remark",
+)  # fmt: skip
+_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
+_PUBLISHED = re.compile(rf"({_NUMBER})(?: \[({_NUMBER}), ({_NUMBER})\])?")
+
+
+class Statistic(StrEnum):
+    """How the selected rows of a column are reduced to one number."""
+
+    VALUE = ""  # the value of a single row
+    COUNT = "count"
+    MIN = "min"
+    MEAN = "mean"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """A printed value, and where the study's tables have its counterpart."""
+
+    source: str
+    name: str
+    quantity: str
+    published: tuple[Decimal, ...]
+    table: str
+    rows: tuple[tuple[str, str], ...]
+    column: str
+    statistic: Statistic
+    remark: str
+    place: str
+
+
+def read_published(path: str | Path, study: str) -> list[PublishedValue]:
+    """Read the values published for a study."""
+    rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
+    values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
+    if not values:
+        raise InputError(f"no values of study '{study}'", file=path, field="study")
+    _check_once(values)
+    return values
+
+
+def tables_of(values: Sequence[PublishedValue]) -> list[str]:
+    """List the tables that values are looked up in, each once."""
+    return list(dict.fromkeys(value.table for value in values if value.table))
+
+
+def _check_once(values: Sequence[PublishedValue]) -> None:
+    """Check that no two values share a cell of the comparison."""
+    places: dict[tuple[str, str, str], str] = {}
+    for value in values:
+        key = (value.source, value.name, value.quantity)
+        if key in places:
+            raise InputError(
+                f"{value.source}, {value.name} already has this quantity: {places[key]}",
+                file=value.place,
+                field="quantity",
+                remedy="Remove one of them, or give them different names",
+            )
+        places[key] = value.place
+
+
+def _value(row: dict[str, str], place: str) -> PublishedValue:
+    if None in row:  # the key of csv.DictReader for cells without a column
+        raise InputError(
+            "has more cells than the header",
+            file=place,
+            remedy='Put text with commas into "quotes"',
+        )
+    found = _PUBLISHED.fullmatch(row["published"].strip())
+    if not found:
+        raise InputError(
+            f"'{row['published']}' is neither a number nor a number with an interval",
+            file=place,
+            field="published",
+            remedy="Write it like '1.69' or '1.69 [1.63, 1.76]'",
+        )
+    if row["statistic"] not in [known.value for known in Statistic]:
+        raise InputError(
+            f"unknown statistic '{row['statistic']}'",
+            file=place,
+            field="statistic",
+            remedy=f"Known: {', '.join(known.value for known in Statistic if known.value)}",
+        )
+    if not row["table"] and not row["remark"]:
+        raise InputError(
+            "missing, although no table is given",
+            file=place,
+            field="remark",
+            remedy="Say why the study cannot compute the value",
+        )
+    statistic = Statistic(row["statistic"])
+    if row["table"] and not row["column"] and statistic is not Statistic.COUNT:
+        raise InputError(
+            f"missing: which column of '{row['table']}'?",
+            file=place,
+            field="column",
+            remedy="Name the column; only 'count' needs none",
+        )
+    return PublishedValue(
+        source=row["source"],
+        name=row["name"],
+        quantity=row["quantity"],
+        published=tuple(Decimal(text) for text in found.groups() if text),
+        table=row["table"],
+        rows=_conditions(row["rows"], place),
+        column=row["column"],
+        statistic=statistic,
+        remark=row["remark"],
+        place=place,
+    )
+
+
+def _conditions(text: str, place: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for part in filter(str.strip, text.split(";")):
+        column, equals, value = map(str.strip, part.partition("="))
+        if not (column and equals and value):
+            raise InputError(
+                f"'{part.strip()}' does not have the form column=value",
+                file=place,
+                field="rows",
+                remedy="Write conditions like 'model=a;top=1'",
+            )
+        found.append((column, value))
+    return tuple(found)
+
+
+def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
+    """Find the computed counterpart of a published value, or of a bound of its interval."""
+    frame = _selected_rows(table.to_pandas(), value)
+    if value.statistic is Statistic.COUNT:
+        return float(len(frame))
+    _check_column(column, frame, value, "column")
+    if not pd.api.types.is_numeric_dtype(frame[column]):
+        raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
+    if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
+        raise InputError(
+            f"{len(frame)} rows of '{value.table}' for '{value.name}', {value.quantity}",
+            file=value.place,
+            field="rows",
+            remedy="Select one row, or give a 'statistic' of several rows",
+        )
+    reduce: Callable[[pd.Series], float] = {
+        Statistic.VALUE: lambda cells: cells.iloc[0],
+        Statistic.MIN: lambda cells: cells.min(),
+        Statistic.MEAN: lambda cells: cells.mean(),
+        Statistic.MAX: lambda cells: cells.max(),
+    }[value.statistic]
+    unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
+    number = float(reduce(frame[column])) * (100 if unit == b"fraction" else 1)
+    return number if math.isfinite(number) else math.nan
+
+
+def _selected_rows(frame: pd.DataFrame, value: PublishedValue) -> pd.DataFrame:
+    """Rows that meet all conditions of a published value."""
+    is_selected = np.ones(len(frame), bool)
+    for name, wanted in value.rows:
+        _check_column(name, frame, value, "rows")
+        found = (frame[name].astype(str) == wanted).to_numpy()
+        if not found.any():
+            raise InputError(
+                f"'{wanted}' does not occur in column '{name}' of '{value.table}'",
+                file=value.place,
+                field="rows",
+                remedy=suggest(wanted, frame[name].astype(str).unique().tolist()),
+            )
+        is_selected &= found
+    return frame[is_selected]
+
+
+def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: str) -> None:
+    if name not in frame:
+        raise InputError(
+            f"no column '{name}' in '{value.table}'; its columns are {', '.join(frame.columns)}",
+            file=value.place,
+            field=field,
+        )
+
 
 COMPARED = TableSchema(
     "comparison with published values",

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar
 
-from matcheval.analyses.retraining.designs import Experiment, design_experiment
-from matcheval.analyses.retraining.settings import RetrainingSettings
+from matcheval.analyses.retraining.experiments import ExperimentDesigns as Experiment
+from matcheval.analyses.retraining.experiments import RetrainingSettings, design_experiment
 from matcheval.datasets.derivations import Derivation
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact, ReportEntry

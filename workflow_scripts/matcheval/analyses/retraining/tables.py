@@ -1,17 +1,31 @@
 """The table of an experiment: one accuracy with its confidence interval per row."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.retraining.trials import Trial
 from matcheval.errors import ErrorCollector
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.intervals import clopper_pearson
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The test of one model on one dataset, which gives one accuracy of an experiment."""
+
+    base: str
+    model: str
+    dataset: str
+    variant: str
+    train: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
 
 BASELINE = "baseline"
 

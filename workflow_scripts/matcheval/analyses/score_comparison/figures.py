@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.score_comparison.scores import Uncertainty
-from matcheval.analyses.score_comparison.tables import RANKS
+from matcheval.analyses.score_comparison.tables import RANKS, Uncertainty
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.style import (
     COLUMN_WIDTH,
