@@ -2,13 +2,12 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,94 +59,59 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
     if not values:
         raise InputError(f"no values of study '{study}'", file=path, field="study")
-    _check_once(values)
-    return values
-
-
-def tables_of(values: Sequence[PublishedValue]) -> list[str]:
-    """List the tables that values are looked up in, each once."""
-    return list(dict.fromkeys(value.table for value in values if value.table))
-
-
-def _check_once(values: Sequence[PublishedValue]) -> None:
-    """Check that no two values share a cell of the comparison."""
     places: dict[tuple[str, str, str], str] = {}
     for value in values:
-        key = (value.source, value.name, value.quantity)
-        if key in places:
+        first = places.setdefault((value.source, value.name, value.quantity), value.place)
+        if first != value.place:
             raise InputError(
-                f"{value.source}, {value.name} already has this quantity: {places[key]}",
+                f"{value.source}, {value.name} already has this quantity: {first}",
                 file=value.place,
                 field="quantity",
                 remedy="Remove one of them, or give them different names",
             )
-        places[key] = value.place
+    return values
 
 
 def _value(row: dict[str, str], place: str) -> PublishedValue:
+    def wrong(field: str | None, problem: str, remedy: str) -> InputError:
+        return InputError(problem, file=place, field=field, remedy=remedy)
+
     if None in row:  # the key of csv.DictReader for cells without a column
-        raise InputError(
-            "has more cells than the header",
-            file=place,
-            remedy='Put text with commas into "quotes"',
-        )
-    found = _PUBLISHED.fullmatch(row["published"].strip())
+        raise wrong(None, "has more cells than the header", 'Put text with commas into "quotes"')
+    table, published, statistic = row["table"], row["published"], row["statistic"]
+    found = _PUBLISHED.fullmatch(published.strip())
     if not found:
-        raise InputError(
-            f"'{row['published']}' is neither a number nor a number with an interval",
-            file=place,
-            field="published",
-            remedy="Write it like '1.69' or '1.69 [1.63, 1.76]'",
-        )
-    if row["statistic"] not in [known.value for known in Statistic]:
-        raise InputError(
-            f"unknown statistic '{row['statistic']}'",
-            file=place,
-            field="statistic",
-            remedy=f"Known: {', '.join(known.value for known in Statistic if known.value)}",
-        )
-    if not row["table"] and not row["remark"]:
-        raise InputError(
-            "missing, although no table is given",
-            file=place,
-            field="remark",
-            remedy="Say why the study cannot compute the value",
-        )
-    statistic = Statistic(row["statistic"])
-    if row["table"] and not row["column"] and statistic is not Statistic.COUNT:
-        raise InputError(
-            f"missing: which column of '{row['table']}'?",
-            file=place,
-            field="column",
-            remedy="Name the column; only 'count' needs none",
-        )
+        problem = f"'{published}' is neither a number nor a number with an interval"
+        raise wrong("published", problem, "Write it like '1.69' or '1.69 [1.63, 1.76]'")
+    known = [each.value for each in Statistic]
+    if statistic not in known:
+        remedy = f"Known: {', '.join(filter(None, known))}"
+        raise wrong("statistic", f"unknown statistic '{statistic}'", remedy)
+    if not table and not row["remark"]:
+        remedy = "Say why the study cannot compute the value"
+        raise wrong("remark", "missing, although no table is given", remedy)
+    if table and not row["column"] and statistic != Statistic.COUNT:
+        remedy = "Name the column; only 'count' needs none"
+        raise wrong("column", f"missing: which column of '{table}'?", remedy)
+    conditions = []
+    for part in filter(str.strip, row["rows"].split(";")):
+        column, equals, value = map(str.strip, part.partition("="))
+        if not (column and equals and value):
+            problem = f"'{part.strip()}' does not have the form column=value"
+            raise wrong("rows", problem, "Write conditions like 'model=a;top=1'")
+        conditions.append((column, value))
     return PublishedValue(
         source=row["source"],
         name=row["name"],
         quantity=row["quantity"],
         published=tuple(Decimal(text) for text in found.groups() if text),
-        table=row["table"],
-        rows=_conditions(row["rows"], place),
+        table=table,
+        rows=tuple(conditions),
         column=row["column"],
-        statistic=statistic,
+        statistic=Statistic(statistic),
         remark=row["remark"],
         place=place,
     )
-
-
-def _conditions(text: str, place: str) -> tuple[tuple[str, str], ...]:
-    found = []
-    for part in filter(str.strip, text.split(";")):
-        column, equals, value = map(str.strip, part.partition("="))
-        if not (column and equals and value):
-            raise InputError(
-                f"'{part.strip()}' does not have the form column=value",
-                file=place,
-                field="rows",
-                remedy="Write conditions like 'model=a;top=1'",
-            )
-        found.append((column, value))
-    return tuple(found)
 
 
 def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
@@ -165,14 +129,11 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
             field="rows",
             remedy="Select one row, or give a 'statistic' of several rows",
         )
-    reduce: Callable[[pd.Series], float] = {
-        Statistic.VALUE: lambda cells: cells.iloc[0],
-        Statistic.MIN: lambda cells: cells.min(),
-        Statistic.MEAN: lambda cells: cells.mean(),
-        Statistic.MAX: lambda cells: cells.max(),
-    }[value.statistic]
+    cells = frame[column]
+    name = value.statistic.value
+    reduced = getattr(cells, name)() if name else cells.iloc[0]  # such as `cells.mean()`
     unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
-    number = float(reduce(frame[column])) * (100 if unit == b"fraction" else 1)
+    number = float(reduced) * (100 if unit == b"fraction" else 1)
     return number if math.isfinite(number) else math.nan
 
 
@@ -202,6 +163,10 @@ def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: 
         )
 
 
+def _number(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), "as printed", meaning)
+
+
 COMPARED = TableSchema(
     "comparison with published values",
     (
@@ -209,15 +174,10 @@ COMPARED = TableSchema(
         Column("name", pa.string(), "", "what the number is about: row of the comparison"),
         Column("quantity", pa.string(), "", "what the number is: column of the comparison"),
         Column("part", pa.string(), "", "value, or a bound of its interval: low or high"),
-        Column("published", pa.float64(), "as printed", "the printed number"),
+        _number("published", "the printed number"),
         Column("digits", pa.int16(), "1", "digits printed after the decimal point"),
-        Column(
-            "computed",
-            pa.float64(),
-            "as printed",
-            "the number computed by this study; NaN if there is none",
-        ),
-        Column("difference", pa.float64(), "as printed", "computed minus published"),
+        _number("computed", "the number computed by this study; NaN if there is none"),
+        _number("difference", "computed minus published"),
         Column(
             "agrees",
             pa.bool_(),
@@ -243,11 +203,14 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
             tables[value.table] = read_parquet(folder / f"{value.table}.parquet")
         for part, printed in zip(_PARTS, value.published, strict=False):
             column = value.column if part == "value" else f"{value.column}_{part}"
-            computed = math.nan
-            if value.table:
-                computed = look_up(tables[value.table], value, column)
-            rows.append(_compared(value, part, column, printed, computed))
-    return pd.DataFrame(rows)[COMPARED.names]
+            computed = look_up(tables[value.table], value, column) if value.table else math.nan
+            digits = max(0, -int(printed.as_tuple().exponent))
+            agrees = not math.isnan(computed) and printed in _roundings(computed, digits, part)
+            rows.append(
+                (value.source, value.name, value.quantity, part, float(printed), digits, computed,
+                 computed - float(printed), agrees, value.table, column, value.remark)
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=COMPARED.names)
 
 
 def write_comparison(
@@ -290,26 +253,6 @@ def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
             for head, name in (("Paper", "published"), ("Computed", "computed"))
         ),
     ]
-
-
-def _compared(
-    value: PublishedValue, part: str, column: str, printed: Decimal, computed: float
-) -> dict[str, Any]:
-    digits = max(0, -int(printed.as_tuple().exponent))
-    return {
-        "source": value.source,
-        "name": value.name,
-        "quantity": value.quantity,
-        "part": part,
-        "published": float(printed),
-        "digits": digits,
-        "computed": computed,
-        "difference": computed - float(printed),
-        "agrees": not math.isnan(computed) and printed in _roundings(computed, digits, part),
-        "table": value.table,
-        "column": column,
-        "remark": value.remark,
-    }
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:

@@ -1,12 +1,16 @@
 """The analysis of retraining: experiments, derived datasets, trained models and files."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar
 
-from matcheval.analyses.retraining.experiments import ExperimentDesigns as Experiment
-from matcheval.analyses.retraining.experiments import RetrainingSettings, design_experiment
+from matcheval.analyses.retraining.experiments import (
+    Experiment,
+    RetrainingSettings,
+    design_experiment,
+)
 from matcheval.datasets.derivations import Derivation
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact, ReportEntry
@@ -50,14 +54,14 @@ class Retraining(Analysis):
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Datasets that are derived for training or testing, by name."""
-        each = (one.derivations for one in self.experiments.values())
-        return {name: derivation for found in each for name, derivation in found.items()}
+        every = (one.derivations.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The variants that the experiments train, by name."""
-        each = (one.trained for one in self.experiments.values())
-        return {name: model for found in each for name, model in found.items()}
+        every = (one.trained.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what the table of an experiment waits for: all its predictions."""

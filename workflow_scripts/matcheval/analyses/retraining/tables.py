@@ -62,27 +62,19 @@ def tabulate_trials(
     for trial, file in zip(trials, files, strict=True):
         with problems.collected():
             found = read_predictions(file)
+            n, right = len(found.label), int((found.label == found.prediction).sum())
+            values = json.dumps(trial.values)
             rows.append(
-                {
-                    "experiment": experiment,
-                    "kind": kind,
-                    "base": trial.base,
-                    "variant": trial.variant,
-                    "model": trial.model,
-                    "train": trial.train,
-                    "test": trial.dataset,
-                    "values": json.dumps(trial.values),
-                    "n": len(found.label),
-                    "n_correct": int((found.label == found.prediction).sum()),
-                }
-            )
+                (experiment, kind, trial.base, trial.variant, trial.model, trial.train,
+                 trial.dataset, values, n, right)
+            )  # fmt: skip
     problems.raise_any()
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows, columns=TRIALS.names[:10])
     interval = clopper_pearson(table["n_correct"].to_numpy(), table["n"].to_numpy(), confidence)
-    table["accuracy"] = table["n_correct"] / table["n"]
-    table["accuracy_low"], table["accuracy_high"] = interval.low, interval.high
-    table["confidence"] = confidence
-    return table[TRIALS.names]
+    return table.assign(
+        accuracy=table["n_correct"] / table["n"], accuracy_low=interval.low,
+        accuracy_high=interval.high, confidence=confidence,
+    )  # fmt: skip
 
 
 def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
