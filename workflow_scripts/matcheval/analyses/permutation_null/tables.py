@@ -37,26 +37,25 @@ class Arrangements:
     n_permutations: int
 
     @property
-    def n_possible(self) -> int | None:
-        """Number of divisions of blocks; None for datapoints, where it is astronomical."""
-        if self.blocks is None:
-            return None
-        if self.blocks.joint:
-            return int(2**self.blocks.n)
-        return math.comb(self.blocks.n_source + self.blocks.n_target, self.blocks.n_source)
+    def n_possible(self) -> float:
+        """Number of divisions of blocks; infinite for datapoints, where it is astronomical."""
+        blocks = self.blocks
+        if blocks is None:
+            return math.inf
+        joint = blocks.joint
+        return (
+            2**blocks.n if joint else math.comb(blocks.n_source + blocks.n_target, blocks.n_source)
+        )
 
     @property
     def is_exact(self) -> bool:
         """Whether all divisions are listed."""
-        return self.n_possible is not None and self.n_possible <= self.n_permutations + 1
+        return self.n_possible <= self.n_permutations + 1
 
     @property
     def n(self) -> int:
         """Number of divisions, the observed one included."""
-        if self.is_exact:
-            assert self.n_possible is not None
-            return self.n_possible
-        return self.n_permutations + 1
+        return int(min(self.n_possible, self.n_permutations + 1))
 
     def smallest_p(self, *, mirrored: bool) -> float:
         """Return the smallest p-value that can occur."""
@@ -124,24 +123,6 @@ class Statistic(StrEnum):
 _OF_MATCHINGS = (Statistic.MATCHED_GAP, Statistic.UNMATCHED)
 
 
-@dataclass(frozen=True)
-class NullDistribution:
-    """A statistic under the hypothesis that both sets are draws from one population."""
-
-    observed: float
-    mean: float
-    std: float
-    low: float
-    high: float
-    least: float
-    most: float
-    p: float
-    smallest_p: float
-    n: int
-    n_undefined: int
-    is_exact: bool
-
-
 def permuted_statistics(
     comparison: Comparison,
     methods: Mapping[str, MatchingMethod],
@@ -178,33 +159,32 @@ def permuted_statistics(
 
 def summarise(
     values: Floats, statistic: Statistic, arrangements: Arrangements
-) -> NullDistribution:  # fmt: skip
-    """Compare the observed value with the null distribution."""
-    is_two_sided = statistic is not Statistic.UNMATCHED
-    extremes = np.abs(values) if is_two_sided else values
+) -> dict[str, float | int | bool]:
+    """Compare the observed value, the first, with the null distribution; by name of column."""
+    extremes = values if statistic is Statistic.UNMATCHED else np.abs(values)
     as_extreme = ~(extremes < extremes[0] - _TOLERANCE)
     null = values if arrangements.is_exact else values[1:]
-    null = null[~np.isnan(null)]
-    nan = float("nan")
+    null, nan = null[~np.isnan(null)], float("nan")
     low, high = np.percentile(null, _PERCENTILES).tolist() if len(null) else (nan, nan)
-    return NullDistribution(
-        observed=float(values[0]),
-        mean=float(null.mean()) if len(null) else nan,
-        std=float(null.std(ddof=1)) if len(null) > 1 else nan,
-        low=low,
-        high=high,
-        least=float(null.min(initial=np.inf)) if len(null) else nan,
-        most=float(null.max(initial=-np.inf)) if len(null) else nan,
-        p=nan if np.isnan(values[0]) else float(as_extreme.mean()),
-        smallest_p=arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
-        n=len(values),
-        n_undefined=int(np.isnan(values).sum()),
-        is_exact=arrangements.is_exact,
-    )
+    return {
+        "observed": float(values[0]),
+        "null_mean": float(null.mean()) if len(null) else nan,
+        "null_std": float(null.std(ddof=1)) if len(null) > 1 else nan,
+        "null_low": low,
+        "null_high": high,
+        "null_least": float(null.min()) if len(null) else nan,
+        "null_most": float(null.max()) if len(null) else nan,
+        "p": nan if np.isnan(values[0]) else float(as_extreme.mean()),
+        "smallest_p": arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
+        "n_divisions": len(values),
+        "n_undefined": int(np.isnan(values).sum()),
+        "exact": arrangements.is_exact,
+    }
 
 
 # No test at 5 % is possible where p cannot be smaller.
 _LEVEL = 0.05
+_NO_TEST = "no test: of {} divisions of the groups, p cannot be below 5 %"
 
 SCHEMA = TableSchema(
     "null distributions",
@@ -243,8 +223,13 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
         found = permuted_statistics(comparison, known.methods, arrangements, seed)
         for (statistic, matching), values in found.items():
             shown = displayed[comparison.model][statistic, matching]
-            null = summarise(values, statistic, arrangements)
-            rows.append({**shown, "statistic": statistic.value, **_columns(null)})
+            row = {**shown, "statistic": statistic.value, "reason": ""}
+            row |= summarise(values, statistic, arrangements)
+            if np.isnan(row["observed"]):
+                row["reason"] = "the observed value is undefined: no target was matched"
+            elif row["exact"] and row["smallest_p"] > _LEVEL:
+                row |= {"p": float("nan"), "reason": _NO_TEST.format(row["n_divisions"])}
+            rows.append(row)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -265,22 +250,6 @@ def _displayed(
     yield (Statistic.GAP, ""), shown(gap) | no_matching
     yield (Statistic.MATCHED_GAP, one.name), shown(matched.gap, matched.low, matched.high)
     yield (Statistic.UNMATCHED, one.name), shown(unmatched)
-
-
-def _columns(null: NullDistribution) -> dict[str, Any]:
-    p, reason = null.p, ""
-    if np.isnan(null.observed):
-        reason = "the observed value is undefined: no target was matched"
-    elif null.is_exact and null.smallest_p > _LEVEL:
-        p = float("nan")
-        reason = f"no test: of {null.n} divisions of the groups, p cannot be below 5 %"
-    return {
-        "observed": null.observed, "null_mean": null.mean, "null_std": null.std,
-        "null_low": null.low, "null_high": null.high,
-        "null_least": null.least, "null_most": null.most,
-        "p": p, "smallest_p": null.smallest_p, "n_divisions": null.n,
-        "n_undefined": null.n_undefined, "exact": null.is_exact, "reason": reason,
-    }  # fmt: skip
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

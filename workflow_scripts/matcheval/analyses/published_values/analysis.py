@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from matcheval.analyses.published_values.tables import PublishedValue, read_published
+from matcheval.analyses.published_values.tables import PublishedValue, read_published, tables_of
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis
@@ -54,8 +54,7 @@ class PublishedValues(Analysis):
     @property
     def tables(self) -> list[str]:
         """Files of the tables that values are looked up in."""
-        used = dict.fromkeys(value.table for value in self.values if value.table)
-        return [f"{self.study.folder}/{table}.parquet" for table in used]
+        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
 
     @property
     def _tables_of_the_study(self) -> list[str]:

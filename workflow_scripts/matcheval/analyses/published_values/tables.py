@@ -72,6 +72,11 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     return values
 
 
+def tables_of(values: Sequence[PublishedValue]) -> list[str]:
+    """List the tables that values are looked up in, each once."""
+    return list(dict.fromkeys(value.table for value in values if value.table))
+
+
 def _value(row: dict[str, str], place: str) -> PublishedValue:
     def wrong(field: str | None, problem: str, remedy: str) -> InputError:
         return InputError(problem, file=place, field=field, remedy=remedy)
