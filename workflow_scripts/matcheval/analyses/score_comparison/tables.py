@@ -23,6 +23,7 @@ from matcheval.protocol.compared_models import (
     ComparedModels,
     MatchedModel,
     PredictionFile,
+    identity,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
@@ -123,29 +124,27 @@ def measure(
     """Measure a score of a single model."""
     if score is Uncertainty.CONFIDENCE:
         return Measured(confidence)
-    if score in (Uncertainty.MARGIN, Uncertainty.ENTROPY):
-        if outputs.probabilities is None:
-            return Measured(None, "no logits on file: add logits to inference.outputs")
-        if outputs.probabilities.shape[1] < 2:
-            return Measured(None, "needs two classes or more")
-        function = margin if score is Uncertainty.MARGIN else certainty
-        return Measured(function(outputs.probabilities))
-    if outputs.logits is None:
+    of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
+    given = outputs.probabilities if of_probabilities else outputs.logits
+    if given is None:
         return Measured(None, "no logits on file: add logits to inference.outputs")
     if score is Uncertainty.ENERGY:
-        return Measured(energy(outputs.logits))
+        return Measured(energy(given))
+    if of_probabilities:
+        if given.shape[1] < 2:
+            return Measured(None, "needs two classes or more")
+        return Measured(margin(given) if score is Uncertainty.MARGIN else certainty(given))
     if temperature is None:
         return Measured(None, "no validation data to fit a temperature on")
-    probabilities = class_probabilities(outputs.logits, outputs.rule, temperature)
+    probabilities = class_probabilities(given, outputs.rule, temperature)
     return Measured(largest_probability(probabilities, outputs.rule))
 
 
 RANKS, AS_IS = "ranks", "as is"
 _SINGLE = tuple(score for score in Uncertainty if score is not Uncertainty.VOTE_SHARE)
-_QUANTITIES = (
-    "matched_gap", "matched_gap_std", "matched_gap_se", "matched_gap_low", "matched_gap_high",
-    "fraction_unmatched", "confidence_part", "confidence_low", "confidence_high",
-    "conditional_part", "conditional_low", "conditional_high",
+_PARTS = (
+    "confidence_part", "confidence_low", "confidence_high", "conditional_part", "conditional_low",
+    "conditional_high",
 )  # fmt: skip
 
 SCHEMA = TableSchema(
@@ -186,7 +185,9 @@ def tabulate(
         temperature = None
         if validation and sides[0].logits is not None:
             given = validation[comparison.model]
-            temperature = _temperature(PredictionFile(given["path"], Layout(**given["layout"])))
+            known_outputs = _outputs(PredictionFile(given["path"], Layout(**given["layout"])))
+            if known_outputs.logits is not None and known_outputs.labels is not None:
+                temperature = fit_temperature(known_outputs.logits, known_outputs.labels)
         for score in _SINGLE:
             both = [
                 measure(score, outputs, side.probability, temperature)
@@ -209,14 +210,6 @@ def _origins(comparison: Comparison) -> tuple[str, str]:
 
 def _outputs(file: PredictionFile) -> Outputs:
     return read_user_file(file.path, layout=file.layout).outputs
-
-
-def _temperature(file: PredictionFile) -> float | None:
-    """Fit the temperature on validation data; None where these have no logits."""
-    outputs = _outputs(file)
-    if outputs.logits is None or outputs.labels is None:
-        return None
-    return fit_temperature(outputs.logits, outputs.labels)
 
 
 def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, list[Measured]]:
@@ -242,18 +235,13 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Match one model on one score by all matchings, on ranks and as it is."""
     source, target = both
+    gap = float(comparison.original.correct.mean() - comparison.replication.correct.mean())
     for name, method in known.methods.items():
         for scale in (RANKS, AS_IS) if score.is_bounded else (RANKS,):
             row = {
-                "model": comparison.model, "pair": comparison.pair.name, "matching": name,
-                "criterion": method.criterion.value, "epsilon": method.epsilon,
-                "score": score.value, "scale": scale,
+                **identity(comparison, name, method), "score": score.value, "scale": scale,
                 "temperature": float("nan") if temperature is None else temperature,
-                "gap": float(
-                    comparison.original.correct.mean() - comparison.replication.correct.mean()
-                ),
-                **dict.fromkeys(_QUANTITIES, float("nan")),
-                "reason": source.reason or target.reason,
+                "gap": gap, "reason": source.reason or target.reason,
             }  # fmt: skip
             if source.values is not None and target.values is not None:
                 measured = MeasuredScores(source.values, target.values, method.epsilon)
@@ -292,9 +280,7 @@ def _quantities(
     return {
         **found.columns, "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
-        "confidence_part": parts.confidence_part, "confidence_low": parts.confidence_low,
-        "confidence_high": parts.confidence_high, "conditional_part": parts.conditional_part,
-        "conditional_low": parts.conditional_low, "conditional_high": parts.conditional_high,
+        **{part: getattr(parts, part) for part in _PARTS},
         "reason": found.reason,
     }  # fmt: skip
 
