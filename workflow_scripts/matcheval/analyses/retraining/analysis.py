@@ -12,8 +12,8 @@ from matcheval.analyses.retraining.experiments import (
     design_experiment,
 )
 from matcheval.datasets.derivations import Derivation
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TrainedModel
 

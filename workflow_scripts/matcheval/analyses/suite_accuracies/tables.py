@@ -22,7 +22,7 @@ from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
 from matcheval.statistics.accuracies import accuracy_columns
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 
 @dataclass
