@@ -253,14 +253,15 @@ class Grid(ExperimentSettings):
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
         """Name the best hyper-parameters on both sets, and where the grid may end too early."""
         on_original, on_new = (
-            rows[rows["test"] == name].set_index("model")["accuracy"]
-            for name in (original, replication)
+            dict(zip(of_set["model"], of_set["accuracy"].astype(float), strict=True))
+            for of_set in (rows[rows["test"] == name] for name in (original, replication))
         )
         values = {
             model: json.loads(text)
             for model, text in zip(rows["model"], rows["values"], strict=True)
         }
-        base, best, found = rows["base"].iloc[0], on_new.idxmax(), on_original.idxmax()
+        base = str(rows["base"].iloc[0])
+        best, found = (max(of_set, key=of_set.__getitem__) for of_set in (on_new, on_original))
         lines = [
             f"best on {replication}: {100 * on_new[best]:.1f} % ({_values_text(values[best])}), "
             f"{_points(on_new[best] - on_new[base])} relative to the baseline's "
