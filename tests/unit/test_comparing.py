@@ -7,14 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import compare_published as script
-from matcheval.analyses.published_values.tables import (
+from matcheval.analyses.published_values import (
     COLUMNS,
     COMPARED,
     compare_published,
     page,
     read_published,
     tables_of,
+    write_comparison,
 )
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, write_table
@@ -82,9 +82,11 @@ def test_the_page_shows_published_and_computed_rows(folder):
     assert "|  | computed | 2 | 90.1 | 80 | – |" in text
 
 
-def test_the_script_writes_all_formats(folder):
+def test_all_formats_are_written(folder):
     outputs = [folder / f"out.{suffix}" for suffix in ("csv", "parquet", "md", "tex")]
-    script.main(study="other", published=folder / "published.csv", folder=folder, outputs=outputs)
+    write_comparison(
+        study="other", published=folder / "published.csv", folder=folder, outputs=outputs
+    )
     assert pd.read_csv(outputs[0]).published.tolist() == [1]
     assert "**2**" in (folder / "out.md").read_text()
     assert r"Table 1 & a & Rank & value & 1 & 2 \\" in (folder / "out.tex").read_text()

@@ -8,12 +8,12 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.permutation_null.figures import plot
-from matcheval.analyses.permutation_null.tables import (
+from matcheval.analyses.permutation_null import (
     SCHEMA,
     Arrangements,
     Statistic,
     permuted_statistics,
+    plot,
     summarise,
     tabulate,
     text_columns,

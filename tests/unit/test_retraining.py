@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 
 from helpers import predictions
-from matcheval.analyses.retraining.experiments import (
+from matcheval.analyses.retraining import (
+    TRIALS,
     RetrainingSettings,
+    Trial,
     design_experiment,
+    tabulate_trials,
     write_page,
 )
-from matcheval.analyses.retraining.tables import TRIALS, Trial, tabulate_trials
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError

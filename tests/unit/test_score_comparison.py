@@ -8,14 +8,14 @@ from scipy.special import softmax
 
 from compared import BOTH
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.analyses.score_comparison import tables
-from matcheval.analyses.score_comparison.figures import plot
-from matcheval.analyses.score_comparison.tables import (
+from matcheval.analyses import score_comparison
+from matcheval.analyses.score_comparison import (
     AS_IS,
     RANKS,
     SCHEMA,
     Uncertainty,
     measure,
+    plot,
     tabulate,
     text_columns,
     votes,
@@ -38,16 +38,16 @@ P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 
 
 class TestScores:
     def test_by_hand(self):
-        assert tables.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
+        assert score_comparison.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
         entropy = -(0.7 * np.log(0.7) + 0.2 * np.log(0.2) + 0.1 * np.log(0.1))
-        found = tables.certainty(P)
+        found = score_comparison.certainty(P)
         assert found[0] == pytest.approx(1 - entropy / np.log(3))
         assert found[2] == 1  # 0 log 0 = 0
         assert found[3] == pytest.approx(0, abs=1e-15)
         assert (found >= 0).all()
-        assert tables.energy(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist() == pytest.approx(
-            [np.log(2), 1000]
-        )
+        assert score_comparison.energy(
+            np.array([[0.0, 0.0], [1000.0, 0.0]])
+        ).tolist() == pytest.approx([np.log(2), 1000])
 
     def test_votes(self):
         majority, share = votes([np.array([2, 1, 0]), np.array([2, 0, 1]), np.array([0, 2, 1])])

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import simulate
 from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.analyses.suite_accuracies.tables import SuiteCorrectness
+from matcheval.analyses.suite_accuracies import SuiteCorrectness
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec

@@ -1,23 +1,38 @@
 """Gaps of every model when it is matched on several uncertainty scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+from pydantic import Field
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.outputs.subsets import class_probabilities, largest_probability
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.scores.temperature import fit_temperature
+from matcheval.errors import configuration_error
+from matcheval.figures.many_models import draw_rows
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    MATCHED_GAP,
+    NOTE_SIZE,
+    REFERENCE,
+    UNMATCHED,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    set_title,
+    style,
+)
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
-from matcheval.predictions.layout import Layout
+from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
+from matcheval.predictions.layout import Layout, layout_of
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     ComparedModels,
@@ -28,15 +43,23 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.matched_errors import error_of_model
 from matcheval.protocol.matching import run_sequence
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.plans import plan_measured
 from matcheval.protocol.runs import match_once
 from matcheval.protocol.scores import MeasuredScores, pooled_ranks
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import error_terms, pick_weights
 from matcheval.protocol.words import matching_column
+from matcheval.settings import Name, Named, SomeNames
+from matcheval.study.rules import Wildcards
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +148,7 @@ def measure(
     if score is Uncertainty.CONFIDENCE:
         return Measured(confidence)
     of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
-    given = outputs.probabilities if of_probabilities else outputs.logits
+    given: npt.NDArray[Any] | None = outputs.probabilities if of_probabilities else outputs.logits
     if given is None:
         return Measured(None, "no logits on file: add logits to inference.outputs")
     if score is Uncertainty.ENERGY:
@@ -304,3 +327,145 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Unmatched (%)", [percent_cell(u) for u in means["fraction_unmatched"]]),
         TextColumn("Remark", groups["reason"].max().tolist(), is_number=False),
     ]
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw matched gaps and unmatched shares of every model on every score."""
+    ranked = table[table["scale"] == RANKS]
+    matchings = ranked["matching"].unique().tolist()
+    scores = [score for score in Uncertainty if score in set(ranked["score"])]
+    with style():
+        figure = new_figure(1.2 + 0.82 * COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores))
+        panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
+        for number, matching in enumerate(matchings):
+            gaps, unmatched = panels[2 * number : 2 * number + 2]
+            rows = ranked[ranked["matching"] == matching]
+            _draw(gaps, rows, "matched_gap", MATCHED_GAP, scores)
+            gaps.axvline(
+                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **REFERENCE
+            )
+            gaps.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+            gaps.set_xlabel("Matched gap (points)")
+            legend_above(gaps, title=matching_label(matching), fontsize=NOTE_SIZE)
+            _draw(unmatched, rows, "fraction_unmatched", UNMATCHED, scores)
+            unmatched.set_xlabel("Unmatched (%)")
+        panels[0].set_yticks(range(len(scores)), [score.label for score in scores])
+        panels[0].set_ylim(len(scores) - 0.5, -0.5)
+        models = counted(len(_models(ranked)["model"].unique()), "model")
+        set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
+    return figure
+
+
+def _models(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per single model."""
+    return table[table["score"] == Uncertainty.CONFIDENCE]
+
+
+def _draw(
+    axes: "Axes", table: pd.DataFrame, column: str, look: SeriesStyle, scores: list[Uncertainty]
+) -> None:
+    rows = table["score"].map({score.value: row for row, score in enumerate(scores)})
+    several = len(_models(table)) > 1
+    if several:
+        groups = (100 * table[column]).groupby(rows)
+        draw_rows(axes, {int(at): v.to_numpy(np.float64) for at, v in groups}, look.color)
+    elif column == "matched_gap":
+        low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
+        axes.hlines(rows, low, high, color=look.color)
+    label = "mean over models" if several else "matched gap, 95 % interval"
+    mean = (100 * table[column]).groupby(rows).mean()
+    axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
+
+
+class ScoreComparisonSettings(PairTableSettings):
+    """Pairs that are matched on several uncertainty scores."""
+
+    validation: Name | None = Field(
+        None, description="Dataset that a temperature is fitted on; no set of the pairs"
+    )
+    ensembles: Named[SomeNames] = Field(
+        {}, description="Models whose votes are counted, by name of the ensemble"
+    )
+
+
+class ScoreComparison(PairTableAnalysis):
+    """Match every model on several uncertainty scores, all of them on ranks."""
+
+    name: ClassVar[str] = "score_comparison"
+    caption: ClassVar[str] = (
+        "Matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, with "
+        "datapoints matched on the pooled ranks of several uncertainty scores. Small points are "
+        "models, large ones means over models; dashed is the mean gap of all datapoints."
+    )
+    Settings: ClassVar[type[ScoreComparisonSettings]] = ScoreComparisonSettings
+    settings: ScoreComparisonSettings
+    has_figure: ClassVar[bool] = True
+
+    @classmethod
+    def options(cls, settings: PairTableSettings) -> dict[str, Any]:
+        """Return the ensembles; the files on validation data are added for a study."""
+        assert isinstance(settings, ScoreComparisonSettings)
+        return {"ensembles": {name: list(of) for name, of in settings.ensembles.items()}}
+
+    def check(self) -> None:
+        """Check pairs, models, ensembles and the validation set."""
+        super().check()
+        for name, members in self.settings.ensembles.items():
+            field = self.field("ensembles", name)
+            self.study.check_models(members, field)
+            problem = f"'{name}' is a model, too" if name in self.study.models else ""
+            left_out = [member for member in members if member not in self.models]
+            if left_out:
+                problem = f"'{left_out[0]}' is left out"
+            if problem:
+                raise configuration_error(problem, field=field)
+        if self.settings.validation is not None:
+            self._check_validation(self.settings.validation)
+
+    def _check_validation(self, validation: str) -> None:
+        field = self.field("validation")
+        self.study.check_dataset(validation, field)
+        if not self.study.datasets[validation].has_probabilities:
+            raise configuration_error(f"'{validation}' has no prediction files", field=field)
+        for pair in self.settings.pairs:
+            if validation in self.study.pairs[pair].datasets.values():
+                raise configuration_error(
+                    f"'{validation}' is a set of pair '{pair}'",
+                    field=field,
+                    remedy="Fit the temperature on data that are in neither set",
+                )
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """The validation set."""
+        validation = self.settings.validation
+        is_needed = validation in self.study.datasets and self.settings.pairs
+        return (validation,) if validation and is_needed else ()
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Five scores, on ranks and, but for the energy, as they are; reading takes longest."""
+        return 20
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of a pair, and of the validation set."""
+        validation = self.settings.validation
+        further = self.study.results_inputs(validation, self.models) if validation else []
+        return list(dict.fromkeys([*super().inputs(wildcards), *further]))
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a pair's table, with the files on the validation set."""
+        parameters, validation = super().arguments(wildcards), self.settings.validation
+        if validation:
+            layout = asdict(layout_of(self.study.datasets[validation]))
+            parameters["options"]["validation"] = {
+                model: {"path": self.study.predictions_file(validation, model), "layout": layout}
+                for model in self.models
+            }
+        return parameters
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files of the pair and the validation set."""
+        validation = self.settings.validation
+        further = self.study.custom_results_state(validation, self.models) if validation else []
+        return [*super().custom_files_state(wildcards), *further]

@@ -5,17 +5,25 @@ To add a kind, add a class with a line in `EXPERIMENTS`.
 
 import itertools
 import json
+import logging
 from abc import abstractmethod
-from dataclasses import fields
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pandas as pd
+import pyarrow as pa
 from pydantic import Field
 
-from matcheval.analyses.retraining.tables import BASELINE, Trial, trial_columns
 from matcheval.datasets.derivations import Derivation, part, rest, union
-from matcheval.errors import InputError, configuration_error
-from matcheval.io.text_tables import accuracy_cells, markdown
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import ErrorCollector, InputError, configuration_error
+from matcheval.io.files import atomic_file
+from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.io.text_tables import TextColumn, accuracy_cells, markdown
+from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
     Integer,
@@ -28,10 +36,90 @@ from matcheval.settings import (
     Unique,
     UniqueItems,
 )
+from matcheval.statistics.intervals import clopper_pearson
+from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import Model
-from matcheval.study.study import Study
+from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.trained_models import TrainedModel
 from matcheval.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from matcheval.study.study import Study
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The test of one model on one dataset, which gives one accuracy of an experiment."""
+
+    base: str
+    model: str
+    dataset: str
+    variant: str
+    train: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+BASELINE = "baseline"
+
+TRIALS = TableSchema(
+    "results of an experiment",
+    (
+        Column("experiment", pa.string(), "", "name of the experiment"),
+        Column("kind", pa.string(), "", "kind of the experiment"),
+        Column("base", pa.string(), "", "the study's model that the model is a variant of"),
+        Column("variant", pa.string(), "", "how it was trained; baseline: as in the study"),
+        Column("model", pa.string(), "", "name of the model that was tested"),
+        Column("train", pa.string(), "", "name of its training set"),
+        Column("test", pa.string(), "", "name of its test set"),
+        Column("values", pa.string(), "", "varied fields of the recipe, a JSON object"),
+        Column("n", pa.int64(), "datapoints", "size of the test set"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
+        Column("accuracy", pa.float64(), "fraction", "n_correct over n"),
+        Column("accuracy_low", pa.float64(), "fraction", "Clopper-Pearson lower bound"),
+        Column("accuracy_high", pa.float64(), "fraction", "Clopper-Pearson upper bound"),
+        Column("confidence", pa.float64(), "fraction", "level of the intervals"),
+    ),
+)
+
+
+def tabulate_trials(
+    experiment: str,
+    kind: str,
+    trials: Sequence[Trial],
+    files: Sequence[str],
+    confidence: float,
+) -> pd.DataFrame:
+    """Tabulate the accuracies of the models of an experiment."""
+    rows, problems = [], ErrorCollector()
+    for trial, file in zip(trials, files, strict=True):
+        with problems.collected():
+            found = read_predictions(file)
+            n, right = len(found.label), int((found.label == found.prediction).sum())
+            values = json.dumps(trial.values)
+            rows.append(
+                (experiment, kind, trial.base, trial.variant, trial.model, trial.train,
+                 trial.dataset, values, n, right)
+            )  # fmt: skip
+    problems.raise_any()
+    table = pd.DataFrame(rows, columns=TRIALS.names[:10])
+    interval = clopper_pearson(table["n_correct"].to_numpy(), table["n"].to_numpy(), confidence)
+    return table.assign(
+        accuracy=table["n_correct"] / table["n"], accuracy_low=interval.low,
+        accuracy_high=interval.high, confidence=confidence,
+    )  # fmt: skip
+
+
+def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    return [
+        TextColumn("Model", table["base"].tolist(), is_number=False),
+        TextColumn("Variant", table["variant"].tolist(), is_number=False),
+        TextColumn("Tested on", table["test"].tolist(), is_number=False),
+        TextColumn("n", [f"{n:,}" for n in table["n"]]),
+        TextColumn(f"Accuracy (%) [{level}]", accuracy_cells(table, "")),
+    ]
+
 
 Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
 
@@ -39,7 +127,7 @@ Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Fi
 class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
-    def __init__(self, settings: "ExperimentSettings", study: Study) -> None:
+    def __init__(self, settings: "ExperimentSettings", study: "Study") -> None:
         self.kind, self.pair = settings.kind, study.pairs[settings.pair]
         self.derivations: dict[str, Derivation] = {}
         self.trained: dict[str, TrainedModel] = {}
@@ -297,7 +385,7 @@ class RetrainingSettings(Settings):
     ] = Field({}, description="Experiments, by name")
 
 
-def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> Experiment:
+def design_experiment(name: str, settings: ExperimentSettings, study: "Study") -> Experiment:
     """Determine what an experiment of the configuration trains and tests."""
     place = f"retraining.experiments.{name}"
     study.check_pair(settings.pair, f"{place}.pair")
@@ -330,9 +418,113 @@ def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
     return "\n".join([*parts, markdown(trial_columns(table))])
 
 
+def tabulate_retraining(
+    *,
+    experiment: str,
+    kind: str,
+    trials: Sequence[Trial],
+    files: Sequence[str],
+    pair: Pair,
+    confidence: float,
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one experiment, and its page in Markdown."""
+    table = tabulate_trials(experiment, kind, trials, files, confidence)
+    for path in outputs:
+        if path.suffix == ".md":
+            with atomic_file(path) as partial:
+                text = write_page(table, pair.original, pair.replication)
+                partial.write_text(text, encoding="utf-8")
+        else:
+            write_table(TRIALS.from_frame(table), path)
+    logging.info("%s: %d accuracies", experiment, len(table))
+
+
 def _values_text(values: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
 def _points(difference: float) -> str:
     return f"{100 * difference:+.1f} points".replace("-", "−")
+
+
+class Retraining(Analysis):
+    """Train and evaluate the models of the configured experiments."""
+
+    name: ClassVar[str] = "retraining"
+    Settings: ClassVar[type[RetrainingSettings]] = RetrainingSettings
+    settings: RetrainingSettings
+
+    def __init__(self, settings: RetrainingSettings, study: "Study") -> None:
+        super().__init__(settings, study)
+        caption = (
+            "Accuracies of the models of an experiment, with Clopper-Pearson intervals, and "
+            "conclusions. Experiments follow sections B.2 and C.3 of Recht, Roelofs, Schmidt & "
+            "Shankar (2019), arXiv 1902.10811."
+        )
+        self.result = Artifact(
+            f"{study.folder}/retraining/{{experiment}}",
+            (".parquet", ".csv", ".md"),
+            ReportEntry(self.title(), caption, {"experiment": "{experiment}"}),
+            (".md",),
+        )
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """Designs of the experiments, by name."""
+        return {
+            name: design_experiment(name, settings, self.study)
+            for name, settings in self.settings.experiments.items()
+        }
+
+    def check(self) -> None:
+        """Check the experiments, by designing them."""
+        _ = self.experiments
+
+    @property
+    def targets(self) -> list[str]:
+        """Table and page of every experiment."""
+        return self.result.expand(experiment=self.experiments)
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that are derived for training or testing, by name."""
+        every = (one.derivations.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """The variants that the experiments train, by name."""
+        every = (one.trained.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the table of an experiment, which waits for all its predictions."""
+
+        def files(wildcards: Wildcards) -> list[str]:
+            trials = self.experiments[wildcards.experiment].trials
+            inputs = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
+            return list(dict.fromkeys(file for files in inputs for file in files))
+
+        def arguments(wildcards: Wildcards) -> dict[str, Any]:
+            one = self.experiments[wildcards.experiment]
+            return {
+                "kind": one.kind,
+                "trials": [asdict(trial) for trial in one.trials],
+                "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
+                "pair": vars(one.pair),
+                "confidence": self.study.confidence,
+            }
+
+        return [
+            Rule(
+                name="tabulate_retraining",
+                run=tabulate_retraining,
+                input={"predictions": files},
+                output={"outputs": self.result},
+                arguments=arguments,
+                values={"experiment": self.experiments},
+                message="Tabulating experiment {wildcards.experiment}",
+            )
+        ]

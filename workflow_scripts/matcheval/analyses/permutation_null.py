@@ -5,24 +5,44 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+from pydantic import Field
 
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MATCHED_GAP,
+    NOTE_SIZE,
+    new_figure,
+    set_note,
+    set_title_and_legend,
+    shortened,
+    style,
+)
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, signed_cells
+from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.matched_errors import error_of_model
 from matcheval.protocol.matching import UNMATCHED, match, named_sequence
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.plans import DividedPlans
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.words import matching_column
+from matcheval.settings import Count, Seed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -266,3 +286,102 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("95 % of the null", [" to ".join(ends) for ends in zip(low, high, strict=True)]),
         TextColumn("p", [reason or f"{value:.3g}" for value, reason in p]),
     ]
+
+
+_ROW, _MARGIN = 0.14, 1.6  # inches: of a named model, and around the rows
+_MOST_NAMED = 50  # models; more are drawn by rank, on a page
+_HEIGHT = 4.5  # inches: of the rows of more models
+_PANEL, _CHARACTER = 1.0, 0.046  # inches: of a panel, and of a character of a name
+_LABELS = {
+    "gap": "Gap\n(points)",
+    "matched_gap": "Matched gap\n(points)",
+    "fraction_unmatched": "Unmatched\n(%)",
+}
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw observed values over their null distributions."""
+    panels = table[["statistic", "matching"]].drop_duplicates()
+    gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
+    models = gaps.sort_values(kind="stable").index.tolist()
+    is_named = len(models) <= _MOST_NAMED
+    names = [shortened(model) for model in models]
+    rows_height = _ROW * len(models) if is_named else _HEIGHT
+    bar = 0.6 * 72 * rows_height / len(models)  # points: the bars of the rows leave gaps
+    width = _PANEL * len(panels) + (0.2 + _CHARACTER * max(map(len, names)) if is_named else 0.5)
+    from matplotlib.ticker import MaxNLocator
+
+    with style():
+        figure = new_figure(max(width, COLUMN_WIDTH), _MARGIN + rows_height)
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for panel, (_, key) in zip(axes, panels.iterrows(), strict=True):
+            chosen = (table["statistic"] == key["statistic"]) & (
+                table["matching"] == key["matching"]
+            )
+            _draw(panel, table[chosen].set_index("model").loc[models], min(bar, 4.0))
+            panel.set_xlabel(_LABELS[str(key["statistic"])])
+            panel.xaxis.set_major_locator(MaxNLocator(3))
+            title = shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
+            panel.set_title(title, fontsize=NOTE_SIZE)
+        if is_named:
+            axes[0].set_yticks(range(len(models)), names, fontsize=NOTE_SIZE)
+        else:
+            axes[0].set_ylabel("Model, by increasing gap")
+        axes[0].set_ylim(len(models) - 0.5, -0.5)
+        title = f"{table['pair'].iloc[0]}: beside random divisions of the datapoints"
+        set_title_and_legend(figure, f"{title}, {counted(len(models), 'model')}", ncols=3)
+        set_note(figure, "Black lines of matched gaps: 95 % intervals of the mean over seeds.")
+    return figure
+
+
+def _draw(axes: "Axes", rows: pd.DataFrame, bar: float) -> None:
+    """Draw the rows of one statistic; `bar` is the thickness of a bar, in points."""
+    at, many = np.arange(len(rows)), len(rows) > _MOST_NAMED
+    axes.hlines(
+        at, 100 * rows["null_low"], 100 * rows["null_high"], color="0.75", linewidth=bar,
+        label="95 % of the null",
+    )  # fmt: skip
+    axes.hlines(
+        at, 100 * rows["mean_low"], 100 * rows["mean_high"], color="black",
+        linewidth=0.2 if many else 0.6,
+    )  # fmt: skip
+    axes.plot(
+        100 * rows["mean_over_seeds"], at, "|", color="black", label="mean over seeds",
+        markersize=1.5 if many else 4,
+    )  # fmt: skip
+    axes.plot(
+        100 * rows["observed"], at, MATCHED_GAP.marker, color=FITTED.color,
+        label="observed, one run", **point_options(len(rows)),
+    )  # fmt: skip
+
+
+class PermutationNullSettings(PairTableSettings):
+    """Pairs whose gaps are compared with those of random divisions of the same datapoints."""
+
+    permutations: Count = Field(
+        999, description="Random divisions besides the observed one; all where there are no more"
+    )
+    seed: Seed = Field(0, description="Seed of divisions and picks")
+
+
+class PermutationNull(PairTableAnalysis):
+    """Compare gaps with those that arise if both sets are draws from one population."""
+
+    name: ClassVar[str] = "permutation_null"
+    caption: ClassVar[str] = (
+        "Gap, matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, "
+        "beside what they are if the same datapoints are divided into two sets at random and "
+        "matched again. In the figure, models are ordered by increasing gap; bars are the "
+        "middle 95 % of the null distribution; the mark is the run that is compared with it, "
+        "the line the mean over seeds, with its 95 % interval. A small p of the matched gap "
+        "says that the two sets differ in something, not that accuracies differ at equal "
+        "confidence."
+    )
+    Settings: ClassVar[type[PermutationNullSettings]] = PermutationNullSettings
+    settings: PermutationNullSettings
+    has_figure: ClassVar[bool] = True
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Every permutation is matched once, not once per seed."""
+        return 1 + self.settings.permutations // self.matching.settings.seeds

@@ -1,23 +1,31 @@
 """Comparison of a study's results with the values printed in a paper: table and page."""
 
+import logging
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, markdown, write_readable
+from matcheval.settings import Settings
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Rule
+from matcheval.study.study import Study
 
 COLUMNS = (
     "study", "source", "name", "quantity", "published", "table", "rows", "column", "statistic",
@@ -219,17 +227,18 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
 
 
 def write_comparison(
-    values: Sequence[PublishedValue], folder: Path, study: str, paths: Sequence[Path]
-) -> pd.DataFrame:
-    """Compare published values, and write the comparison as tables and as a page."""
-    compared = compare_published(values, folder)
-    pages = [path for path in paths if path.suffix == ".md"]
-    tables = [path for path in paths if path not in pages]
-    write_readable(compared, COMPARED, compared_columns, tables)
-    for path in pages:
-        with atomic_file(path) as partial:
-            partial.write_text(page(compared, study), encoding="utf-8")
-    return compared
+    *, study: str, published: Path, folder: Path, outputs: Sequence[Path]
+) -> None:  # fmt: skip
+    """Compare published and computed values, and write the comparison as tables and as a page."""
+    compared = compare_published(read_published(published, study), folder)
+    for path in outputs:
+        if path.suffix == ".md":
+            with atomic_file(path) as partial:
+                partial.write_text(page(compared, study), encoding="utf-8")
+        else:
+            write_readable(compared, COMPARED, compared_columns, [path])
+    known = compared[compared["computed"].notna()]
+    logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))
 
 
 def page(compared: pd.DataFrame, study: str) -> str:
@@ -330,3 +339,77 @@ def _remarks(of_source: pd.DataFrame) -> list[str]:
         applies_to_all = set(names) == set(of_source["name"])
         lines.append(f"- {remark}" if applies_to_all else f"- {', '.join(names)}: {remark}")
     return [line for line, _ in groupby(lines)] + ([""] if lines else [])
+
+
+class PublishedValuesSettings(Settings):
+    """The published values that results are compared with."""
+
+    file: str = Field("", description="CSV file of the published values; empty for none")
+
+
+class PublishedValues(Analysis):
+    """Compare every published value with its counterpart in a table of the study."""
+
+    name: ClassVar[str] = "published_values"
+    Settings: ClassVar[type[PublishedValuesSettings]] = PublishedValuesSettings
+    settings: PublishedValuesSettings
+
+    def __init__(self, settings: PublishedValuesSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        self.result = self.table(
+            "comparison",
+            "Values printed in a paper, beside those of this study. Numbers that differ after "
+            "rounding to the printed digits are bold; remarks give the reason.",
+            {"table": self.name},
+        )
+
+    @cached_property
+    def values(self) -> list[PublishedValue]:
+        """The values published for this study; empty without a file."""
+        return read_published(self.settings.file, self.study.name) if self.settings.file else []
+
+    def check(self) -> None:
+        """Check that the study writes the tables that values are looked up in."""
+        written = self._tables_of_the_study if self.values else []
+        for value in self.values:
+            if value.table and value.table not in written:
+                raise InputError(
+                    f"the study does not write a table '{value.table}'",
+                    file=value.place,
+                    field="table",
+                    remedy=suggest(value.table, written),
+                )
+
+    @property
+    def targets(self) -> list[str]:
+        """The comparison, if there are published values."""
+        return self.result.files if self.settings.file else []
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the comparison."""
+        study, file = self.study, self.settings.file
+        tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
+        return [
+            Rule(
+                name="compare_published",
+                run=write_comparison,
+                input={"tables": tables, "published": file or []},
+                output={"outputs": self.result},
+                arguments=lambda wildcards: {"study": study.name, "folder": study.folder},
+                message=f"Comparing the results of study {study.name} with published values",
+            )
+        ]
+
+    @property
+    def _tables_of_the_study(self) -> list[str]:
+        """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
+        others = (one for one in self.study.analyses.values() if one is not self)
+        accuracies = map(self.study.accuracies_file, self.study.paired)
+        files = [*accuracies, *(file for one in others for file in one.targets)]
+        below = f"{self.study.folder}/"
+        return [
+            file.removeprefix(below).removesuffix(".parquet")
+            for file in files
+            if file.startswith(below) and file.endswith(".parquet")
+        ]

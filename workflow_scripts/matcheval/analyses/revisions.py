@@ -4,17 +4,25 @@ Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test 
 accuracies on it?
 """
 
+import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 import pyarrow as pa
+from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
+from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells, write_readable
+from matcheval.predictions.schemas import ACCURACIES
+from matcheval.settings import Named, Names, Settings, SomeNames
 from matcheval.statistics.intervals import clopper_pearson
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Rule
+from matcheval.study.study import Study
 
 SCHEMA = TableSchema(
     "accuracies on revisions",
@@ -91,3 +99,82 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         columns.append(TextColumn(f"{of_set['dataset'].iloc[0]}{size} (%)", cells))
     change = table.groupby("model", sort=False)["change"].sum()
     return [*columns, TextColumn("Change", signed_cells([*change, change.mean()], 2))]
+
+
+def write_revisions(
+    *,
+    series: str,
+    datasets: Sequence[str],
+    accuracies: Sequence[Path],
+    without: Sequence[str],
+    confidence: float,
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one series of revisions."""
+    tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
+    table = tabulate_revisions(tables, series, confidence, without)
+    write_readable(table, SCHEMA, text_columns, outputs)
+    logging.info("%d revisions", len(datasets))
+
+
+class RevisionsSettings(Settings):
+    """Series of datasets, each with the successive revisions of one dataset."""
+
+    series: Named[SomeNames] = Field(
+        {}, description="Datasets of each series, from the first to the last revision"
+    )
+    without: Names = Field((), description="Models to leave out")
+
+
+class Revisions(Analysis):
+    """Tabulate how accuracies change from one revision of a dataset to the next."""
+
+    name: ClassVar[str] = "revisions"
+    Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
+    settings: RevisionsSettings
+
+    def __init__(self, settings: RevisionsSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        labels = {"table": self.name, "of": "{series}"}
+        self.result = self.table(
+            "{series}",
+            "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
+            "Clopper-Pearson intervals. The change is that from the first revision to the last.",
+            labels,
+        )
+
+    def check(self) -> None:
+        """Check names of datasets and models."""
+        self.study.check_models(self.settings.without, self.field("without"))
+        for name, datasets in self.settings.series.items():
+            for dataset in datasets:
+                self.check_has_accuracies(dataset, self.field("series", name))
+
+    @property
+    def targets(self) -> list[str]:
+        """A table for every series."""
+        return self.result.expand(series=self.settings.series)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the table of a series."""
+        series, study = self.settings.series, self.study
+        return [
+            Rule(
+                name="tabulate_revisions",
+                run=write_revisions,
+                input={
+                    "accuracies": lambda wildcards: [
+                        study.accuracies_file(name) for name in series[wildcards.series]
+                    ]
+                },
+                output={"outputs": self.result},
+                arguments=lambda wildcards: {
+                    "datasets": list(series[wildcards.series]),
+                    "without": list(self.settings.without),
+                    "confidence": study.confidence,
+                },
+                values={"series": series},
+                message="Tabulating the revisions of {wildcards.series}",
+            )
+        ]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +14,35 @@ import pyarrow as pa
 from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.suites import Groups, Member, Suite
+from matcheval.datasets.suites import Groups, Member, Suite, check_subset
 from matcheval.errors import configuration_error
+from matcheval.execution import analysis_resources, resources
+from matcheval.figures.many_models import draw_rows
+from matcheval.figures.saving import fix_layout
+from matcheval.figures.style import (
+    MODELS,
+    NOTE_SIZE,
+    REFERENCE,
+    legend_above,
+    new_figure,
+    set_title,
+    shortened,
+    style,
+)
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, signed_cells
+from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
 from matcheval.statistics.accuracies import accuracy_columns
-from matcheval.study.tables import SuiteFiles
+from matcheval.study.checks import check_label_spaces
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass
@@ -182,3 +202,99 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
             f"Mean gap to {first['base'].iloc[0]}", signed_cells(sets["gap"].mean().tolist(), 1)
         ),
     ]
+
+
+_ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many
+_MARGIN = 1.4
+_PAGE, _HIGHEST = 9.5, 40.0  # inches
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw the accuracy of every model on every set, with the mean over models."""
+    sets = table.groupby("dataset", sort=False)
+    first, means = sets.first(), sets["accuracy_set"].mean()
+    models = table["model"].nunique()
+    row_height = np.clip((_PAGE - _MARGIN) / len(first), _LEAST_ROW, _ROW)
+    base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
+    with style():
+        figure = new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
+        axes = figure.add_subplot()
+        several = models > 1
+        if several:
+            values = (100 * of_set.to_numpy(np.float64) for _, of_set in sets["accuracy_set"])
+            draw_rows(axes, dict(enumerate(values)), MODELS.color)
+        label = "mean over models" if several else "the model"
+        axes.plot(100 * means, range(len(means)), "k|", markersize=65 * row_height, label=label)
+        axes.plot(
+            100 * base,
+            range(len(base)),
+            label=f"{'mean ' * several}on {shortened(first['base'].iloc[0], 20)}",
+            **REFERENCE,
+        )
+        groups = first["group"].tolist()
+        for row in range(1, len(groups)):
+            if groups[row] != groups[row - 1]:
+                axes.axhline(row - 0.5, color="0.5", linewidth=0.5)
+        axes.set_yticks(
+            range(len(first)), [shortened(name) for name in first.index], fontsize=NOTE_SIZE
+        )
+        axes.set_ylim(len(first) - 0.5, -0.5)
+        axes.set_xlabel("Accuracy (%)")
+        legend_above(axes, ncols=3)
+        set_title(
+            figure, f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
+        )
+        fix_layout(figure)
+    return figure
+
+
+class SuiteAccuracies(SuiteTableAnalysis):
+    """Tabulate the accuracies of all models on the sets of a suite, and their gap to the base."""
+
+    name: ClassVar[str] = "suite_accuracies"
+    caption: ClassVar[str] = (
+        "Accuracies of all models on the sets of suite **{{ snakemake.wildcards.suite }}**, and "
+        "on the base that they are compared with."
+    )
+
+    def check_suite(self, name: str, base: str) -> None:
+        """Check that correctness is known of all sets, and the classes that members name."""
+        self.check_has_correctness(base, self.field("suites", name))
+        for member in self.study.suites[name].members:
+            self.check_has_correctness(member.dataset, f"suites.{name}")
+            check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
+            spec = self.study.labelled_like(member.dataset)
+            known = spec.settings.known_classes
+            self._check_member(name, base, member)
+            if member.counting and known is not None:
+                check_subset(name, member, known)
+            elif member.counting and not spec.has_images:
+                raise configuration_error(
+                    f"the classes of '{member.dataset}' are not known by name",
+                    field=f"suites.{name}",
+                    remedy="Leave 'classes' out",
+                )
+
+    def _check_member(self, suite: str, base: str, member: Member) -> None:
+        """Check that groups and several labels can be used: they need every predicted class."""
+        field = f"suites.{suite}: all_labels of '{member.dataset}'"
+        if member.all_labels:
+            self.study.check_dataset(member.dataset, field, images=True)
+        for name in (base, member.dataset) if member.groups else ():
+            if not self.study.datasets[name].has_probabilities:
+                raise configuration_error(
+                    f"'{name}' has no prediction files, which groups of classes need",
+                    field=f"suites.{suite}",
+                    remedy="Leave 'groups' out, or the suite out of suite_accuracies",
+                )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The level of intervals."""
+        return {"confidence": self.study.confidence}
+
+    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        """By the number of models and the sizes of the sets."""
+        datasets = self.datasets_of(wildcards.suite)
+        images = max(dataset_size(self.study, name).images for name in datasets)
+        return analysis_resources.of_reading(len(self.models), len(datasets), images)
