@@ -190,5 +190,5 @@ def test_models_are_run_on_the_validation_set():
     block = {"pairs": ["new-writers"], "validation": "digits-validation"}
     study = load(configuration("digits") | {"score_comparison": block})
     assert "digits-validation" in study.evaluated
-    job = study.analyses["score_comparison"].parameters(type("W", (), {"pair": "new-writers"}))
+    job = study.analyses["score_comparison"].arguments(type("W", (), {"pair": "new-writers"}))
     assert set(job["options"]["validation"]) == set(study.models)
