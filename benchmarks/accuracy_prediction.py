@@ -17,14 +17,13 @@ import time
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
-from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
     accuracies,
     agreement,
 )
+from matcheval.accuracy_prediction.scores.outputs import class_rule, from_logits, restrict
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import Sides, Sources, missing_inputs
 

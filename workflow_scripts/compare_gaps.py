@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.accuracy_prediction.gaps import GAPS, tabulate_gaps
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteReader
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script

@@ -8,12 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.comparison import PREDICTED_GAPS, join, tabulate_comparison
-from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.gaps import GAPS, PREDICTED_GAPS, join, tabulate_comparison
 from matcheval.accuracy_prediction.predicting import with_places
 from matcheval.accuracy_prediction.reading import comparison_columns, setting_notes
-from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import PREDICTED
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable

@@ -13,9 +13,9 @@ from matcheval.accuracy_prediction.figures.outputs import (
     plot_confidences,
     plot_features,
 )
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.output_files import OutputFiles, average
 from matcheval.accuracy_prediction.scores.features import features_of
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteReader
 from matcheval.datasets.suites import Suite
 from matcheval.errors import unknown_name_error

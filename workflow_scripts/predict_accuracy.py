@@ -8,18 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.aggregation import (
+from matcheval.accuracy_prediction.errors import (
     CORRELATIONS,
+    COUNTS,
     ERRORS,
     GROUP_GAPS,
+    RANKINGS,
     tabulate_correlations,
+    tabulate_counts,
     tabulate_errors,
     tabulate_group_gaps,
-)
-from matcheval.accuracy_prediction.consistency import (
-    COUNTS,
-    RANKINGS,
-    tabulate_counts,
     tabulate_rankings,
 )
 from matcheval.accuracy_prediction.predicting import (
@@ -28,15 +26,19 @@ from matcheval.accuracy_prediction.predicting import (
     with_places,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.published import Paper, note, published_errors
-from matcheval.accuracy_prediction.reading import correlation_columns, error_columns, setting_notes
-from matcheval.accuracy_prediction.reading_further import (
+from matcheval.accuracy_prediction.reading import (
+    Paper,
+    correlation_columns,
     count_columns,
+    error_columns,
     gap_columns,
+    note,
+    published_errors,
     ranking_columns,
+    setting_notes,
 )
-from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import PREDICTED, SCORES
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable

@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.accuracy_prediction.outputs.joining import joined
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.output_files import OutputFiles, average
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, joined
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
-from matcheval.accuracy_prediction.views import Views
+from matcheval.accuracy_prediction.scoring import (
+    SCORES,
+    ModelScorer,
+    SuiteReader,
+    Views,
+    score_suite,
+)
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table

@@ -4,12 +4,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.pool_scoring import score_pool
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
-from matcheval.accuracy_prediction.views import Views
+from matcheval.accuracy_prediction.scoring import SCORES, Views, score_pool
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table

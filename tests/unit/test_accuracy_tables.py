@@ -4,29 +4,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.aggregation import (
+from matcheval.accuracy_prediction.errors import (
     ALL,
+    COUNTS,
     ERRORS,
     GROUP_GAPS,
-    tabulate_errors,
-    tabulate_group_gaps,
-)
-from matcheval.accuracy_prediction.consistency import (
-    COUNTS,
     RANKINGS,
     tabulate_counts,
+    tabulate_errors,
+    tabulate_group_gaps,
     tabulate_rankings,
 )
-from matcheval.accuracy_prediction.published import P1_GROUPS, check_names, published_errors
-from matcheval.accuracy_prediction.reading import error_columns
-from matcheval.accuracy_prediction.reading_further import (
+from matcheval.accuracy_prediction.reading import (
+    P1_GROUPS,
+    check_names,
     count_columns,
+    error_columns,
     gap_columns,
     method_columns,
+    published_errors,
     ranking_columns,
 )
-from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import PREDICTED
 from matcheval.errors import InputError
 from matcheval.io.text_tables import markdown
 from studies import ROOT

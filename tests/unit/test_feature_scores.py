@@ -8,18 +8,18 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.moments import (
+from matcheval.accuracy_prediction.scores import features, prototypes
+from matcheval.accuracy_prediction.scores.features import (
+    STRENGTHS,
+    cut_in_three,
+    discrimination,
+    fit_linear,
+)
+from matcheval.accuracy_prediction.scores.outputs import (
+    Outputs,
     frechet_distance,
     mean_distance,
     moments_of_features,
-)
-from matcheval.accuracy_prediction.scores import discriminators, prototypes
-from matcheval.accuracy_prediction.scores.discriminators import discrimination
-from matcheval.accuracy_prediction.scores.linear_classifier import (
-    STRENGTHS,
-    cut_in_three,
-    fit_linear,
 )
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
@@ -188,13 +188,13 @@ def test_discriminators_find_a_shift_and_no_difference_where_there_is_none():
 
 def test_discriminators_report_on_half_of_the_datapoints(monkeypatch):
     """On 50 % of either set, or of as many of the larger one as the smaller one has."""
-    seen, measure = [], discriminators.discrimination
+    seen, measure = [], features.discrimination
 
     def recorded(domains, scores, *rest, **named):
         seen.append(np.bincount(domains).tolist())
         return measure(domains, scores, *rest, **named)
 
-    monkeypatch.setattr(discriminators, "discrimination", recorded)
+    monkeypatch.setattr(features, "discrimination", recorded)
     scores_of(sample(1, 100), sample(2, 40), names=("disc_auc", "disc_auc:balanced"))
     assert seen == [[20, 20], [50, 20]]
 

@@ -11,7 +11,7 @@ from test_accuracy_tables import LEFT_OUT
 import plot_accuracy_prediction as script
 import plot_model_outputs as outputs_script
 from drawings import draw, texts_of
-from matcheval.accuracy_prediction.aggregation import (
+from matcheval.accuracy_prediction.errors import (
     ALL,
     CORRELATIONS,
     ERRORS,
@@ -20,16 +20,16 @@ from matcheval.accuracy_prediction.aggregation import (
 )
 from matcheval.accuracy_prediction.figures.drawing import KINDS
 from matcheval.accuracy_prediction.figures.drawing import draw as drawn
+from matcheval.accuracy_prediction.figures.errors import _ROWS
 from matcheval.accuracy_prediction.figures.outputs import BASE, embed, plot_features
-from matcheval.accuracy_prediction.figures.pairs import _ROWS
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule
+from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.plots import PredictionPlots
 from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
-from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
+from matcheval.accuracy_prediction.scores.outputs import ClassRule
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import PREDICTED, SCORES
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     CalibrationSettings,

@@ -13,10 +13,9 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
-from matcheval.accuracy_prediction.predicting import FLAGGED
-from matcheval.accuracy_prediction.regression import MIN_SETS, linear, varies
-from matcheval.accuracy_prediction.schemas import METHOD
+from matcheval.accuracy_prediction.predicting import FLAGGED, MIN_SETS, linear, varies
+from matcheval.accuracy_prediction.scores.outputs import FloatsModelOutputs as Floats
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import (
     Need,
@@ -27,6 +26,7 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
     missing_inputs,
 )
+from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema

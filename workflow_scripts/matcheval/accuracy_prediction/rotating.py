@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores.features import LinearClassifier
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.rotation import (
     SCORES,
     fit_rotation_head,

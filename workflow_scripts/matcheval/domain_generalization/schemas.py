@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.schemas import METHOD
+from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
 

@@ -3,31 +3,24 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from matcheval.accuracy_prediction.figures import (
-    bars,
-    distributions,
-    matrices,
-    pairs,
-    points,
-    protocol,
-)
+from matcheval.accuracy_prediction.figures import correlations, errors
 from matcheval.accuracy_prediction.figures.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS: Mapping[str, Callable[..., "Figure"]] = {
-    "errors": bars.plot,
-    "scores": points.plot_scores,
-    "predictions": points.plot_predictions,
-    "errors_by_accuracy": points.plot_errors,
-    "two_methods": pairs.plot,
-    "correlations": matrices.plot_correlations,
-    "rankings": matrices.plot_rankings,
-    "models": distributions.plot_models,
-    "sizes": distributions.plot_sizes,
-    "missing_classes": distributions.plot_missing_classes,
-    "protocol": protocol.plot,
+    "errors": errors.plot_of_pairs,
+    "scores": correlations.plot_scores,
+    "predictions": correlations.plot_predictions,
+    "errors_by_accuracy": correlations.plot_errors,
+    "two_methods": errors.plot_of_pairs,
+    "correlations": correlations.plot_correlations,
+    "rankings": correlations.plot_rankings,
+    "models": errors.plot_models,
+    "sizes": errors.plot_sizes,
+    "missing_classes": errors.plot_missing_classes,
+    "protocol": correlations.plot,
 }
 
 

@@ -15,9 +15,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats, Predictions
+from matcheval.accuracy_prediction.scores.outputs import Classes, Predictions
+from matcheval.accuracy_prediction.scores.outputs import FloatsModelOutputs as Floats
 from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
+from matcheval.jit import compiled
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
@@ -33,7 +35,7 @@ def agreement(predictions: Predictions, others: Predictions | None = None) -> Fl
             f"predictions on {first.shape[1]} and on {second.shape[1]} datapoints have no agreement"
         )
     # Here, because a dry run imports this module and need not wait for Numba.
-    from matcheval.accuracy_prediction.scores.equal_counts import equal_counts
+    from matcheval.accuracy_prediction.scores.agreement import equal_counts
 
     return np.asarray(equal_counts(first, second, others is None) / first.shape[1])
 
@@ -178,3 +180,18 @@ POOL_SCORES = (
         source="Baek et al. (2022); agreement_trajectory.ipynb",
     ),
 )  # fmt: skip
+
+
+@compiled()
+def equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
+    """Count equal predictions of each model of `first` and each of `second`."""
+    counts = np.empty((len(first), len(second)), np.int64)
+    for i in range(len(first)):
+        for j in range(i if symmetric else 0, len(second)):
+            count = np.int32(0)  # narrow, so that more comparisons fit into a vector register
+            for k in range(first.shape[1]):
+                count += np.int32(first[i, k] == second[j, k])
+            counts[i, j] = count
+            if symmetric:
+                counts[j, i] = count
+    return counts

@@ -1,11 +1,26 @@
 """What scores of features share: the features of both sets, checked."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.moments import Moments
-from matcheval.accuracy_prediction.scores.score import NotAvailableError
+from matcheval.accuracy_prediction.scores.outputs import (
+    Moments,
+    Outputs,
+    frechet_distance,
+    mean_distance,
+)
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Predicts,
+    Score,
+    Sides,
+    Sources,
+)
 
 Features = npt.NDArray[np.float32]
 
@@ -57,3 +72,245 @@ def check_widths(one: int, other: int) -> None:
         raise NotAvailableError(
             f"the set has {other} features per datapoint, and what it is compared with has {one}"
         )
+
+
+def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
+    other = moments_of(target)
+    check_widths(len(one.mean), len(other.mean))
+    if min(one.n, other.n) < 2:
+        raise NotAvailableError("a single datapoint has no covariance")
+    return frechet_distance(one, other, as_printed=as_printed)
+
+
+def _from_base(_: Any, sides: Sides) -> float:
+    return _frechet(moments_of(sides.base), sides.target)
+
+
+def _as_printed(_: Any, sides: Sides) -> float:
+    return _frechet(moments_of(sides.base), sides.target, as_printed=True)
+
+
+def _reference_moments(sources: Sources) -> Moments:
+    if sources.reference is None:
+        raise NotAvailableError("no reference set")
+    return moments_of(sources.reference)
+
+
+def _from_reference(reference: Moments, sides: Sides) -> float:
+    return _frechet(reference, sides.target)
+
+
+def _mmd(_: Any, sides: Sides) -> float:
+    one, other = moments_of(sides.base), moments_of(sides.target)
+    check_widths(len(one.mean), len(other.mean))
+    return mean_distance(one, other)
+
+
+_BASE = (Need.STATISTICS,)
+SCORES = (
+    Score("frechet", "Frechet", _BASE, Predicts.GAP, -1, _from_base, source="P1, equation 10"),
+    Score(
+        "frechet", "Frechet", _BASE, Predicts.GAP, -1, _as_printed, variant="as_printed",
+        source="P1, equation 10, norm not squared",
+    ),
+    Score(
+        "frechet_reference", "FD", (Need.STATISTICS, Need.REFERENCE), Predicts.BY_REGRESSION, -1,
+        _from_reference, _reference_moments, source="P2, Table 2",
+    ),
+    Score("mmd", "MMD", _BASE, Predicts.GAP, -1, _mmd, source="P1, equation 9"),
+)  # fmt: skip
+
+
+Floats = npt.NDArray[np.float64]
+
+STRENGTHS = tuple(10.0**power for power in range(-4, 3))  # scikit-learn's C
+_MAX_ITER = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardisation of features."""
+
+    mean: Floats
+    deviation: Floats
+
+    def apply(self, features: npt.NDArray[Any]) -> Floats:
+        """Return standardised features."""
+        scaled: Floats = features - self.mean
+        scaled /= self.deviation
+        return scaled
+
+
+def fit_scaling(features: npt.NDArray[Any]) -> Scaling:
+    """Compute mean and standard deviation of features."""
+    deviation = features.std(axis=0, dtype=np.float64)
+    return Scaling(features.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """A linear classifier of standardised features."""
+
+    scaling: Scaling
+    weights: Floats
+    intercepts: Floats
+    strength: float
+
+    def decide(self, features: npt.NDArray[Any]) -> Floats:
+        """Return log-odds of class 1, shape (n,), or logits of all classes, shape (n, k)."""
+        logits: Floats = self.scaling.apply(features) @ self.weights + self.intercepts
+        return logits[:, 0] if logits.shape[1] == 1 else logits
+
+
+def fit_linear(
+    train: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
+    tune: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
+    *,
+    balanced: bool = False,
+) -> LinearClassifier:
+    """Fit a logistic regression with an L2 penalty on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+
+    scaling = fit_scaling(train[0])
+    scaled, unseen = scaling.apply(train[0]), scaling.apply(tune[0])
+    # Every fit starts from that with the next stronger penalty.
+    model = LogisticRegression(
+        warm_start=True, max_iter=_MAX_ITER, class_weight="balanced" if balanced else None
+    )
+    best, lowest = None, np.inf
+    for strength in STRENGTHS:
+        model.set_params(C=strength).fit(scaled, train[1])
+        error = error_rate(tune[1], model.predict(unseen), balanced=balanced)
+        if error < lowest:
+            lowest = error
+            best = LinearClassifier(
+                scaling, model.coef_.T.copy(), model.intercept_.copy(), strength
+            )
+    assert best is not None
+    return best
+
+
+def error_rate(
+    classes: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], *, balanced: bool = False
+) -> float:
+    """Return the share of wrong predictions."""
+    wrong = classes != predicted
+    if not balanced:
+        return float(wrong.mean())
+    return float(np.mean([wrong[classes == one].mean() for one in np.unique(classes)]))
+
+
+def cut_in_three(n: int, seed: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on."""
+    order = np.random.default_rng((seed, n)).permutation(n)
+    train, tune = round(0.4 * n), round(0.1 * n)
+    return tuple(np.sort(part) for part in np.split(order, (train, train + tune)))
+
+
+Classes = npt.NDArray[np.int64]
+Part = tuple[Features, Classes]
+
+_FEWEST = 10  # datapoints of a set: one to tune on
+_HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
+
+
+@dataclass(frozen=True)
+class Discrimination:
+    """How well base and target can be told apart on datapoints that were not fitted on."""
+
+    auc: float
+    a_proxy: float
+
+
+def discrimination(
+    domains: Classes, scores: npt.NDArray[Any], threshold: float = 0.0, *, balanced: bool = False
+) -> Discrimination:
+    """Measure a discriminator."""
+    from sklearn.metrics import roc_auc_score
+
+    error = error_rate(domains, (scores > threshold).astype(np.int64), balanced=balanced)
+    return Discrimination(float(roc_auc_score(domains, scores)), 2 * (1 - 2 * error))
+
+
+def _parts(base: Features, target: Features, seed: int) -> tuple[Part, Part, Part]:
+    """Cut both sets in three, and join the parts of the same use."""
+    cuts = zip(
+        *[
+            [one[rows] for rows in cut_in_three(len(one), seed)] for one in (base, target)
+        ],
+        strict=True,
+    )  # fmt: skip
+    first, second, third = (
+        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair])) for pair in cuts
+    )
+    return first, second, third
+
+
+def _equal_sizes(base: Features, target: Features, seed: int) -> tuple[Features, Features]:
+    """Reduce the larger set at random to the size of the smaller one."""
+    size, rng = min(len(base), len(target)), np.random.default_rng(seed)
+
+    def cut(one: Features) -> Features:
+        if len(one) == size:
+            return one
+        return one[np.sort(rng.choice(len(one), size, replace=False))]
+
+    return cut(base), cut(target)
+
+
+def _both(sides: Sides) -> tuple[Features, Features]:
+    base, target = features_of(sides.base), features_of(sides.target)
+    check_widths(base.shape[1], target.shape[1])
+    if min(len(base), len(target)) < _FEWEST:
+        raise NotAvailableError(f"a discriminator needs {_FEWEST} datapoints of either set")
+    return base, target
+
+
+def linear(sides: Sides) -> Discrimination:
+    """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
+    train, tune, report = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
+    return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
+
+
+def balanced_linear(sides: Sides) -> Discrimination:
+    """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
+    train, tune, report = _parts(*_both(sides), sides.seed)
+    scores = fit_linear(train, tune, balanced=True).decide(report[0])
+    return discrimination(report[1], scores, balanced=True)
+
+
+def mlp(sides: Sides) -> Discrimination:
+    """Discriminate by a network of one hidden layer of 512 rectified units."""
+    from sklearn.neural_network import MLPClassifier
+
+    parts = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
+    scaling = fit_scaling(parts[0][0])
+    train, tune, report = (scaling.apply(features).astype(np.float32) for features, _ in parts)
+    network = MLPClassifier((_HIDDEN,), random_state=sides.seed)
+    lowest, since, scores = np.inf, 0, np.zeros(len(report))
+    for _ in range(_EPOCHS):
+        network.partial_fit(train, parts[0][1], classes=[0, 1])
+        error = error_rate(parts[1][1], network.predict(tune))
+        since += 1
+        if error < lowest:
+            lowest, since, scores = error, 0, network.predict_proba(report)[:, 1]
+        if since == _PATIENCE:
+            break
+    return discrimination(parts[2][1], scores, 0.5)
+
+
+def _score(
+    method: str, title: str, part: str, function: Callable[[Sides], Discrimination], variant: str
+) -> Score:
+    return Score(
+        method, title, (Need.FEATURES,), Predicts.GAP, -1,
+        lambda _, sides: float(getattr(sides.once(function), part)),
+        variant=variant, source="P1, Table 3",
+    )  # fmt: skip
+
+
+SCORES_DISCRIMINATORS = tuple(
+    _score(f"disc_{part}", title, part, function, variant)
+    for part, title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy"))
+    for function, variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp"))
+)

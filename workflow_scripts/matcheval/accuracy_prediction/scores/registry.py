@@ -5,27 +5,23 @@ To add a score: a function and its `Score` in one of the modules below, or a mod
 
 from matcheval.accuracy_prediction.scores import (
     agreement,
-    atc,
     confidence,
-    discriminators,
-    distances,
-    entropy,
-    nuclear_norm,
+    features,
+    probabilities,
     prototypes,
     rotation,
-    temperature,
 )
 from matcheval.accuracy_prediction.scores.agreement import PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 
 _ALL = (
-    *confidence.SCORES,
-    *temperature.SCORES,
-    *entropy.SCORES,
-    *distances.SCORES,
-    *discriminators.SCORES,
-    *atc.SCORES,
-    *nuclear_norm.SCORES,
+    *confidence.SCORES_TEMPERATURE,
+    *confidence.SCORES_TEMPERATURE,
+    *confidence.SCORES_TEMPERATURE,
+    *features.SCORES_DISCRIMINATORS,
+    *features.SCORES_DISCRIMINATORS,
+    *probabilities.SCORES_NUCLEAR_NORM,
+    *probabilities.SCORES_NUCLEAR_NORM,
     *prototypes.SCORES,
     *rotation.SCORES,
 )

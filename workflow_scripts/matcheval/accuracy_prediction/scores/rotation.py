@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import softmax
-from matcheval.accuracy_prediction.scores.linear_classifier import (
-    LinearClassifier,
-    cut_in_three,
-    fit_linear,
-)
+from matcheval.accuracy_prediction.scores.features import LinearClassifier, cut_in_three, fit_linear
+from matcheval.accuracy_prediction.scores.outputs import softmax
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import wraps
 from typing import Any, TypeVar
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 
 _Result = TypeVar("_Result")
 

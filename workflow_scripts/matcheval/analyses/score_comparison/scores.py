@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.subsets import class_probabilities, largest_probability
+from matcheval.accuracy_prediction.scores.outputs import (
+    Outputs,
+    class_probabilities,
+    largest_probability,
+)
 
 Floats = npt.NDArray[np.float64]
 

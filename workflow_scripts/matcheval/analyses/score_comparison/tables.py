@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.user_files import read_user_file
-from matcheval.accuracy_prediction.scores.temperature import fit_temperature
+from matcheval.accuracy_prediction.output_files import read_user_file
+from matcheval.accuracy_prediction.scores.confidence import fit_temperature
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses.score_comparison.scores import Measured, Uncertainty, measure, votes
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema

@@ -1,4 +1,4 @@
-"""How errors vary: over models, over methods, with the size of the sets, without some classes."""
+"""Bar charts of mean absolute errors with intervals, by method and group of sets."""
 
 import inspect
 from collections.abc import Sequence
@@ -7,23 +7,92 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.figures.results import (
     COLORS,
+    WAY,
     Results,
     add_heat_map,
+    of_way,
+    way_text,
     with_titles,
 )
-from matcheval.accuracy_prediction.predicting import DIRECT, LEAVE_ONE_OUT
-from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import new_figure, set_note, shortened, style
+from matcheval.figures.style import NOTE_SIZE, grid_shape, new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _MARGIN = 0.17, 0.9  # inches
+_ROW, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.4, 1.2  # inches
+_COLUMNS = 4  # panels in a row
+_GREY, _BLUE = "#b5b5b5", "#0072B2"
+
+
+def plot(results: Results, way: Sequence[str]) -> "Figure":
+    """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
+    table = results.errors
+    table = with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
+    own = table[(table[WAY] == list(way)).all(axis=1)]
+    predicted = own[np.isfinite(own["mae"])]
+    groups = [group for group in dict.fromkeys(predicted["group"]) if group != ALL]
+    if len(groups) > 1 and way[0] != CALIBRATED:
+        groups.append(ALL)
+    block = own if way[0] == DIRECT else pd.concat([table[table["protocol"] == DIRECT], own])
+    block = block[block["group"].isin(groups)]
+    keys = block[["protocol", "title"]].drop_duplicates()
+    n_rows, n_columns = grid_shape(len(groups), _COLUMNS)
+    with style():
+        figure = new_figure(
+            _LABELS + _PANEL * max(n_columns, 2), n_rows * (_ROW * len(keys) + _HEADS) + 0.3
+        )
+        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
+        for axes, group in zip(panels.flat, groups, strict=False):
+            _panel(axes, keys.merge(block[block["group"] == group], how="left"), group)
+        for axes in panels.flat[len(groups) :]:
+            axes.remove()
+        text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
+        if way[0] != DIRECT:
+            text += "Grey: without a regression, on the same sets. "
+        set_note(figure, text + _intervals(block))
+        fix_layout(figure)
+    return figure
+
+
+def _intervals(block: pd.DataFrame) -> str:
+    level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
+    return f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
+
+
+def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
+    position = np.arange(len(rows))
+    error, low, high = (
+        100 * rows[name].to_numpy(np.float64) for name in ("mae", "mae_rows_low", "mae_rows_high")
+    )
+    is_direct = (rows["protocol"] == DIRECT).to_numpy()
+    color = np.where(is_direct & ~is_direct.all(), _GREY, _BLUE)
+    axes.barh(position, error, color=color, height=0.7)
+    sizes = np.nan_to_num([error - low, high - error])
+    axes.errorbar(error, position, xerr=sizes.clip(0), fmt="none", ecolor="k", elinewidth=0.6)
+    for row in np.flatnonzero(np.isnan(error)):
+        axes.annotate("n/a", (0, row), xytext=(2, 0), textcoords="offset points", va="center",
+                      fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
+    n_sets = rows["n_sets"].to_numpy(np.float64)
+    for row in np.flatnonzero(np.isfinite(error) & (n_sets < np.nanmax(n_sets, initial=0))):
+        axes.annotate(f"n = {n_sets[row]:g}", (error[row], row), xytext=(12, 0), va="center",
+                      textcoords="offset points", fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
+    axes.set_yticks(position, list(rows["title"]))
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.set_title("all sets" if group == ALL else shortened(group, 24) or "no group")
+    axes.set_xlabel("Mean error (points)")
+    axes.grid(visible=False, axis="y")
+
+
+_ROW_DISTRIBUTIONS, _MARGIN = 0.17, 0.9  # inches
 _MOST_NAMED = 45  # models
 _MOST_VIEWS = 60  # in a figure
 
@@ -37,7 +106,7 @@ def plot_models(results: Results) -> "Figure":
     is_named = len(by_model) <= _MOST_NAMED
     counts = [len(by_method), len(by_model) if is_named else _MOST_NAMED]
     with style():
-        figure = new_figure(6.8, _MARGIN + _ROW * max(counts))
+        figure = new_figure(6.8, _MARGIN + _ROW_DISTRIBUTIONS * max(counts))
         # Rows are of the same height in both panels; below the shorter one is nothing.
         ratios = [min(counts), max(counts) - min(counts)]
         grid = figure.add_gridspec(
@@ -110,7 +179,9 @@ def plot_missing_classes(results: Results) -> "Figure":
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
     with style():
-        figure = new_figure(2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(methods), 0.9))
+        figure = new_figure(
+            2.6 + 0.13 * len(shown), 1.7 + max(_ROW_DISTRIBUTIONS * len(methods), 0.9)
+        )
         add_heat_map(
             figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
             np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
@@ -173,3 +244,57 @@ def _lines(rows: pd.DataFrame, views: Sequence[str], ticks: Sequence[str], label
         set_note(figure, f"{_way_of(rows)}.")
         fix_layout(figure)
     return figure
+
+
+_ROW_PAIRS, _MARGIN_PAIRS, _WIDTH = 0.14, 0.95, 3.4  # inches
+_ROWS = 50  # in a panel
+BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
+
+
+def plot_of_pairs(
+    results: Results, first: str, second: str, by: str, way: Sequence[str]
+) -> "Figure":
+    """Draw the errors of two methods, joined by a line: the longer, the more they differ."""
+    rows = of_way(results.whole if by == "model" else results.of(), way)
+    errors, titles = _errors(rows, (first, second), by)
+    n_panels = max(1, -(-len(errors) // _ROWS))
+    size = -(-len(errors) // n_panels)
+    with style():
+        figure = new_figure(
+            _WIDTH * n_panels + 0.9 * (n_panels == 1), _MARGIN_PAIRS + _ROW_PAIRS * size
+        )
+        panels = figure.subplots(1, n_panels, squeeze=False, sharex=True)[0]
+        for number, axes in enumerate(panels):
+            part = errors.iloc[number * size : (number + 1) * size]
+            position, values = np.arange(len(part)), 100 * part.to_numpy()
+            axes.hlines(position, *values.T, color="0.7", linewidth=0.8)
+            for value, title, color, marker in zip(values.T, titles, COLORS, "os", strict=False):
+                axes.plot(value, position, marker, color=color, label=title)
+            axes.set_yticks(position, [shortened(str(name)) for name in part.index])
+            axes.set_ylim(size - 0.4, -0.6)
+            axes.set_xlabel(f"Mean error by {BY[by]} (points)")
+        panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+        set_note(figure, f"{_note(rows, titles, way)} Both on the same sets and models.")
+        fix_layout(figure)
+    return figure
+
+
+def _errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return mean errors, a column per method, where both are known; and titles."""
+    rows = rows[rows["method"].isin(methods) & (rows["variant"] == "") & rows["error"].notna()]
+    titles = [rows.loc[rows["method"] == method, "title"].iloc[0] for method in methods]
+    if by == "subgroup":
+        names = rows["subgroup"].where(rows["subgroup"] != "", rows["group"])
+        rows = rows.assign(subgroup=names.where(names != "", "no name"))
+    keys = list(dict.fromkeys([by, "model", "dataset"]))
+    cells = rows.pivot_table("error", keys, "method", sort=False).dropna()
+    order = [name for name in dict.fromkeys(rows[by]) if name in cells.index.get_level_values(by)]
+    return cells.groupby(level=by).mean().loc[order, list(methods)], titles
+
+
+def _note(rows: pd.DataFrame, titles: Sequence[str], way: Sequence[str]) -> str:
+    direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
+    plain = [title for title in titles if title in direct]
+    text = f"{way_text(way)}."
+    return text if way[0] == DIRECT or not plain else f"{text} {', '.join(plain)}: no regression."
