@@ -13,7 +13,7 @@ from take_over import update_page
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.reading import how, titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.io.text_tables import counted
 

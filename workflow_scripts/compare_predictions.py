@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 
 from matcheval.accuracy_prediction.gaps import GAPS, PREDICTED_GAPS, join, tabulate_comparison
-from matcheval.accuracy_prediction.predicting import with_places
+from matcheval.accuracy_prediction.predicting import PREDICTED, with_places
 from matcheval.accuracy_prediction.reading import comparison_columns, setting_notes
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scoring import PREDICTED
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable

@@ -8,7 +8,7 @@ from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
 from matcheval.accuracy_prediction.figures.drawing import draw
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.scoring import PREDICTED
+from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 

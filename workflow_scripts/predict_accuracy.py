@@ -21,6 +21,7 @@ from matcheval.accuracy_prediction.errors import (
     tabulate_rankings,
 )
 from matcheval.accuracy_prediction.predicting import (
+    PREDICTED,
     Calibration,
     predict_accuracies,
     with_places,
@@ -37,8 +38,8 @@ from matcheval.accuracy_prediction.reading import (
     ranking_columns,
     setting_notes,
 )
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scoring import PREDICTED, SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, average
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scores import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, joined
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import (
     SCORES,

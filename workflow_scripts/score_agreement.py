@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores import POOL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, Views, score_pool
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.accuracy_prediction.errors import ERRORS, tabulate_errors
+from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.accuracy_prediction.reading import error_columns, setting_notes
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scoring import PREDICTED
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 

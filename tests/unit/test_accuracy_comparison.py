@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from matcheval.accuracy_prediction.gaps import GAPS, MEASURES, MIN_SETS, join, tabulate_comparison
+from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.accuracy_prediction.scoring import PREDICTED, Views
+from matcheval.accuracy_prediction.scoring import Views
 
 SIZES = {"a": 9, "b": 8, "few": MIN_SETS - 1}  # sets of every model
 

@@ -7,8 +7,8 @@ import pytest
 
 from matcheval.accuracy_prediction.gaps import single_labels
 from matcheval.accuracy_prediction.output_files import OutputFiles, average
+from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Members, from_logits, restrict
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, Views, score_pool
 from matcheval.datasets.suites import Member, Suite

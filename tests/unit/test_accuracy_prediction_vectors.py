@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.scores import probabilities
+from matcheval.accuracy_prediction.scores import SCORES, probabilities
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, from_logits, restrict
-from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import Sides
 from studies import ROOT
 

@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.predicting import (
     with_places,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from cifar import CIFAR, CLASSES, needs_cifar
-from matcheval.accuracy_prediction.scores import confidence
+from matcheval.accuracy_prediction.scores import SCORES, confidence
 from matcheval.accuracy_prediction.scores import outputs as outputs
 from matcheval.accuracy_prediction.scores.agreement import (
     Agreements,
@@ -28,7 +28,6 @@ from matcheval.accuracy_prediction.scores.outputs import (
     softmax,
 )
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
-from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import Need, Sides, Sources, missing_inputs
 from matcheval.inference.statistics import RunningStatistics
 
@@ -50,7 +49,7 @@ def calibrated(generator, n, k=4, spread=2.0):
 
 def value(name, base, target):
     score = SCORES[name]
-    return score.compute(score.fit(Sources(base)), Sides(base, target))
+    return score.compute(score.fitted(Sources(base)), Sides(base, target))
 
 
 @st.composite
@@ -107,7 +106,7 @@ def test_temperature_of_a_subset_is_that_of_all_classes():
     rule = ClassRule(((0,), (2,)))
     cut = restrict(base, rule, True)
     score = SCORES["ac_temperature"]
-    fitted = score.fit(Sources(base))
+    fitted = score.fitted(Sources(base))
     expected = softmax(base.logits[np.isin(base.labels, (0, 2))], fitted)[:, [0, 2]]
     assert score.compute(fitted, Sides(cut, cut)) == pytest.approx(expected.max(axis=1).mean())
 

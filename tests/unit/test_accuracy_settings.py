@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES
 from matcheval.errors import InputError
 from matcheval.execution.arguments import pack_argument, unpack_argument
 from studies import configuration, load

@@ -15,6 +15,7 @@ from matcheval.accuracy_prediction.errors import (
     tabulate_group_gaps,
     tabulate_rankings,
 )
+from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.accuracy_prediction.reading import (
     P1_GROUPS,
     check_names,
@@ -25,8 +26,7 @@ from matcheval.accuracy_prediction.reading import (
     published_errors,
     ranking_columns,
 )
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scoring import PREDICTED
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.errors import InputError
 from matcheval.io.text_tables import markdown
 from studies import ROOT

@@ -8,20 +8,16 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.scores import features, prototypes
+from matcheval.accuracy_prediction.scores import SCORES, features, prototypes
 from matcheval.accuracy_prediction.scores.features import (
     STRENGTHS,
     cut_in_three,
     discrimination,
     fit_linear,
-)
-from matcheval.accuracy_prediction.scores.outputs import (
-    Outputs,
     frechet_distance,
     mean_distance,
-    moments_of_features,
 )
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.inference.statistics import RunningStatistics
 
@@ -52,7 +48,7 @@ def scores_of(base, target, reference=None, names=OF_FEATURES, n_prototypes=4):
     reference = base if reference is None else outputs(reference)
     sources = Sources(base, reference, {"n_prototypes": n_prototypes})
     sides = Sides(base, target)
-    return {name: SCORES[name].compute(SCORES[name].fit(sources), sides) for name in names}
+    return {name: SCORES[name].compute(SCORES[name].fitted(sources), sides) for name in names}
 
 
 CHANCE = {"disc_auc": 0.5, "disc_auc:balanced": 0.5}
@@ -127,9 +123,9 @@ def test_distances_by_hand():
 def test_distances_from_statistics_are_those_from_features():
     base, target = sample(1), sample(2, shift=0.5)
     kept = []
-    for features in (base, target):
+    for rows in (base, target):
         running = RunningStatistics()
-        for part in np.array_split(features, 3):
+        for part in np.array_split(rows, 3):
             running.add(part, np.full((len(part), 2), 0.5, np.float32))
         kept.append(outputs(statistics=running.result()))
     names = ("frechet", "mmd", "frechet_reference")

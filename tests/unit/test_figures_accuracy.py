@@ -26,10 +26,10 @@ from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.plots import PredictionPlots
-from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
+from matcheval.accuracy_prediction.predicting import PREDICTED, Calibration, predict_accuracies
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scoring import PREDICTED, SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     CalibrationSettings,

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 import score_rotation
+from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.rotation import (
     fit_rotation_head,
     orientation_accuracy,

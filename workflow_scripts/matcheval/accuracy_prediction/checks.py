@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WAY, WHOLE
+from matcheval.accuracy_prediction.predicting import WAY
+from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.statistics.ranks import linear_correlation, rank_correlations

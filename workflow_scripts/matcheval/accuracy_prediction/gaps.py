@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.errors import subgroups_of
+from matcheval.accuracy_prediction.predicting import WAY
 from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
 from matcheval.accuracy_prediction.scoring import (
     METHOD,
     SET,
     SUITE,
-    WAY,
     WHOLE,
     SuiteReader,
     set_columns,

@@ -9,11 +9,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.accuracy_prediction.scores.registry import AnyScore
+from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
-from matcheval.accuracy_prediction.scoring import PREDICTED
+from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
 from matcheval.errors import InputError
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+
+WAY = (
+    Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
+    Column("regressor", pa.string(), "", "linear, mlp or mlp_raw; empty if none"),
+    Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
+)
+
+PREDICTED = TableSchema(
+    "predicted accuracies",
+    (
+        *SET,
+        *SCORE,
+        *TRUTH,
+        *WAY,
+        Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
+        fraction("predicted", "predicted accuracy; NaN if there is none"),
+        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+        Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
+    ),
+)
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.gaps import MEASURES
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
-from matcheval.accuracy_prediction.scores.registry import AnyScore
+from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.errors import configuration_error

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -13,14 +13,20 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import check_same_datapoints
+from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.agreement import (
     Agreements,
     PoolScore,
     agreement,
     score_models,
 )
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, class_rule, restrict
-from matcheval.accuracy_prediction.scores.outputs import FloatsModelOutputs as Floats
+from matcheval.accuracy_prediction.scores.outputs import (
+    ClassRule,
+    Floats,
+    Outputs,
+    class_rule,
+    restrict,
+)
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -35,8 +41,42 @@ from matcheval.errors import InputError
 from matcheval.io.columns import DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
-if TYPE_CHECKING:
-    from matcheval.accuracy_prediction.scores.registry import AnyScore
+SUITE = Column("suite", pa.string(), "", "name of the suite")
+METHOD = (
+    Column("method", pa.string(), "", "name of the method"),
+    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+)
+SET = (
+    MODEL,
+    SUITE,
+    Column("base", pa.string(), "", "name of the base set"),
+    DATASET,
+    Column("group", pa.string(), "", "group of the set; empty if not said"),
+    Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+    Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+)
+SCORE = (
+    *METHOD,
+    Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
+    Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
+    Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
+)
+TRUTH = (
+    Column("n", pa.int64(), "datapoints", "of the set, of the classes that count"),
+    Column("n_base", pa.int64(), "datapoints", "of the base, of the same classes"),
+    fraction("accuracy_base", "accuracy on these datapoints of the base"),
+    fraction("accuracy", "true accuracy on the set; NaN if it has no labels"),
+)
+
+SCORES = TableSchema(
+    "scores",
+    (
+        *SET,
+        *SCORE,
+        *TRUTH,
+        Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
+    ),
+)
 
 WHOLE = "all"
 _SIZE = "n="
@@ -73,63 +113,6 @@ class Views:
                 if np.isin(chosen, present).all() and kept.any():
                     missing = "+".join(classes[label] for label in chosen)
                     yield f"without {missing}", 0, target.rows(kept)
-
-
-SUITE = Column("suite", pa.string(), "", "name of the suite")
-METHOD = (
-    Column("method", pa.string(), "", "name of the method"),
-    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
-)
-WAY = (
-    Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-    Column("regressor", pa.string(), "", "linear, mlp or mlp_raw; empty if none"),
-    Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
-)
-SET = (
-    MODEL,
-    SUITE,
-    Column("base", pa.string(), "", "name of the base set"),
-    DATASET,
-    Column("group", pa.string(), "", "group of the set; empty if not said"),
-    Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
-    Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
-)
-_SCORE = (
-    *METHOD,
-    Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
-    Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
-    Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
-)
-_TRUTH = (
-    Column("n", pa.int64(), "datapoints", "of the set, of the classes that count"),
-    Column("n_base", pa.int64(), "datapoints", "of the base, of the same classes"),
-    fraction("accuracy_base", "accuracy on these datapoints of the base"),
-    fraction("accuracy", "true accuracy on the set; NaN if it has no labels"),
-)
-
-SCORES = TableSchema(
-    "scores",
-    (
-        *SET,
-        *_SCORE,
-        *_TRUTH,
-        Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
-    ),
-)
-
-PREDICTED = TableSchema(
-    "predicted accuracies",
-    (
-        *SET,
-        *_SCORE,
-        *_TRUTH,
-        *WAY,
-        Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
-        fraction("predicted", "predicted accuracy; NaN if there is none"),
-        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
-        Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
-    ),
-)
 
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
@@ -191,7 +174,7 @@ class ModelScorer:
     """Computes the scores of one model."""
 
     sources: Sources
-    scores: Sequence["AnyScore"]
+    scores: Sequence[AnyScore]
     view_scores: Sequence[Score] = ()
     views: Views = _NO_VIEWS
     is_ensemble: bool = False
@@ -208,7 +191,7 @@ class ModelScorer:
                 yield row | {"accuracy": accuracy}
 
     def _on(
-        self, scores: Sequence["AnyScore"], view: str, seed: int, base: Outputs, target: Outputs
+        self, scores: Sequence[AnyScore], view: str, seed: int, base: Outputs, target: Outputs
     ) -> Iterator[dict[str, Any]]:
         sides = Sides(base, target, self.sources.seed)
         truth = {
@@ -222,7 +205,7 @@ class ModelScorer:
                 "score": value, **truth, "reason": reason,
             }  # fmt: skip
 
-    def _compute(self, score: "AnyScore", sides: Sides) -> tuple[float, str]:
+    def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
             return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
@@ -232,7 +215,7 @@ class ModelScorer:
             return float("nan"), f"needs {missing[0].value}"
         try:
             if score.name not in self._fitted:
-                self._fitted[score.name] = score.fit(self.sources)
+                self._fitted[score.name] = score.fitted(self.sources)
             value = score.compute(self._fitted[score.name], sides)
         except NotAvailableError as error:
             return float("nan"), str(error)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.results import tabulate_gains
 from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY

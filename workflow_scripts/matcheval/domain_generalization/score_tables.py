@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from matcheval.accuracy_prediction.reading import titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.domain_generalization.layout import TITLES, selection_names
 from matcheval.domain_generalization.selection import PER_RUN
 from matcheval.domain_generalization.settings import ERM

@@ -10,7 +10,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how, titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.style import NOTE_SIZE
 from matcheval.io.text_tables import signed

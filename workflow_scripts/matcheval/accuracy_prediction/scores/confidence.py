@@ -1,81 +1,66 @@
-"""Scores of confidences: means and shares of the largest probability of a class that counts."""
+"""Scores of confidences and entropies, over the classes that count and not normalised again.
+
+A confidence is the largest probability of a class that counts, an entropy is in nats.
+"""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import (
     Classes,
+    Floats,
     class_probabilities,
     largest_probability,
 )
-from matcheval.accuracy_prediction.scores.outputs import FloatsModelOutputs as Floats
-from matcheval.accuracy_prediction.scores.score import (
-    Need,
-    Predicts,
-    Score,
-    Sides,
-    Sources,
-    with_spread,
-)
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Sides, Sources, score
 
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
+BRACKET = (0.05, 50.0)
+_BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
+_LABELS = (Need.BASE_LABELS,)
 
 
-def _base_accuracy(_: Any, sides: Sides) -> float:
+@score("base_accuracy", "Base Acc", Predicts.ACCURACY, 0, needs=_LABELS, source="P1, section 5")
+def base_accuracy(sides: Sides) -> float:
+    """Return the accuracy on the base."""
     return sides.base.accuracy
 
 
-def _average_confidence(_: Any, sides: Sides) -> float:
+@score("ac", "AC", Predicts.ACCURACY, 1, source="P1, equation 5", of_confidences=True)
+def average_confidence(sides: Sides) -> float:
+    """Return the mean confidence on the target."""
     return float(sides.target.confidences.mean())
 
 
-def _difference_of_confidences(_: Any, sides: Sides) -> float:
+@score(
+    "doc", "DoC", Predicts.GAP, -1, needs=_LABELS, source="P1, equation 6", of_confidences=True
+)  # fmt: skip
+def difference_of_confidences(sides: Sides) -> float:
+    """Return by how much the mean confidence falls from the base to the target."""
     return float(sides.base.confidences.mean() - sides.target.confidences.mean())
 
 
-def _accuracy_less_difference(_: Any, sides: Sides) -> float:
-    return sides.base.accuracy - _difference_of_confidences(_, sides)
+@score(
+    "doc_feat", "DoC-Feat", Predicts.ACCURACY, 0, needs=_LABELS, of_confidences=True,
+    source="P1, Table 3: DoC with slope 1 and intercept 0",
+)  # fmt: skip
+def accuracy_less_difference(sides: Sides) -> float:
+    """Return the accuracy on the base minus DoC."""
+    return sides.base.accuracy - difference_of_confidences(sides)
 
 
-def _share_above(threshold: float, _: Any, sides: Sides) -> float:
+def share_above(threshold: float, sides: Sides) -> float:
+    """Return the share of confidences above a threshold."""
     return float((sides.target.confidences > threshold).mean())
 
 
-SCORES = (
-    Score(
-        "base_accuracy", "Base Acc", (Need.BASE_LABELS,), Predicts.ACCURACY, 0, _base_accuracy,
-        source="P1, section 5",
-    ),
-    Score(
-        "ac", "AC", (), Predicts.ACCURACY, 1, with_spread(_average_confidence),
-        source="P1, equation 5",
-    ),
-    Score(
-        "doc", "DoC", (Need.BASE_LABELS,), Predicts.GAP, -1,
-        with_spread(_difference_of_confidences),
-        source="P1, equation 6",
-    ),
-    Score(
-        "doc_feat", "DoC-Feat", (Need.BASE_LABELS,), Predicts.ACCURACY, 0,
-        with_spread(_accuracy_less_difference),
-        source="P1, Table 3: DoC with slope 1 and intercept 0",
-    ),
-    *(
-        Score(
-            f"prediction_score_{threshold}", f"Pred. score ({threshold})", (),
-            Predicts.BY_REGRESSION, 1, with_spread(partial(_share_above, threshold)),
-            source="P2, Table 2; a strict inequality (ours: P2 has no formula)",
-        )
-        for threshold in THRESHOLDS
-    ),
-)  # fmt: skip
-
-
-BRACKET = (0.05, 50.0)
-_BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
+for _threshold in THRESHOLDS:
+    score(
+        f"prediction_score_{_threshold}", f"Pred. score ({_threshold})", Predicts.BY_REGRESSION, 1,
+        source="P2, Table 2; a strict inequality (ours: P2 has no formula)", of_confidences=True,
+    )(partial(share_above, _threshold))  # fmt: skip
 
 
 def fit_temperature(logits: npt.NDArray[np.float32] | Floats, labels: Classes) -> float:
@@ -126,43 +111,38 @@ def mean_loss(
     return total / len(logits)
 
 
-def _fit(sources: Sources) -> float:
+def _temperature_of_base(sources: Sources) -> float:
     base = sources.base
     assert base.logits is not None
     assert base.labels is not None
     return fit_temperature(base.logits, base.labels)
 
 
-def _scaled_confidence(temperature: float, sides: Sides) -> float:
+@score(
+    "ac_temperature", "AC TempScaling", Predicts.ACCURACY, 1,
+    needs=(Need.BASE_LABELS, Need.LOGITS), fit=_temperature_of_base,
+    source="P1, with Guo et al. (2017)",
+)  # fmt: skip
+def scaled_confidence(sides: Sides, temperature: float) -> float:
+    """Return the mean confidence on the target after temperature scaling."""
     target = sides.target
     assert target.logits is not None
     scaled = class_probabilities(target.logits, target.rule, temperature)
     return float(largest_probability(scaled, target.rule).mean())
 
 
-SCORES_TEMPERATURE = (
-    Score(
-        "ac_temperature", "AC TempScaling", (Need.BASE_LABELS, Need.LOGITS), Predicts.ACCURACY, 1,
-        _scaled_confidence, _fit, source="P1, with Guo et al. (2017)",
-    ),
+@score(
+    "doe", "DoE", Predicts.GAP, 1, needs=(Need.BASE_LABELS, Need.PROBABILITIES),
+    source="P1, equation 7",
 )  # fmt: skip
-
-
-def _mean_entropy(_: Any, sides: Sides) -> float:
-    return float(sides.target.entropies.mean())
-
-
-def _difference_of_entropies(_: Any, sides: Sides) -> float:
+def difference_of_entropies(sides: Sides) -> float:
+    """Return by how much the mean entropy falls from the base to the target."""
     return float(sides.base.entropies.mean() - sides.target.entropies.mean())
 
 
-SCORES_ENTROPY = (
-    Score(
-        "doe", "DoE", (Need.BASE_LABELS, Need.PROBABILITIES), Predicts.GAP, 1,
-        _difference_of_entropies, source="P1, equation 7",
-    ),
-    Score(
-        "entropy", "Entropy", (Need.PROBABILITIES,), Predicts.BY_REGRESSION, -1, _mean_entropy,
-        source="P2",
-    ),
+@score(
+    "entropy", "Entropy", Predicts.BY_REGRESSION, -1, needs=(Need.PROBABILITIES,), source="P2"
 )  # fmt: skip
+def mean_entropy(sides: Sides) -> float:
+    """Return the mean entropy on the target."""
+    return float(sides.target.entropies.mean())

@@ -1,28 +1,31 @@
-"""What scores of features share: the features of both sets, checked."""
+"""Scores computed from features: distances between sets, and classifiers that tell them apart."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import (
+    Classes,
+    Floats,
     Moments,
     Outputs,
-    frechet_distance,
-    mean_distance,
+    rounded_to_zero,
 )
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
     Predicts,
-    Score,
     Sides,
     Sources,
+    score,
 )
 
 Features = npt.NDArray[np.float32]
+Part = tuple[Features, Classes]
 
 
 def features_of(outputs: Outputs) -> Features:
@@ -51,6 +54,24 @@ def features_of(outputs: Outputs) -> Features:
     return outputs.features
 
 
+def reference_of(sources: Sources) -> Outputs:
+    """Return the outputs on the reference set."""
+    if sources.reference is None:
+        raise NotAvailableError("no reference set")
+    return sources.reference
+
+
+def check_widths(one: int, other: int) -> None:
+    """Refuse to compare features of different numbers."""
+    if one != other:
+        raise NotAvailableError(
+            f"the set has {other} features per datapoint, and what it is compared with has {one}"
+        )
+
+
+# --- Distances of means and covariances
+
+
 def moments_of(outputs: Outputs) -> Moments:
     """Return mean and covariance of a set's features, from these or from their statistics."""
     if outputs.features is not None:
@@ -66,12 +87,18 @@ def moments_of(outputs: Outputs) -> Moments:
     return moments
 
 
-def check_widths(one: int, other: int) -> None:
-    """Refuse to compare features of different numbers."""
-    if one != other:
-        raise NotAvailableError(
-            f"the set has {other} features per datapoint, and what it is compared with has {one}"
-        )
+def mean_distance(one: Moments, other: Moments) -> float:
+    """Compute the Euclidean distance of the means (P1, equation 9)."""
+    return float(np.linalg.norm(one.mean - other.mean))
+
+
+def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
+    r"""Compute the Fréchet distance of two normal distributions."""
+    values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
+    cross = np.sqrt(values[values > rounded_to_zero(values)]).sum()
+    spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
+    between = mean_distance(one, other)
+    return float((between if as_printed else between**2) + max(spread, 0.0))
 
 
 def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
@@ -82,46 +109,42 @@ def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> floa
     return frechet_distance(one, other, as_printed=as_printed)
 
 
-def _from_base(_: Any, sides: Sides) -> float:
+_of_statistics = partial(score, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
+
+
+@_of_statistics("frechet", "Frechet", source="P1, equation 10")
+def frechet(sides: Sides) -> float:
+    """Compute the distance of the target from the base."""
     return _frechet(moments_of(sides.base), sides.target)
 
 
-def _as_printed(_: Any, sides: Sides) -> float:
+@_of_statistics(
+    "frechet", "Frechet", variant="as_printed", source="P1, equation 10, norm not squared"
+)
+def frechet_as_printed(sides: Sides) -> float:
+    """Compute the distance of the target from the base, the difference of means not squared."""
     return _frechet(moments_of(sides.base), sides.target, as_printed=True)
 
 
-def _reference_moments(sources: Sources) -> Moments:
-    if sources.reference is None:
-        raise NotAvailableError("no reference set")
-    return moments_of(sources.reference)
-
-
-def _from_reference(reference: Moments, sides: Sides) -> float:
+@score(
+    "frechet_reference", "FD", Predicts.BY_REGRESSION, -1, source="P2, Table 2",
+    needs=(Need.STATISTICS, Need.REFERENCE),
+    fit=lambda sources: moments_of(reference_of(sources)),
+)  # fmt: skip
+def frechet_from_reference(sides: Sides, reference: Moments) -> float:
+    """Compute the distance of the target from the reference set."""
     return _frechet(reference, sides.target)
 
 
-def _mmd(_: Any, sides: Sides) -> float:
+@_of_statistics("mmd", "MMD", source="P1, equation 9")
+def mmd(sides: Sides) -> float:
+    """Compute the distance of the mean of the target from that of the base."""
     one, other = moments_of(sides.base), moments_of(sides.target)
     check_widths(len(one.mean), len(other.mean))
     return mean_distance(one, other)
 
 
-_BASE = (Need.STATISTICS,)
-SCORES = (
-    Score("frechet", "Frechet", _BASE, Predicts.GAP, -1, _from_base, source="P1, equation 10"),
-    Score(
-        "frechet", "Frechet", _BASE, Predicts.GAP, -1, _as_printed, variant="as_printed",
-        source="P1, equation 10, norm not squared",
-    ),
-    Score(
-        "frechet_reference", "FD", (Need.STATISTICS, Need.REFERENCE), Predicts.BY_REGRESSION, -1,
-        _from_reference, _reference_moments, source="P2, Table 2",
-    ),
-    Score("mmd", "MMD", _BASE, Predicts.GAP, -1, _mmd, source="P1, equation 9"),
-)  # fmt: skip
-
-
-Floats = npt.NDArray[np.float64]
+# --- Linear classifiers, their penalty tuned on datapoints of their own
 
 STRENGTHS = tuple(10.0**power for power in range(-4, 3))  # scikit-learn's C
 _MAX_ITER = 1000
@@ -207,8 +230,7 @@ def cut_in_three(n: int, seed: int) -> tuple[npt.NDArray[np.int64], ...]:
     return tuple(np.sort(part) for part in np.split(order, (train, train + tune)))
 
 
-Classes = npt.NDArray[np.int64]
-Part = tuple[Features, Classes]
+# --- Classifiers of base and target
 
 _FEWEST = 10  # datapoints of a set: one to tune on
 _HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
@@ -299,18 +321,13 @@ def mlp(sides: Sides) -> Discrimination:
     return discrimination(parts[2][1], scores, 0.5)
 
 
-def _score(
-    method: str, title: str, part: str, function: Callable[[Sides], Discrimination], variant: str
-) -> Score:
-    return Score(
-        method, title, (Need.FEATURES,), Predicts.GAP, -1,
-        lambda _, sides: float(getattr(sides.once(function), part)),
-        variant=variant, source="P1, Table 3",
-    )  # fmt: skip
+def _part_of(discriminate: Callable[[Sides], Discrimination], part: str, sides: Sides) -> float:
+    return float(getattr(sides.once(discriminate), part))
 
 
-SCORES_DISCRIMINATORS = tuple(
-    _score(f"disc_{part}", title, part, function, variant)
-    for part, title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy"))
-    for function, variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp"))
-)
+for _part, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
+    for _discriminate, _variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp")):
+        score(
+            f"disc_{_part}", _title, Predicts.GAP, -1, variant=_variant, needs=(Need.FEATURES,),
+            source="P1, Table 3",
+        )(partial(_part_of, _discriminate, _part))  # fmt: skip

@@ -29,7 +29,7 @@ class Moments:
     def root(self) -> Floats:
         """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance."""
         values, vectors = np.linalg.eigh(self.covariance)
-        kept = values > _smallest(values)
+        kept = values > rounded_to_zero(values)
         root: Floats = vectors[:, kept] * np.sqrt(values[kept])
         return root
 
@@ -50,26 +50,11 @@ def moments_of_statistics(statistics: FeatureStatistics) -> Moments:
     return Moments(statistics.n, statistics.feature_mean, statistics.feature_covariance)
 
 
-def mean_distance(one: Moments, other: Moments) -> float:
-    """Compute the Euclidean distance of the means (P1, equation 9)."""
-    return float(np.linalg.norm(one.mean - other.mean))
-
-
-def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
-    r"""Compute the Fréchet distance of two normal distributions."""
-    values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
-    cross = np.sqrt(values[values > _smallest(values)]).sum()
-    spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
-    between = mean_distance(one, other)
-    return float((between if as_printed else between**2) + max(spread, 0.0))
-
-
-def _smallest(values: npt.NDArray[Any]) -> float:
+def rounded_to_zero(values: npt.NDArray[Any]) -> float:
     """Return the size up to which eigenvalues of a symmetric matrix are zero up to rounding."""
     return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
 
 
-FloatsModelOutputs = npt.NDArray[np.float64]
 Classes = npt.NDArray[np.int64]
 Predictions = npt.NDArray[np.integer]  # predicted classes, fastest in a narrow dtype
 
@@ -132,9 +117,9 @@ class Outputs:
 
     labels: Classes | None
     predicted: Classes
-    confidences: FloatsModelOutputs
-    logits: npt.NDArray[np.float32] | FloatsModelOutputs | None = None
-    probabilities: FloatsModelOutputs | None = None
+    confidences: Floats
+    logits: npt.NDArray[np.float32] | Floats | None = None
+    probabilities: Floats | None = None
     features: npt.NDArray[np.float32] | None = None
     statistics: FeatureStatistics | None = None
     orientations: npt.NDArray[np.float32] | None = None
@@ -155,7 +140,7 @@ class Outputs:
         return among
 
     @cached_property
-    def entropies(self) -> FloatsModelOutputs:
+    def entropies(self) -> Floats:
         """Entropies -Σ p log p over the classes that count, in nats, shape (n,); 0 log 0 is 0."""
         from scipy.special import entr
 
@@ -204,9 +189,9 @@ class Outputs:
         return found
 
 
-def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> FloatsModelOutputs:
+def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
     """Compute the softmax over classes in float64, the maximum subtracted."""
-    wide: FloatsModelOutputs = np.array(logits, np.float64, order="C")
+    wide: Floats = np.array(logits, np.float64, order="C")
     wide -= wide.max(axis=1, keepdims=True)
     wide /= temperature
     np.exp(wide, out=wide)
@@ -335,7 +320,7 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
 
 def class_probabilities(
     logits: npt.NDArray[Any], rule: ClassRule, temperature: float = 1.0
-) -> FloatsModelOutputs:
+) -> Floats:
     """Compute the probabilities of the classes that count from the logits of all.
 
     Parameters
@@ -357,7 +342,7 @@ def class_probabilities(
     return np.take(softmax(logits, temperature), _flat(rule), axis=1)
 
 
-def largest_probability(probabilities: FloatsModelOutputs, rule: ClassRule) -> FloatsModelOutputs:
+def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
     """Return the largest probability of a class of the target (P1, equation 5).
 
     Parameters
@@ -371,7 +356,7 @@ def largest_probability(probabilities: FloatsModelOutputs, rule: ClassRule) -> F
     float64 array, shape (n,)
     """
     grouped = probabilities if rule.members is Members.MAX else _grouped(probabilities, rule)
-    largest: FloatsModelOutputs = grouped.max(axis=1)
+    largest: Floats = grouped.max(axis=1)
     return largest
 
 
@@ -440,9 +425,9 @@ def _lookup(rule: ClassRule, others: Classes) -> Classes:
     return found
 
 
-def _positive_sums(probabilities: FloatsModelOutputs) -> FloatsModelOutputs:
+def _positive_sums(probabilities: Floats) -> Floats:
     """Return the sums of rows, of which none may be 0."""
-    sums: FloatsModelOutputs = probabilities.sum(axis=1, keepdims=True)
+    sums: Floats = probabilities.sum(axis=1, keepdims=True)
     if zero := int((sums == 0).sum()):
         raise InputError(
             f"on {zero} of {len(sums)} datapoints the probabilities of the classes that count add "

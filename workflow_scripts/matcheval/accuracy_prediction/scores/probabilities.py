@@ -1,8 +1,9 @@
-"""Average thresholded confidence (ATC): the share of datapoints as confident as a threshold.
+"""Average thresholded confidence (ATC), and the nuclear norm of the matrix of probabilities.
 
-The threshold is chosen on the base so that the share is the accuracy there. ATC-MC thresholds the
-largest probability, ATC-NE the negative entropy. Two publications' code computes something else;
-both are variants with names of their own, for comparisons with their numbers:
+ATC is the share of datapoints as confident as a threshold, chosen on the base so that the share is
+the accuracy there. ATC-MC thresholds the largest probability, ATC-NE the negative entropy. Two
+publications' code computes something else; both are variants with names of their own, for
+comparisons with their numbers:
 
 - `garg_code` (ATC_helper.py of Garg et al.): one order statistic too low, so that it predicts 1/n
   too much on its own source; without errors on the source the threshold is 0, below all
@@ -14,15 +15,12 @@ both are variants with names of their own, for comparisons with their numbers:
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from matcheval.accuracy_prediction.scores.outputs import FloatsModelOutputs as Floats
-from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides, with_spread
-
-Confidence = Callable[[Outputs], Floats]
+from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Sides, score
 
 
 def threshold(scores: Floats, errors: int) -> float:
@@ -46,6 +44,17 @@ def _order_statistic(scores: Floats, k: int) -> float:
     return float(np.partition(scores, k)[k])
 
 
+def _errors(outputs: Outputs) -> int:
+    return int((~outputs.correct).sum())
+
+
+def _share_at_least(
+    of: Callable[[Outputs], Floats], choose: Callable[[Floats, int], float], sides: Sides
+) -> float:
+    limit = choose(of(sides.base), _errors(sides.base))
+    return float((of(sides.target) >= limit).mean())
+
+
 def _confidences(outputs: Outputs) -> Floats:
     return outputs.confidences
 
@@ -54,47 +63,31 @@ def _negative_entropies(outputs: Outputs) -> Floats:
     return -outputs.entropies
 
 
-def _atc(of: Confidence, choose: Callable[[Floats, int], float]) -> Callable[[Any, Sides], float]:
-    def compute(_: Any, sides: Sides) -> float:
-        wrong = int((~sides.base.correct).sum())
-        return float((of(sides.target) >= choose(of(sides.base), wrong)).mean())
+_NEEDS = (Need.BASE_LABELS, Need.PROBABILITIES)
+_HELPER = "ATC_helper.py published with Garg et al. (2022)"
+for _variant, _choose, _sources in (
+    ("", threshold, ("Garg et al. (2022); P2", "Garg et al. (2022)")),
+    ("garg_code", garg_threshold, (_HELPER, _HELPER)),
+):
+    for _of, _name, _n_needs, _source in (
+        (_confidences, "MC", 1, _sources[0]), (_negative_entropies, "NE", 2, _sources[1]),
+    ):  # fmt: skip
+        score(
+            f"atc_{_name.lower()}", f"ATC-{_name}", Predicts.ACCURACY, 1, variant=_variant,
+            needs=_NEEDS[:_n_needs], source=_source, of_confidences=True,
+        )(partial(_share_at_least, _of, _choose))  # fmt: skip
 
-    return with_spread(compute)
 
-
-def _share_below(_: Any, sides: Sides) -> float:
-    wrong = int((~sides.base.correct).sum())
-    limit = accuracy_quantile(_negative_entropies(sides.base), wrong)
+@score(
+    "atc_ne", "ATC-NE", Predicts.BY_REGRESSION, -1, variant="autoeval_baselines", needs=_NEEDS,
+    source="atc.py of the baselines that P2 refers to", of_confidences=True,
+)  # fmt: skip
+def share_below(sides: Sides) -> float:
+    """Return the share of negative entropies below the baselines' threshold; NaN without errors."""
+    limit = accuracy_quantile(_negative_entropies(sides.base), _errors(sides.base))
     if np.isnan(limit):
         return np.nan
     return float((_negative_entropies(sides.target) < limit).mean())
-
-
-_MC, _NE = (Need.BASE_LABELS,), (Need.BASE_LABELS, Need.PROBABILITIES)
-
-SCORES = (
-    Score(
-        "atc_mc", "ATC-MC", _MC, Predicts.ACCURACY, 1, _atc(_confidences, threshold),
-        source="Garg et al. (2022); P2",
-    ),
-    Score(
-        "atc_ne", "ATC-NE", _NE, Predicts.ACCURACY, 1, _atc(_negative_entropies, threshold),
-        source="Garg et al. (2022)",
-    ),
-    Score(
-        "atc_mc", "ATC-MC", _MC, Predicts.ACCURACY, 1, _atc(_confidences, garg_threshold),
-        variant="garg_code", source="ATC_helper.py published with Garg et al. (2022)",
-    ),
-    Score(
-        "atc_ne", "ATC-NE", _NE, Predicts.ACCURACY, 1, _atc(_negative_entropies, garg_threshold),
-        variant="garg_code", source="ATC_helper.py published with Garg et al. (2022)",
-    ),
-    Score(
-        "atc_ne", "ATC-NE", _NE, Predicts.BY_REGRESSION, -1,
-        with_spread(_share_below),
-        variant="autoeval_baselines", source="atc.py of the baselines that P2 refers to",
-    ),
-)  # fmt: skip
 
 
 def nuclear_norm(probabilities: Floats) -> float:
@@ -112,23 +105,16 @@ def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
     return float(singular.sum() / np.sqrt(min(n, n_classes) * n))
 
 
-def _of_outputs(outputs: Outputs) -> float:
-    if outputs.probabilities is not None:
-        return nuclear_norm(outputs.probabilities)
-    # Statistics of a forward pass: products of the softmax in single precision, summed in double.
-    assert outputs.statistics is not None
-    statistics = outputs.statistics
-    gram = statistics.softmax_gram * statistics.n
-    return _from_gram(gram, statistics.n, len(gram))
-
-
-def _compute(_: Any, sides: Sides) -> float:
-    return _of_outputs(sides.target)
-
-
-SCORES_NUCLEAR_NORM = (
-    Score(
-        "nuclear_norm", "Nuclear norm", (Need.GRAM,), Predicts.BY_REGRESSION, 1, _compute,
-        source="P2; Deng et al. (2023)",
-    ),
+@score(
+    "nuclear_norm", "Nuclear norm", Predicts.BY_REGRESSION, 1, needs=(Need.GRAM,),
+    source="P2; Deng et al. (2023)",
 )  # fmt: skip
+def nuclear_norm_of_target(sides: Sides) -> float:
+    """Compute the norm on the target: confident and evenly spread predictions raise it."""
+    target = sides.target
+    if target.probabilities is not None:
+        return nuclear_norm(target.probabilities)
+    # Statistics of a forward pass: products of the softmax in single precision, summed in double.
+    assert target.statistics is not None
+    gram = target.statistics.softmax_gram * target.statistics.n
+    return _from_gram(gram, target.statistics.n, len(gram))

@@ -5,22 +5,24 @@ released code computes it.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.features import Features, check_widths, features_of
+from matcheval.accuracy_prediction.scores.features import (
+    Features,
+    check_widths,
+    features_of,
+    reference_of,
+)
+from matcheval.accuracy_prediction.scores.outputs import Floats
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
     Predicts,
-    Score,
     Sides,
     Sources,
+    score,
 )
-
-Floats = npt.NDArray[np.float64]
 
 # Of the released code; the number of starts is the default of scikit-learn before 1.4, with which
 # the code was written: 10 starts of k-means++, of which the best is kept.
@@ -62,10 +64,8 @@ def jensen_shannon(one: Floats, other: Floats) -> float:
     return float((rel_entr(one, middle).sum() + rel_entr(other, middle).sum()) / 2)
 
 
-def _fit(sources: Sources) -> Codebook:
-    if sources.reference is None:
-        raise NotAvailableError("no reference set")
-    features, size = features_of(sources.reference), sources.options.get("n_prototypes", 80)
+def _codebook_of_reference(sources: Sources) -> Codebook:
+    features, size = features_of(reference_of(sources)), sources.options["n_prototypes"]
     if len(features) < size:
         raise NotAvailableError(
             f"the reference set has {len(features)} datapoints, fewer than {size} prototypes"
@@ -73,15 +73,12 @@ def _fit(sources: Sources) -> Codebook:
     return fit_codebook(features, size)
 
 
-def _score(codebook: Any, sides: Sides) -> float:
+@score(
+    "bop_js", "BoP+JS", Predicts.BY_REGRESSION, -1, needs=(Need.FEATURES, Need.REFERENCE),
+    fit=_codebook_of_reference, source="P2, Table 2; Tu et al. 2023",
+)  # fmt: skip
+def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
+    """Compute how far the target's bag of prototypes is from the reference's."""
     features = features_of(sides.target)
     check_widths(codebook.prototypes.shape[1], features.shape[1])
     return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))
-
-
-SCORES = (
-    Score(
-        "bop_js", "BoP+JS", (Need.FEATURES, Need.REFERENCE), Predicts.BY_REGRESSION, -1, _score,
-        _fit, source="P2, Table 2; Tu et al. 2023",
-    ),
-)  # fmt: skip
