@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
-from matcheval.accuracy_prediction.figures.drawing import draw
+from matcheval.accuracy_prediction.figures import draw
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.predicting import PREDICTED

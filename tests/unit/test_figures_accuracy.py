@@ -18,9 +18,9 @@ from matcheval.accuracy_prediction.errors import (
     tabulate_correlations,
     tabulate_errors,
 )
-from matcheval.accuracy_prediction.figures.drawing import KINDS
-from matcheval.accuracy_prediction.figures.drawing import draw as drawn
-from matcheval.accuracy_prediction.figures.errors import _ROWS
+from matcheval.accuracy_prediction.figures import KINDS
+from matcheval.accuracy_prediction.figures import draw as drawn
+from matcheval.accuracy_prediction.figures.errors import PAIRS
 from matcheval.accuracy_prediction.figures.outputs import BASE, embed, plot_features
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
@@ -213,13 +213,13 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
 
 
 def test_many_rows_are_divided_into_panels():
-    many = results(groups={"Syn": 3, "Natural": 2 * _ROWS + 5}, methods=("ac", "doc"))
+    many = results(groups={"Syn": 3, "Natural": 2 * PAIRS + 5}, methods=("ac", "doc"))
     options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
     figure = drawn("two_methods", many, options)
     draw(figure)
     sizes = [len(axes.get_yticks()) for axes in figure.axes]
-    assert sum(sizes) == 2 * _ROWS + 5
-    assert max(sizes) <= _ROWS
+    assert sum(sizes) == 2 * PAIRS + 5
+    assert max(sizes) <= PAIRS
     largest = max(points(axes)[name][:, 0].max() for axes in figure.axes for name in ("AC", "DoC"))
     assert {axes.get_xlim()[1] > largest for axes in figure.axes} == {True}
 

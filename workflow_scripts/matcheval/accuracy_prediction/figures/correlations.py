@@ -1,6 +1,6 @@
 """Panels of points, one per method: scores, predictions and errors against accuracies or gaps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,9 @@ from matcheval.accuracy_prediction.figures.results import (
     Floats,
     Results,
     add_heat_map,
+    add_legend,
+    add_points,
+    drawing,
     of_way,
     way_text,
     with_titles,
@@ -20,17 +23,11 @@ from matcheval.accuracy_prediction.gaps import join
 from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how, place_name
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.figures.many_models import point_options
-from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import (
     NOTE_SIZE,
     REFERENCE,
-    enlarge_markers,
     grid_shape,
-    new_figure,
-    set_note,
     shortened,
-    style,
 )
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIDE, _COLUMNS = 1.65, 4  # inches; panels in a row
-_MANY = 300  # points of a panel that are drawn as pixels
 
 
 def plot_scores(results: Results, model: str = "") -> "Figure":
@@ -55,7 +51,7 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
         return f"r = {signed(linear_correlation(x, y), 2)}, ρ = {signed(spearman, 2)}"
 
     return _grid(
-        results, rows, [("score", 1), ("accuracy", 100)], draw, ("Score", "Accuracy (%)"),
+        results, rows, (("score", 1), ("accuracy", 100)), draw, ("Score", "Accuracy (%)"),
         f"{_subject(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
         "ρ Spearman's.", sharey=True,
     )  # fmt: skip
@@ -83,7 +79,7 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
         return f"MAE {mae:.1f}, R² = {signed(r_squared, 2)}, r² = {signed(r**2, 2)}"
 
     return _grid(
-        results, rows, [("predicted_gap", 100), ("gap", 100)], draw,
+        results, rows, (("predicted_gap", 100), ("gap", 100)), draw,
         ("Predicted gap (points)", "Gap (points)"),
         f"{way_text(way)}. {_subject(model)} on a set. Dashed: equality; above it, the accuracy "
         "was overestimated. Solid: line fitted to the points. R² is that of the predictions, r² "
@@ -92,7 +88,7 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
     )  # fmt: skip
 
 
-def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
+def plot_errors_by_accuracy(results: Results, way: Sequence[str]) -> "Figure":
     """Draw errors against accuracies: P2, Figures 2B and 12."""
     rows = of_way(results.of(), way)
 
@@ -101,7 +97,7 @@ def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
         return f"mean {100 * y.mean():.1f}, ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
     return _grid(
-        results, rows, [("accuracy", 100), ("error", 100)], draw,
+        results, rows, (("accuracy", 100), ("error", 100)), draw,
         ("Accuracy (%)", "Absolute error (points)"),
         f"{way_text(way)}. {_subject()} on a set; ρ is Spearman's correlation.",
         sharex=True, sharey=True,
@@ -115,7 +111,7 @@ def _subject(model: str = "") -> str:
 def _grid(
     results: Results,
     rows: pd.DataFrame,
-    series: Sequence[tuple[str, float]],
+    series: tuple[tuple[str, float], tuple[str, float]],
     draw: Callable[["Axes", pd.DataFrame], str],
     labels: tuple[str, str],
     note: str,
@@ -128,14 +124,15 @@ def _grid(
     methods = rows["title"].unique()
     n_rows, n_columns = grid_shape(len(methods), _COLUMNS)
     groups = {name: of for name, of in results.groups.items() if (rows["group"] == name).any()}
-    with style():
-        figure = new_figure(max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6)
+    note = note if len(methods) else f"{note} Nothing is predicted."
+    width, height = max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6
+    with drawing(width, height, note) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)
         for axes in panels.flat[len(methods) :]:
             axes.remove()
         for number, (axes, method) in enumerate(zip(panels.flat, methods, strict=False)):
             part = rows[rows["title"] == method]
-            _points(axes, part, groups, series)
+            add_points(axes, groups, part, *series, small_on_top=True)
             axes.set_title(method, pad=11)
             axes.annotate(
                 draw(axes, part), (0.5, 1), xytext=(0, 2), textcoords="offset points", ha="center",
@@ -151,31 +148,8 @@ def _grid(
         for axes in panels[:, 0]:
             axes.set_ylabel(labels[1])
         if len(groups) > 1:
-            handles, names = panels[0, 0].get_legend_handles_labels()
-            ncols = min(len(names), max(2, n_columns * 2))
-            legend = figure.legend(handles, names, loc="outside upper center", ncols=ncols)
-            enlarge_markers(legend)
-        set_note(figure, note if len(methods) else f"{note} Nothing is predicted.")
-        fix_layout(figure)
+            add_legend(figure, panels[0, 0], max(2, n_columns * 2))
     return figure
-
-
-def _points(
-    axes: "Axes",
-    part: pd.DataFrame,
-    groups: Mapping[str, tuple[str, str]],
-    series: Sequence[tuple[str, float]],
-) -> None:
-    """Draw the points of one method, in the colours and markers of the groups."""
-    (x, x_scale), (y, y_scale) = series
-    for group, (color, marker) in groups.items():
-        of_group = part[part["group"] == group]
-        axes.plot(
-            x_scale * of_group[x], y_scale * of_group[y], marker, color=color,
-            label=group or "no group", rasterized=len(part) > _MANY,
-            **point_options(len(part), 3.0),
-            zorder=2 + 1 / (1 + len(of_group)),  # small groups above large ones
-        )  # fmt: skip
 
 
 def _line(axes: "Axes", x: Floats, y: Floats) -> None:
@@ -206,18 +180,13 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
         [p for p, is_known in zip(places, known, strict=True) if is_known],
         values[:, known],
     )
-    with style():
-        names = [shortened(place_name(*p).removesuffix(" (points)")) for p in places]
-        cell, digits = _cell(len(places))
-        figure = new_figure(
-            max(_room(methods) + _COLOUR_BAR + max(cell * len(places), 1.5), 3.0),
-            0.5 + _room(names) + max(_ROW * len(methods), 0.9),
-        )
+    names = [shortened(place_name(*p).removesuffix(" (points)")) for p in places]
+    cell, digits = _cell(len(places))
+    width = max(_room(methods) + _COLOUR_BAR + max(cell * len(places), 1.5), 3.0)
+    height = 0.5 + _room(names) + max(_ROW * len(methods), 0.9)
+    note = f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
+    with drawing(width, height, note) as figure:
         add_heat_map(figure, values, names, methods, 1.0, "Spearman's ρ", digits=digits)
-        set_note(
-            figure, f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
-        )
-        fix_layout(figure)
     return figure
 
 
@@ -237,15 +206,13 @@ def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
     names = [shortened(place_name(*place)) for place in places]
     cell, digits = _cell(len(places))
     side = max(1.5, cell * len(places))
-    with style():
-        figure = new_figure(max(side + _room(names) + _COLOUR_BAR, 3.0), side + _room(names) + 0.6)
+    note = (
+        f"{way_text(way)}. Correlations of the methods' errors, above the diagonal Spearman's ρ, "
+        "below Kendall's τ-b. Empty: not compared."
+    )
+    width, height = max(side + _room(names) + _COLOUR_BAR, 3.0), side + _room(names) + 0.6
+    with drawing(width, height, note) as figure:
         add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=digits)
-        note = (
-            "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's "
-            "τ-b. Empty: not compared."
-        )
-        set_note(figure, f"{way_text(way)}. {note}")
-        fix_layout(figure)
     return figure
 
 
@@ -269,7 +236,7 @@ def _few(places: Sequence[tuple[str, ...]]) -> list[Place]:
     return found if len(found) <= MAX_PLACES else [place for place in found if place[1] == ALL]
 
 
-_SIDE_PROTOCOL = 2.0  # inches
+_PROTOCOL_SIDE = 2.0  # inches
 _PARTS = {
     "matched_gap": "Matched gap (points)",
     "confidence_part": "Confidence part (points)",
@@ -278,24 +245,24 @@ _PARTS = {
 _SHOWN = ("doc_feat", "doc", "atc_mc", "ms_aol")  # those that there are, at most three
 
 
-def plot(results: Results) -> "Figure":
+def plot_protocol(results: Results) -> "Figure":
     """Draw matched gaps and parts of gaps against gaps, and errors against the conditional part."""
     assert results.gaps is not None
     gaps = results.gaps[~results.gaps["model"].isin(results.uncounted)]
     joined = join(results.of(), gaps)
     shown = [method for method in _SHOWN if method in set(joined["method"])][:3]
-    with style():
-        figure = new_figure(3 * _SIDE_PROTOCOL + 0.4, (1 + bool(shown)) * _SIDE_PROTOCOL + 0.5)
-        panels = figure.subplots(1 + bool(shown), 3, squeeze=False)
+    n_rows = 1 + bool(shown)
+    with drawing(3 * _PROTOCOL_SIDE + 0.4, n_rows * _PROTOCOL_SIDE + 0.5) as figure:
+        panels = figure.subplots(n_rows, 3, squeeze=False)
         for axes, (part, label) in zip(panels[0], _PARTS.items(), strict=True):
-            _points_of_protocol(axes, results, gaps, "gap", part)
+            _protocol_points(axes, results, gaps, "gap", part)
             ends = 100 * np.array([gaps["gap"].min(), gaps["gap"].max()])
             axes.plot(ends, ends, **REFERENCE)
             axes.set_xlabel("Gap (points)")
             axes.set_ylabel(label)
         for axes, method in zip(panels[-1], shown, strict=False):
             rows = _first_way(joined[joined["method"] == method])
-            _points_of_protocol(axes, results, rows, "conditional_part", "underestimated")
+            _protocol_points(axes, results, rows, "conditional_part", "underestimated")
             axes.axhline(0, **REFERENCE)
             axes.set_xlabel("Conditional part (points)")
             axes.set_ylabel("Gap − predicted gap (points)")
@@ -303,10 +270,7 @@ def plot(results: Results) -> "Figure":
         for axes in panels[-1][len(shown) :] if shown else ():
             axes.remove()
         if len(results.groups) > 1:
-            handles, names = panels[0][0].get_legend_handles_labels()
-            legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-            enlarge_markers(legend)
-        fix_layout(figure)
+            add_legend(figure, panels[0][0], len(results.groups))
     return figure
 
 
@@ -319,20 +283,8 @@ def _first_way(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(rows[keys].drop_duplicates().iloc[:1])
 
 
-def _points_of_protocol(axes: "Axes", results: Results, rows: pd.DataFrame, x: str, y: str) -> None:
+def _protocol_points(axes: "Axes", results: Results, rows: pd.DataFrame, x: str, y: str) -> None:
     known = rows[np.isfinite(rows[x]) & np.isfinite(rows[y])]
-    for group, (color, marker) in results.groups.items():
-        part = known[known["group"] == group]
-        axes.plot(
-            100 * part[x], 100 * part[y], marker, color=color,
-            label=group or "no group", rasterized=len(known) > 300,
-            **point_options(len(known), 3.0),
-        )  # fmt: skip
-    rho = rank_correlations(known[x], known[y])[0]
-    axes.annotate(
-        f"ρ = {signed(rho, 2)}",
-        (0.03, 0.94),
-        xycoords="axes fraction",
-        fontsize=NOTE_SIZE,
-        va="top",
-    )
+    add_points(axes, results.groups, known, (x, 100), (y, 100))
+    text = f"ρ = {signed(rank_correlations(known[x], known[y])[0], 2)}"
+    axes.annotate(text, (0.03, 0.94), xycoords="axes fraction", fontsize=NOTE_SIZE, va="top")

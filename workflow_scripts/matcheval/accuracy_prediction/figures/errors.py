@@ -1,4 +1,4 @@
-"""Bar charts of mean absolute errors with intervals, by method and group of sets."""
+"""Errors of predicted accuracies: by method, group, model and size of sets, and of two methods."""
 
 import inspect
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from matcheval.accuracy_prediction.figures.results import (
     WAY,
     Results,
     add_heat_map,
+    drawing,
     of_way,
     way_text,
     with_titles,
@@ -20,19 +21,18 @@ from matcheval.accuracy_prediction.figures.results import (
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.many_models import point_options
-from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, grid_shape, new_figure, set_note, shortened, style
+from matcheval.figures.style import NOTE_SIZE, grid_shape, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.4, 1.2  # inches
+_BAR, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.4, 1.2  # inches
 _COLUMNS = 4  # panels in a row
 _GREY, _BLUE = "#b5b5b5", "#0072B2"
 
 
-def plot(results: Results, way: Sequence[str]) -> "Figure":
+def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
     """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
     table = with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
@@ -45,26 +45,19 @@ def plot(results: Results, way: Sequence[str]) -> "Figure":
     block = block[block["group"].isin(groups)]
     keys = block[["protocol", "title"]].drop_duplicates()
     n_rows, n_columns = grid_shape(len(groups), _COLUMNS)
-    with style():
-        figure = new_figure(
-            _LABELS + _PANEL * max(n_columns, 2), n_rows * (_ROW * len(keys) + _HEADS) + 0.3
-        )
+    text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
+    if way[0] != DIRECT:
+        text += "Grey: without a regression, on the same sets. "
+    level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
+    text += f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
+    width, height = _LABELS + _PANEL * max(n_columns, 2), n_rows * (_BAR * len(keys) + _HEADS) + 0.3
+    with drawing(width, height, text) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
         for axes, group in zip(panels.flat, groups, strict=False):
             _panel(axes, keys.merge(block[block["group"] == group], how="left"), group)
         for axes in panels.flat[len(groups) :]:
             axes.remove()
-        text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
-        if way[0] != DIRECT:
-            text += "Grey: without a regression, on the same sets. "
-        set_note(figure, text + _intervals(block))
-        fix_layout(figure)
     return figure
-
-
-def _intervals(block: pd.DataFrame) -> str:
-    level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
-    return f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
 
 
 def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
@@ -92,7 +85,7 @@ def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
     axes.grid(visible=False, axis="y")
 
 
-_ROW_DISTRIBUTIONS, _MARGIN = 0.17, 0.9  # inches
+_ROW, _MARGIN = 0.17, 0.9  # inches
 _MOST_NAMED = 45  # models
 _MOST_VIEWS = 60  # in a figure
 
@@ -105,8 +98,11 @@ def plot_models(results: Results) -> "Figure":
     by_model = by_model.sort_values("mean", kind="stable")
     is_named = len(by_model) <= _MOST_NAMED
     counts = [len(by_method), len(by_model) if is_named else _MOST_NAMED]
-    with style():
-        figure = new_figure(6.8, _MARGIN + _ROW_DISTRIBUTIONS * max(counts))
+    note = (
+        f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach to the last model "
+        "within 1.5 times their distance."
+    )
+    with drawing(6.8, _MARGIN + _ROW * max(counts), note) as figure:
         # Rows are of the same height in both panels; below the shorter one is nothing.
         ratios = [min(counts), max(counts) - min(counts)]
         grid = figure.add_gridspec(
@@ -138,9 +134,6 @@ def plot_models(results: Results) -> "Figure":
         right.set_xlabel("Mean ± SD over methods (points)")
         left.set_ylim(len(by_method) + 0.6, 0.4)
         right.set_ylim(len(by_model) - 0.4, -0.6)
-        set_note(figure, f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach "
-                 "to the last model within 1.5 times their distance.")  # fmt: skip
-        fix_layout(figure)
     return figure
 
 
@@ -161,7 +154,21 @@ def plot_sizes(results: Results) -> "Figure":
         f"{name}\n({counts.get(view, 0)} sets)"
         for name, view in zip([*map(str, sizes), "all"], ticks, strict=True)
     ]
-    return _lines(rows, ticks, labels, "Datapoints per set (sets that have more)")
+    errors = _by_view(rows)
+    with drawing(5.5, max(3.2, 0.14 * len(errors) + 0.6), f"{_way_of(rows)}.") as figure:
+        axes = figure.add_subplot()
+        for number, (method, by_view) in enumerate(errors.items()):
+            axes.plot(
+                range(len(ticks)), [by_view.get(view, np.nan) for view in ticks],
+                color=COLORS[number % len(COLORS)], marker="osv^DPX"[number // len(COLORS) % 7],
+                linestyle=("-", "--", ":")[number // len(COLORS) % 3], label=method,
+            )  # fmt: skip
+        axes.set_xticks(range(len(ticks)), labels)
+        axes.set_xlabel("Datapoints per set (sets that have more)")
+        axes.set_ylabel("Mean error (points)")
+        axes.set_ylim(bottom=0)
+        figure.legend(loc="outside right upper")
+    return figure
 
 
 def plot_missing_classes(results: Results) -> "Figure":
@@ -178,16 +185,11 @@ def plot_missing_classes(results: Results) -> "Figure":
     note = f"{_way_of(rows)}. Errors without some classes minus errors with all."
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
-    with style():
-        figure = new_figure(
-            2.6 + 0.13 * len(shown), 1.7 + max(_ROW_DISTRIBUTIONS * len(methods), 0.9)
-        )
+    with drawing(2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(methods), 0.9), note) as figure:
         add_heat_map(
             figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
             np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
         ).set_xlabel("Missing classes")  # fmt: skip
-        set_note(figure, note)
-        fix_layout(figure)
     return figure
 
 
@@ -225,44 +227,26 @@ def _by_view(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     return found
 
 
-def _lines(rows: pd.DataFrame, views: Sequence[str], ticks: Sequence[str], label: str) -> "Figure":
-    errors = _by_view(rows)
-    with style():
-        figure = new_figure(5.5, max(3.2, 0.14 * len(errors) + 0.6))
-        axes = figure.add_subplot()
-        for number, (method, by_view) in enumerate(errors.items()):
-            axes.plot(
-                range(len(views)), [by_view.get(view, np.nan) for view in views],
-                color=COLORS[number % len(COLORS)], marker="osv^DPX"[number // len(COLORS) % 7],
-                linestyle=("-", "--", ":")[number // len(COLORS) % 3], label=method,
-            )  # fmt: skip
-        axes.set_xticks(range(len(views)), list(ticks))
-        axes.set_xlabel(label)
-        axes.set_ylabel("Mean error (points)")
-        axes.set_ylim(bottom=0)
-        figure.legend(loc="outside right upper")
-        set_note(figure, f"{_way_of(rows)}.")
-        fix_layout(figure)
-    return figure
-
-
-_ROW_PAIRS, _MARGIN_PAIRS, _WIDTH = 0.14, 0.95, 3.4  # inches
-_ROWS = 50  # in a panel
+_PAIR, _PAIR_MARGIN, _WIDTH = 0.14, 0.95, 3.4  # inches
+PAIRS = 50  # in a panel
 BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 
 
-def plot_of_pairs(
+def plot_two_methods(
     results: Results, first: str, second: str, by: str, way: Sequence[str]
 ) -> "Figure":
     """Draw the errors of two methods, joined by a line: the longer, the more they differ."""
     rows = of_way(results.whole if by == "model" else results.of(), way)
     errors, titles = _errors(rows, (first, second), by)
-    n_panels = max(1, -(-len(errors) // _ROWS))
+    n_panels = max(1, -(-len(errors) // PAIRS))
     size = -(-len(errors) // n_panels)
-    with style():
-        figure = new_figure(
-            _WIDTH * n_panels + 0.9 * (n_panels == 1), _MARGIN_PAIRS + _ROW_PAIRS * size
-        )
+    direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
+    plain = [title for title in titles if title in direct]
+    note = f"{way_text(way)}."
+    if way[0] != DIRECT and plain:
+        note += f" {', '.join(plain)}: no regression."
+    width, height = _WIDTH * n_panels + 0.9 * (n_panels == 1), _PAIR_MARGIN + _PAIR * size
+    with drawing(width, height, f"{note} Both on the same sets and models.") as figure:
         panels = figure.subplots(1, n_panels, squeeze=False, sharex=True)[0]
         for number, axes in enumerate(panels):
             part = errors.iloc[number * size : (number + 1) * size]
@@ -275,8 +259,6 @@ def plot_of_pairs(
             axes.set_xlabel(f"Mean error by {BY[by]} (points)")
         panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        set_note(figure, f"{_note(rows, titles, way)} Both on the same sets and models.")
-        fix_layout(figure)
     return figure
 
 
@@ -291,10 +273,3 @@ def _errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> tuple[pd.Dat
     cells = rows.pivot_table("error", keys, "method", sort=False).dropna()
     order = [name for name in dict.fromkeys(rows[by]) if name in cells.index.get_level_values(by)]
     return cells.groupby(level=by).mean().loc[order, list(methods)], titles
-
-
-def _note(rows: pd.DataFrame, titles: Sequence[str], way: Sequence[str]) -> str:
-    direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
-    plain = [title for title in titles if title in direct]
-    text = f"{way_text(way)}."
-    return text if way[0] == DIRECT or not plain else f"{text} {', '.join(plain)}: no regression."

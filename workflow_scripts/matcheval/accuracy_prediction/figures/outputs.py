@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS
+from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, drawing
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.errors import InputError, configuration_error
-from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     FITTED,
@@ -19,10 +18,7 @@ from matcheval.figures.style import (
     REFERENCE,
     enlarge_markers,
     grid_shape,
-    new_figure,
-    set_note,
     shortened,
-    style,
 )
 
 if TYPE_CHECKING:
@@ -41,8 +37,7 @@ BASE = "base"
 def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
     """Draw histograms of confidences with accuracies: P1, Figure 1, left."""
     edges = np.linspace(0, 100, BINS + 1)
-    with style():
-        figure = new_figure(COLUMN_WIDTH, 1.35 * len(sides) + 0.75)
+    with drawing(COLUMN_WIDTH, 1.35 * len(sides) + 0.75, f"Model {model}.") as figure:
         panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
         for axes, (name, one), color in zip(panels, sides.items(), COLORS, strict=False):
             percent = 100 * one.confidences
@@ -58,8 +53,6 @@ def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
             axes.set_ylabel("Datapoints (%)")
         panels[-1].set_xlabel("Confidence (%)")
         panels[-1].set_xlim(0, 100)
-        set_note(figure, f"Model {model}.")
-        fix_layout(figure)
     return figure
 
 
@@ -102,8 +95,11 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
     total = sum(map(len, known.values()))
     points = embed(np.concatenate(list(known.values())) if known else np.empty((0, 1), np.float32))
     ends = np.cumsum([len(part) for part in known.values()])
-    with style():
-        figure = new_figure(4.6, 3.6)
+    note = (
+        f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
+        "groups have no scale."
+    )
+    with drawing(4.6, 3.6, note) as figure:
         axes = figure.add_subplot()
         number = 0
         for (label, part), end in zip(known.items(), ends, strict=True):
@@ -118,11 +114,7 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
-        legend = figure.legend(loc="outside right upper")
-        enlarge_markers(legend)
-        note = f"Features of {total:,} images of class {class_name}; model {model}."
-        set_note(figure, f"{note} Distances between groups have no scale.")
-        fix_layout(figure)
+        enlarge_markers(figure.legend(loc="outside right upper"))
     return figure
 
 
@@ -141,9 +133,8 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
     n_rows, n_columns = grid_shape(len(targets), _COLUMNS)
-    with style():
-        width = _LABELS + _PANEL * max(n_columns, 1.1)
-        figure = new_figure(width, n_rows * (_ROW * n_methods + _HEADS) + 0.3)
+    width, height = _LABELS + _PANEL * max(n_columns, 1.1), n_rows * (_ROW * n_methods + _HEADS)
+    with drawing(width, height + 0.3, _NOTE) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
         for axes, target in zip(panels.flat, targets, strict=False):
             _panel(axes, table[table["target"] == target])
@@ -153,7 +144,6 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         for axes in panels.flat[max(len(targets) - n_columns, 0) : len(targets)]:
             axes.set_xlabel("Accuracy (%)")  # nothing is drawn below
             axes.tick_params(labelbottom=True)
-        set_note(figure, _NOTE)
     return figure
 
 
