@@ -11,7 +11,6 @@ from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.gaps import MEASURES
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scores import AnyScore
-from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TextColumn, signed
@@ -300,24 +299,6 @@ def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> l
 
 MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for programs
 
-_PREDICTS = {
-    Predicts.ACCURACY: "the accuracy itself",
-    Predicts.GAP: "the gap, by a regression",
-    Predicts.BY_REGRESSION: "the accuracy, by a regression",
-}
-_NEEDS = {
-    Need.BASE_LABELS: "labels of the base",
-    Need.PROBABILITIES: "probabilities of all classes",
-    Need.GRAM: "probabilities of all classes, or their statistics",
-    Need.LOGITS: "logits",
-    Need.FEATURES: "features",
-    Need.STATISTICS: "features, or their statistics",
-    Need.REFERENCE: "a reference set",
-    Need.MODELS: "predictions of three models or more",
-    Need.IMAGES: "a pass over turned images",
-}
-_DIRECTIONS = {1: "rises", -1: "falls", 0: "not used"}
-
 
 def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
     """Format mean gaps: a row per model, a column per group of sets (P1, Table 1)."""
@@ -365,26 +346,6 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Images", [f"{row['n_images']:,}" for row in rows]),
         *_coefficients(table),
     ]
-
-
-def method_columns(known: Mapping[str, AnyScore]) -> list[TextColumn]:
-    """Describe methods: what each is computed from, and what it predicts (P1, Table 3)."""
-    scores = list(known.values())
-    texts = {
-        "Method": titles(
-            pd.DataFrame([(s.method, s.variant) for s in scores], columns=["method", "variant"]),
-            known,
-        ),
-        "Name in settings": [f"`{name}`" for name in known],
-        "Needs": [
-            ", ".join(_NEEDS[need] for need in score.needs) or "predicted classes' probabilities"
-            for score in scores
-        ],
-        "Predicts": [_PREDICTS[score.predicts] for score in scores],
-        "With accuracy": [_DIRECTIONS[score.direction] for score in scores],
-        "Source": [score.source for score in scores],
-    }
-    return [TextColumn(head, cells, is_number=False) for head, cells in texts.items()]
 
 
 def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
