@@ -1,14 +1,13 @@
-"""The base class of analyses: settings, checks, files, and what an analysis adds to a study.
+"""The base class of analyses: settings, checks, files, jobs, and what one adds to a study.
 
-Every analysis lies in a folder of its own (its room), declares itself by a class derived from
-`Analysis` in the room's `analysis.py`, and has one line in `matcheval.registry`.
-docs/architecture.md tells how to add one.
+An analysis is a class derived from `Analysis`, in a file or folder of its own, and has one line in
+`matcheval.registry`. docs/architecture.md tells how to add one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
@@ -16,20 +15,13 @@ from matcheval.errors import configuration_error
 from matcheval.io.csv_rows import check_header
 from matcheval.report.sections import Section
 from matcheval.settings import Settings
-from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
 from matcheval.study.reported import shown_files
+from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, Rule
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
 if TYPE_CHECKING:
     from matcheval.execution.resources import ResourceRequest
     from matcheval.study.study import Study
-
-
-class Wildcards(Protocol):
-    """Values of a job's wildcards, as attributes."""
-
-    def __getattr__(self, name: str) -> str:
-        """Return the value of a wildcard."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +57,16 @@ class Analysis:
     Attributes
     ----------
     name : str
-        Its key in the configuration, and the name of its rule file, folder of results and page.
+        Its key in the configuration, and the name of its target, folder of results and page.
     Settings : type of Settings
         Class of its settings, with defaults for all that can be left out.
     dataset_kinds : mapping
         Kinds of dataset that it builds, by name.
-    rule_files : tuple of str
-        Files in `rules/` with its rules, without suffix; its name by default.
     """
 
     name: ClassVar[str]
     Settings: ClassVar[type[Settings]]
     dataset_kinds: ClassVar[Mapping[str, type[DatasetKind]]] = {}
-    rule_files: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: Any, study: "Study") -> None:
         self.settings, self.study = settings, study
@@ -88,14 +77,9 @@ class Analysis:
         left_out = getattr(self.settings, "without", ())
         return [name for name in self.study.models if name not in left_out]
 
-    @classmethod
-    def rules(cls) -> tuple[str, ...]:
-        """Files in `rules/` with its rules, without suffix."""
-        return cls.rule_files or (cls.name,)
-
     @property
     def room(self) -> str:
-        """The package that the analysis lies in."""
+        """The package that the analysis lies in, with its module `report`, if it has one."""
         return type(self).__module__.rpartition(".")[0]
 
     def check(self) -> None:
@@ -111,6 +95,16 @@ class Analysis:
     def targets(self) -> list[str]:
         """All files that it builds for the study."""
         return []
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Its rules, made by `rules/analyses.smk`."""
+        return ()
+
+    @property
+    def stages(self) -> Mapping[str, list[str]]:
+        """Files of parts of it that can be asked for, by the name of the target."""
+        return {}
 
     @property
     def first_page(self) -> str:
@@ -158,8 +152,8 @@ class Analysis:
 
     @property
     def resource_requests(self) -> "Mapping[str, Callable[[Any], ResourceRequest]]":
-        """Resource requests of its rules' jobs, by rule; jobs of the other rules are small."""
-        return {}
+        """Resource requests of its jobs, by rule; jobs of the other rules are small."""
+        return {rule.name: rule.request for rule in self.rules if rule.request}
 
     @property
     def report_section(self) -> Section:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.report.sections import Section, ShownFile
-from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.rules import Artifact, ReportEntry
 
 if TYPE_CHECKING:
     from matcheval.study.analysis import Analysis
