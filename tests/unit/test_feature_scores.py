@@ -8,7 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.scores import SCORES, features, prototypes
+from matcheval.accuracy_prediction.scores import SCORES, features
 from matcheval.accuracy_prediction.scores.features import (
     STRENGTHS,
     cut_in_three,
@@ -140,7 +140,7 @@ def test_the_reference_takes_the_place_of_the_base():
 
 def test_bag_of_prototypes_by_loops():
     reference, target = sample(1, 90), sample(2, 40, shift=1.0)
-    book = prototypes.fit_codebook(reference, 7)
+    book = features.fit_codebook(reference, 7)
 
     def histogram(features):
         counts = [0] * 7

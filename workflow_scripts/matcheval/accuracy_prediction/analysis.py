@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from matcheval.accuracy_prediction.checks import MIN_MODELS, check_settings
 from matcheval.accuracy_prediction.jobs import ScoreJobs
 from matcheval.accuracy_prediction.plots import PredictionPlots
-from matcheval.accuracy_prediction.scores import ALL_SCORES, POOL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.accuracy_prediction.table_jobs import TableJobs

@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.datasets.suites import Suite
 from matcheval.execution.arguments import pack_argument

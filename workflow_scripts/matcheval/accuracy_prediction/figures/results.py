@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,7 @@ def add_points(
     """Draw the points of rows in the colours and markers of groups; x, y: column and scale."""
     for group, (color, marker) in groups.items():
         part = rows[rows["group"] == group]
-        order = {"zorder": 2 + 1 / (1 + len(part))} if small_on_top else {}
+        order: dict[str, Any] = {"zorder": 2 + 1 / (1 + len(part))} if small_on_top else {}
         axes.plot(
             x[1] * part[x[0]], y[1] * part[y[0]], marker, color=color,
             label=group or "no group", rasterized=len(rows) > _MANY,

@@ -14,27 +14,30 @@ from matcheval.accuracy_prediction.scores.outputs import (
     class_probabilities,
     largest_probability,
 )
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Sides, Sources, score
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides, Sources
 
+SCORES = Scores()
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
 BRACKET = (0.05, 50.0)
 _BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
 _LABELS = (Need.BASE_LABELS,)
 
 
-@score("base_accuracy", "Base Acc", Predicts.ACCURACY, 0, needs=_LABELS, source="P1, section 5")
+@SCORES.add(
+    "base_accuracy", "Base Acc", Predicts.ACCURACY, 0, needs=_LABELS, source="P1, section 5"
+)
 def base_accuracy(sides: Sides) -> float:
     """Return the accuracy on the base."""
     return sides.base.accuracy
 
 
-@score("ac", "AC", Predicts.ACCURACY, 1, source="P1, equation 5", of_confidences=True)
+@SCORES.add("ac", "AC", Predicts.ACCURACY, 1, source="P1, equation 5", of_confidences=True)
 def average_confidence(sides: Sides) -> float:
     """Return the mean confidence on the target."""
     return float(sides.target.confidences.mean())
 
 
-@score(
+@SCORES.add(
     "doc", "DoC", Predicts.GAP, -1, needs=_LABELS, source="P1, equation 6", of_confidences=True
 )  # fmt: skip
 def difference_of_confidences(sides: Sides) -> float:
@@ -42,7 +45,7 @@ def difference_of_confidences(sides: Sides) -> float:
     return float(sides.base.confidences.mean() - sides.target.confidences.mean())
 
 
-@score(
+@SCORES.add(
     "doc_feat", "DoC-Feat", Predicts.ACCURACY, 0, needs=_LABELS, of_confidences=True,
     source="P1, Table 3: DoC with slope 1 and intercept 0",
 )  # fmt: skip
@@ -57,7 +60,7 @@ def share_above(threshold: float, sides: Sides) -> float:
 
 
 for _threshold in THRESHOLDS:
-    score(
+    SCORES.add(
         f"prediction_score_{_threshold}", f"Pred. score ({_threshold})", Predicts.BY_REGRESSION, 1,
         source="P2, Table 2; a strict inequality (ours: P2 has no formula)", of_confidences=True,
     )(partial(share_above, _threshold))  # fmt: skip
@@ -118,7 +121,7 @@ def _temperature_of_base(sources: Sources) -> float:
     return fit_temperature(base.logits, base.labels)
 
 
-@score(
+@SCORES.add(
     "ac_temperature", "AC TempScaling", Predicts.ACCURACY, 1,
     needs=(Need.BASE_LABELS, Need.LOGITS), fit=_temperature_of_base,
     source="P1, with Guo et al. (2017)",
@@ -131,7 +134,7 @@ def scaled_confidence(sides: Sides, temperature: float) -> float:
     return float(largest_probability(scaled, target.rule).mean())
 
 
-@score(
+@SCORES.add(
     "doe", "DoE", Predicts.GAP, 1, needs=(Need.BASE_LABELS, Need.PROBABILITIES),
     source="P1, equation 7",
 )  # fmt: skip
@@ -140,7 +143,7 @@ def difference_of_entropies(sides: Sides) -> float:
     return float(sides.base.entropies.mean() - sides.target.entropies.mean())
 
 
-@score(
+@SCORES.add(
     "entropy", "Entropy", Predicts.BY_REGRESSION, -1, needs=(Need.PROBABILITIES,), source="P2"
 )  # fmt: skip
 def mean_entropy(sides: Sides) -> float:

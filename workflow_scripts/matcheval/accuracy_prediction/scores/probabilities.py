@@ -20,7 +20,9 @@ from functools import partial
 import numpy as np
 
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Sides, score
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides
+
+SCORES = Scores()
 
 
 def threshold(scores: Floats, errors: int) -> float:
@@ -72,13 +74,13 @@ for _variant, _choose, _sources in (
     for _of, _name, _n_needs, _source in (
         (_confidences, "MC", 1, _sources[0]), (_negative_entropies, "NE", 2, _sources[1]),
     ):  # fmt: skip
-        score(
+        SCORES.add(
             f"atc_{_name.lower()}", f"ATC-{_name}", Predicts.ACCURACY, 1, variant=_variant,
             needs=_NEEDS[:_n_needs], source=_source, of_confidences=True,
         )(partial(_share_at_least, _of, _choose))  # fmt: skip
 
 
-@score(
+@SCORES.add(
     "atc_ne", "ATC-NE", Predicts.BY_REGRESSION, -1, variant="autoeval_baselines", needs=_NEEDS,
     source="atc.py of the baselines that P2 refers to", of_confidences=True,
 )  # fmt: skip
@@ -105,7 +107,7 @@ def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
     return float(singular.sum() / np.sqrt(min(n, n_classes) * n))
 
 
-@score(
+@SCORES.add(
     "nuclear_norm", "Nuclear norm", Predicts.BY_REGRESSION, 1, needs=(Need.GRAM,),
     source="P2; Deng et al. (2023)",
 )  # fmt: skip

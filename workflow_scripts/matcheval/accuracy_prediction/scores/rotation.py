@@ -15,11 +15,12 @@ from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
     Predicts,
+    Scores,
     Sides,
-    score,
 )
 from matcheval.errors import InputError
 
+SCORES = Scores()
 _ORIENTATIONS = np.arange(4)
 _FEWEST = 10  # images: one to tune on
 
@@ -78,13 +79,13 @@ def _logits(sides: Sides) -> npt.NDArray[np.float32]:
     return logits
 
 
-@score("rotation", "Rotation", Predicts.GAP, 1, needs=(Need.IMAGES,), source="P1, Table 3")
+@SCORES.add("rotation", "Rotation", Predicts.GAP, 1, needs=(Need.IMAGES,), source="P1, Table 3")
 def rotation_accuracy(sides: Sides) -> float:
     """Return the share of turned images of the target whose orientation is recognised."""
     return orientation_accuracy(_logits(sides))
 
 
-@score(
+@SCORES.add(
     "rotation", "Rotation", Predicts.GAP, 1, variant="auc", needs=(Need.IMAGES,),
     source="P1, Table 3",
 )  # fmt: skip

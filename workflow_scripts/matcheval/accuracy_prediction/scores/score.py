@@ -1,8 +1,6 @@
 """What a score is: its name, what it needs, what it predicts, and how one is added.
 
-A function of the outputs on two sets becomes a score by the decorator `score`, in the module of its
-family; `SCORES` has all scores in the order in which they are declared, once the package `scores`
-is imported.
+A function of the outputs on two sets becomes a score by the decorator `SCORES.add` of its family.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -167,23 +165,23 @@ class Score(Described):
         return self.function(sides, fitted) if self.fit else self.function(sides)
 
 
-SCORES: dict[str, Score] = {}  # by name, in the order of tables
+class Scores(dict[str, Score]):
+    """The scores of a family, by name, in the order of tables."""
 
+    def add(
+        self, method: str, title: str, predicts: Predicts, direction: int, **others: Any
+    ) -> Callable[[_Function], _Function]:
+        """Declare that a function computes a score; `others` are further attributes of `Score`."""
 
-def score(
-    method: str, title: str, predicts: Predicts, direction: int, **others: Any
-) -> Callable[[_Function], _Function]:
-    """Declare that a function computes a score; `others` are further attributes of `Score`."""
+        def declare(function: _Function) -> _Function:
+            found = Score(
+                method=method, title=title, predicts=predicts, direction=direction,
+                function=function, **others,
+            )  # fmt: skip
+            self[found.name] = found
+            return function
 
-    def declare(function: _Function) -> _Function:
-        found = Score(
-            method=method, title=title, predicts=predicts, direction=direction, function=function,
-            **others,
-        )  # fmt: skip
-        SCORES[found.name] = found
-        return function
-
-    return declare
+        return declare
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:
