@@ -18,16 +18,16 @@ from matcheval.accuracy_prediction.errors import (
     tabulate_rankings,
 )
 from matcheval.accuracy_prediction.predicting import PREDICTED
-from matcheval.accuracy_prediction.reading import (
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.tables import (
     P1_GROUPS,
-    check_names,
+    check_published,
     count_columns,
     error_columns,
     gap_columns,
     published_errors,
     ranking_columns,
 )
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.errors import InputError
 from studies import ROOT
 
@@ -180,13 +180,13 @@ def test_published_errors_are_those_of_the_papers():
 
 
 def test_names_that_nothing_published_fits_are_refused():
-    check_names("p1", {"s": {"Natural", "mine"}}, "field")
-    check_names("p2", {"C10-W": {"KW"}}, "field")
-    check_names("none", {}, "field")
+    check_published("p1", {"s": {"Natural", "mine"}}, "field")
+    check_published("p2", {"C10-W": {"KW"}}, "field")
+    check_published("none", {}, "field")
     with pytest.raises(InputError, match=f"no group is called {' or '.join(P1_GROUPS)}"):
-        check_names("p1", {"C10-W": {"natural"}}, "field")
+        check_published("p1", {"C10-W": {"natural"}}, "field")
     with pytest.raises(InputError, match="no suite is called C10-Cs or C10-W"):
-        check_names("p2", {"shifts": {"C10-W"}}, "field")
+        check_published("p2", {"shifts": {"C10-W"}}, "field")
 
 
 def test_the_page_describes_all_methods():

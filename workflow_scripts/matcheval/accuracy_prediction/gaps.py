@@ -1,6 +1,8 @@
 """How the matched evaluation protocol sees the gaps whose size the methods predict."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.errors import subgroups_of
+from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.predicting import WAY
-from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
+from matcheval.accuracy_prediction.scores.outputs import Classes, ClassRule, Outputs
 from matcheval.accuracy_prediction.scoring import (
     METHOD,
     SET,
@@ -22,13 +25,15 @@ from matcheval.accuracy_prediction.scoring import (
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.suites import Suite
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored
 from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.gaps import matched_gap
 from matcheval.protocol.settings import MatchingMethod
+
+LOGGER = logging.getLogger(__name__)
 
 GAPS = TableSchema(
     "gaps on a suite",
@@ -280,3 +285,26 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
         rest = np.sqrt((1 - of_gap**2) * (1 - error_gap**2))
         partial = np.where(rest > 1e-6, (of_error - of_gap * error_gap) / rest, np.nan)
     return np.stack([product[:, 0, 3:], of_error, partial])
+
+
+def write_gaps(
+    *,
+    model: str,
+    suite: Suite,
+    base: str,
+    classes: Sequence[str] | Path,
+    files: OutputFiles,
+    rule: ClassRule,
+    method: MatchingMethod,
+    seeds: Sequence[int],
+    gaps: Path,
+) -> None:
+    """Write the gaps of one model on a suite, matched and decomposed."""
+
+    def read(name: str) -> Outputs:
+        return files.read(name, model)
+
+    reader = SuiteReader(read(base), classes, rule)
+    table = tabulate_gaps(model, suite, base, reader, read, method, seeds)
+    write_table(GAPS.from_frame(table), gaps)
+    LOGGER.info("%s: %d sets", model, len(table))

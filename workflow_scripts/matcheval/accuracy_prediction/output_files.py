@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
+from matcheval.accuracy_prediction.scores.outputs import Outputs, joined, softmax
 from matcheval.datasets.all_labels import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
@@ -149,6 +149,14 @@ class OutputFiles:
         if dataset in self.labels:
             found = replace(found, labels=self.labels[dataset].read()[found.index])
         return found
+
+    def read_mean(self, names: str, members: Sequence[str], ensemble: str) -> Outputs:
+        """Read a model's outputs, or an ensemble's, on a dataset or on several joined by +."""
+        parts = []
+        for name in names.split("+"):
+            found = {member: self.read(name, member) for member in members}
+            parts.append(average(found, ensemble, name) if len(found) > 1 else found[members[0]])
+        return joined(parts)
 
 
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:

@@ -1,6 +1,7 @@
 """Computation of one model's scores on every set of a suite."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -12,9 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.output_files import check_same_datapoints
-from matcheval.accuracy_prediction.scores import AnyScore
+from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import SCORES as OF_MODELS
 from matcheval.accuracy_prediction.scores.agreement import (
+    POOL_SCORES,
     Agreements,
     PoolScore,
     agreement,
@@ -39,7 +42,7 @@ from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, write_table
 
 SUITE = Column("suite", pa.string(), "", "name of the suite")
 METHOD = (
@@ -77,6 +80,8 @@ SCORES = TableSchema(
         Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
     ),
 )
+
+LOGGER = logging.getLogger(__name__)
 
 WHOLE = "all"
 _SIZE = "n="
@@ -380,3 +385,70 @@ def _on_base(
             pool = pools.setdefault(one, _Pool(base))
             pool.add(model, restrict(outputs, one, is_base=True))
     return {dataset: (one, pools[one], names[dataset]) for dataset, one in rules.items()}
+
+
+def write_scores(
+    *,
+    scored: str,
+    suite: Suite,
+    base: str,
+    reference: str | None,
+    members: Sequence[str],
+    files: OutputFiles,
+    classes: Sequence[str] | Path,
+    methods: Sequence[str],
+    view_methods: Sequence[str],
+    options: Mapping[str, Any],
+    rule: ClassRule,
+    views: Views,
+    seeds: Sequence[int],
+    scores: Path,
+) -> None:
+    """Write the scores of one model, or of an ensemble, on all sets of a suite."""
+
+    def read(names: str) -> Outputs:
+        return files.read_mean(names, members, scored)
+
+    of_reference = read(reference) if reference else None
+    reader = SuiteReader(read(base), classes, rule)
+    scorers = [
+        ModelScorer(
+            Sources(reader.base, of_reference, options, seed),
+            [ALL_SCORES[name] for name in methods],
+            [OF_MODELS[name] for name in view_methods],
+            views,
+            is_ensemble=len(members) > 1,
+        )
+        for seed in seeds
+    ]
+    table = score_suite(scored, suite, base, reader, scorers, read)
+    write_table(SCORES.from_frame(table), scores)
+    LOGGER.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
+
+
+def write_agreement(
+    *,
+    suite: Suite,
+    base: str,
+    models: Sequence[str],
+    single: Sequence[str],
+    classes: Sequence[str] | Path,
+    files: OutputFiles,
+    rule: ClassRule,
+    methods: Sequence[str],
+    view_methods: Sequence[str],
+    views: Views,
+    scores: Path,
+) -> None:
+    """Write the scores of how often the models of a study agree on each set of a suite."""
+    in_parts = {member.dataset for member in suite.members if member.counting}
+
+    def read(name: str, model: str) -> Outputs:
+        # Predicted classes are enough, except where the argmax is restricted to some of them.
+        whole = not in_parts if name == base else name not in in_parts
+        return files.read(name, model, wanted=() if whole else ("logits",))
+
+    chosen, of_parts = ([POOL_SCORES[name] for name in names] for names in (methods, view_methods))
+    table = score_pool(suite, base, models, classes, rule, chosen, read, single, of_parts, views)
+    write_table(SCORES.from_frame(table), scores)
+    LOGGER.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))

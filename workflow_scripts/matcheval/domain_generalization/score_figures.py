@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.layout import TITLES
 from matcheval.figures.many_models import point_options

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.layout import TITLES, selection_names
 from matcheval.domain_generalization.selection import PER_RUN
 from matcheval.domain_generalization.settings import ERM

@@ -21,8 +21,8 @@ from matcheval.accuracy_prediction.figures.results import (
 )
 from matcheval.accuracy_prediction.gaps import join
 from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.reading import how, place_name
 from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import how, place_name
 from matcheval.figures.style import (
     NOTE_SIZE,
     REFERENCE,

@@ -1,15 +1,22 @@
 """Figures of one model: histograms of its confidences on two sets, and a map of its features."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, drawing
-from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.errors import InputError, configuration_error
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores.features import features_of
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.scoring import SuiteReader
+from matcheval.datasets.suites import Suite
+from matcheval.errors import InputError, configuration_error, unknown_name_error
+from matcheval.figures.saving import save_figure
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     FITTED,
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 Features = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
+MAX_IMAGES = 500  # of a set
 BINS = 20
 PERPLEXITY, SEED = 30.0, 0
 MIN_IMAGES = 5
@@ -171,3 +179,52 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     axes.set_yticks(position, names)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
+
+
+def plot_outputs(
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    suite: Suite,
+    base: str,
+    members: Sequence[str],
+    files: OutputFiles,
+    classes: Sequence[str] | Path,
+    rule: ClassRule,
+    outputs: Sequence[Path],
+) -> None:
+    """Write a figure of the confidences or features of one model on a suite."""
+
+    def read(name: str) -> Outputs:
+        return files.read_mean(name, members, options["model"])
+
+    reader = SuiteReader(read(base), classes, rule)
+    if kind == "confidences":
+        (member,) = (m for m in suite.members if m.dataset == options["dataset"])
+        sides = reader.sides(member, read(member.dataset))
+        named = dict(zip((base, member.dataset), sides, strict=True))
+        save_figure(plot_confidences(options["model"], named), *outputs)
+        return
+    wanted = options["class_name"]
+    if wanted not in reader.classes:
+        raise unknown_name_error("class", wanted, reader.classes, file="configuration")
+    label = list(reader.classes).index(wanted)
+    parts: dict[str, list[Features]] = {BASE: [_some(reader.base, label, base)]}
+    for member in suite.members:
+        if options["group"] in (None, member.group):
+            name = getattr(member, options["by"])
+            parts.setdefault(name, []).append(_some(read(member.dataset), label, member.dataset))
+    features = {name: np.concatenate(found) for name, found in parts.items()}
+    save_figure(plot_features(options["model"], wanted, features), *outputs)
+
+
+def _some(outputs: Outputs, label: int, name: str) -> Features:
+    """Return the features of at most 500 images of a class, drawn by the name of the set."""
+    features = features_of(outputs)
+    if outputs.labels is None:
+        return features[:0]
+    labels = outputs.labels if outputs.labels.ndim == 2 else outputs.labels[:, None]
+    own = np.flatnonzero((labels == label).any(axis=1))
+    drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
+    found: Features = features[np.sort(drawn)]
+    return found

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.reading import how, titles
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import NOTE_SIZE, enlarge_markers, new_figure, set_note, style
 from matcheval.io.text_tables import signed

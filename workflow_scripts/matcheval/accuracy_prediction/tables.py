@@ -1,19 +1,52 @@
 """The tables of accuracy prediction for human readers."""
 
+import logging
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.gaps import MEASURES
-from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
-from matcheval.accuracy_prediction.scores import AnyScore
-from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.errors import (
+    ALL,
+    CORRELATIONS,
+    COUNTS,
+    ERRORS,
+    GROUP_GAPS,
+    RANKINGS,
+    tabulate_correlations,
+    tabulate_counts,
+    tabulate_errors,
+    tabulate_group_gaps,
+    tabulate_rankings,
+)
+from matcheval.accuracy_prediction.gaps import (
+    GAPS,
+    MEASURES,
+    PREDICTED_GAPS,
+    join,
+    tabulate_comparison,
+)
+from matcheval.accuracy_prediction.predicting import (
+    CALIBRATED,
+    DIRECT,
+    LEAVE_ONE_OUT,
+    PREDICTED,
+    Calibration,
+    predict_accuracies,
+    with_places,
+    without_placeholders,
+)
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
-from matcheval.io.text_tables import TextColumn, signed
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TextColumn, signed, write_readable
+
+LOGGER = logging.getLogger(__name__)
 
 Paper = Literal["none", "p1", "p2"]
 # Protocol, groups calibrated on, method, group of the sets.
@@ -101,7 +134,7 @@ def note(paper: Paper) -> str:
     return f"Columns marked {paper.upper()} are printed in {_SOURCES[paper]}; empty cells are not."
 
 
-def check_names(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
+def check_published(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
     """Check that a study has names that a paper's errors can be put beside."""
     known: dict[str, tuple[str, tuple[str, ...], set[str]]] = {
         "p1": ("group", P1_GROUPS, {name for names in groups.values() for name in names}),
@@ -353,3 +386,99 @@ def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn(head, [DASH if np.isnan(v) else signed(v, 2) for v in table[name]])
         for name, head in (("spearman", "Spearman ρ"), ("kendall", "Kendall τ-b"))
     ]
+
+
+def write_predictions(
+    *,
+    suite: str,
+    scores: Sequence[Path],
+    agreement: Sequence[Path],
+    rotation: Sequence[Path],
+    calibrations: Sequence[Calibration],
+    loo: bool,
+    regressors: Sequence[str],
+    clip: bool,
+    places: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    confidence: float,
+    uncounted: Sequence[str],
+    published: Paper,
+    predicted: Sequence[Path],
+    errors: Sequence[Path],
+    correlations: Sequence[Path],
+    group_gaps: Sequence[Path],
+    rankings: Sequence[Path],
+    counts: Sequence[Path],
+) -> None:
+    """Write predicted accuracies, their errors, and what the scores and errors go with."""
+    tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
+    every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
+    found = predict_accuracies(
+        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
+    )
+    for path in predicted:
+        write_table(PREDICTED.from_frame(found), path)
+    missing = found[found["predicted"].isna()]
+    mean_errors = tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
+    printed = published_errors(published, suite)
+    of_errors = setting_notes(settings, missing["reason"].tolist())
+    if printed:
+        of_errors.append(note(published))
+    notes = setting_notes(settings)
+    of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
+    write_readable(
+        mean_errors, ERRORS,
+        partial(error_columns, known=ALL_SCORES, published=printed, paper=published.upper()),
+        errors, of_errors,
+    )  # fmt: skip
+    write_readable(
+        tabulate_correlations(every), CORRELATIONS,
+        partial(correlation_columns, known=ALL_SCORES, uncounted=uncounted),
+        correlations, of_scores,
+    )  # fmt: skip
+    write_readable(
+        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, uncounted=uncounted),
+        group_gaps, notes,
+    )  # fmt: skip
+    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings, notes)
+    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts, notes)
+    LOGGER.info("%d predictions, %d of them n/a", len(found), len(missing))
+
+
+def write_model_errors(
+    *,
+    scored: str,
+    predicted: Path,
+    settings: Mapping[str, Any],
+    confidence: float,
+    errors: Sequence[Path],
+) -> None:
+    """Write the errors of the accuracies predicted for one model on a suite."""
+    found = PREDICTED.read(predicted).to_pandas()
+    found = found[found["model"] == scored]
+    notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"].tolist())
+    readable = partial(error_columns, known=ALL_SCORES)
+    write_readable(tabulate_errors(found, confidence), ERRORS, readable, errors, notes)
+
+
+def write_comparison(
+    *,
+    predicted: Path,
+    gaps: Sequence[Path],
+    confidence: float,
+    uncounted: Sequence[str],
+    places: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    tables: Sequence[Path],
+    of_suite: Path,
+) -> None:
+    """Write predicted gaps beside what the protocol says of them, and the gaps of all models."""
+    tables_of_models = [GAPS.read(path).to_pandas() for path in gaps]
+    every = with_places(pd.concat(tables_of_models, ignore_index=True), places)
+    write_table(GAPS.from_frame(every), of_suite)
+    joined = join(PREDICTED.read(predicted).to_pandas(), every)
+    counted = joined[~joined["model"].isin(uncounted)]
+    compared = tabulate_comparison(counted, confidence)
+    readable = partial(comparison_columns, known=ALL_SCORES)
+    write_readable(compared, PREDICTED_GAPS, readable, tables, setting_notes(settings))
+    LOGGER.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
