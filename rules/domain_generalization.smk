@@ -132,12 +132,18 @@ rule score_domain_model:
     resources:
         **REQUESTS.resources("score_domain_model"),
     params:
+        function="matcheval.accuracy_prediction.scoring:write_scores",
         job=DOMAINS.scored.parameters,
-        code=digest("score_accuracy"),
+        custom_files=[],
+        code=digest(
+            "analyse",
+            "matcheval.accuracy_prediction.scoring:write_scores",
+            "matcheval.accuracy_prediction.scores",
+        ),
     message:
         "Scoring {wildcards.scored} on suite {wildcards.suite}"
     script:
-        "../workflow_scripts/score_accuracy.py"
+        "../workflow_scripts/analyse.py"
 
 
 rule compare_domain_scores:

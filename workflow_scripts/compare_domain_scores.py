@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization.plan import Block
 from matcheval.domain_generalization.predictability import (
     draw_scores,

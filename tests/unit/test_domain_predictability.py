@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.outputs.joining import joined, pooled
-from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.outputs import from_logits, joined, pooled
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import (
     draw_scores,

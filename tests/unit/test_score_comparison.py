@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from compared import BOTH
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
 from matcheval.analyses.score_comparison import (
     AS_IS,

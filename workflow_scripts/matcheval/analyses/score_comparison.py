@@ -11,10 +11,13 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.subsets import class_probabilities, largest_probability
-from matcheval.accuracy_prediction.outputs.user_files import read_user_file
-from matcheval.accuracy_prediction.scores.temperature import fit_temperature
+from matcheval.accuracy_prediction.output_files import read_user_file
+from matcheval.accuracy_prediction.scores.confidence import fit_temperature
+from matcheval.accuracy_prediction.scores.outputs import (
+    Outputs,
+    class_probabilities,
+    largest_probability,
+)
 from matcheval.errors import configuration_error
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.style import (

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
-from matcheval.accuracy_prediction.reading import titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.results import mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET

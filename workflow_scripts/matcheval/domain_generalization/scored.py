@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.schemas import METHOD
+from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.domain_generalization.plan import REFUSED, TRAINED
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction

@@ -4,24 +4,101 @@ P1 averages over the sets of a group, then over models. What the spread in brack
 is cannot be settled, so that four are given, each by its name.
 """
 
+import warnings
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals, subgroups_of
-from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
-from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.accuracy_prediction.predicting import WAY
+from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
+_BLOCK = 1 << 20  # draws at a time, 8 MiB
+
+# What is drawn with replacement: sets; subgroups, whose sets, such as the severities of a
+# corruption, are not independent; models; pairs of model and set.
+DRAWN = ("sets", "subgroups", "models", "rows")
+
+Floats = npt.NDArray[np.float64]
+
+
+def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
+    named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
+    return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
+
+
+def error_intervals(
+    error: Floats,
+    known: npt.NDArray[np.bool_],
+    units: npt.NDArray[np.intp],
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> list[dict[str, float]]:
+    """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
+    n_methods, n_models, n_sets = error.shape
+    found: list[dict[str, float]] = [{} for _ in range(n_methods)]
+    weight = known.astype(np.float64)
+    has_any = known.any(axis=2)
+    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+
+    def add(name: str, means: Floats, chosen: npt.NDArray[np.bool_]) -> None:
+        for m in np.flatnonzero(chosen):
+            low, high = np.nanquantile(means[:, m], levels)
+            found[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
+
+    def add_sets(name: str, of: npt.NDArray[np.intp]) -> None:
+        """Draw sets with the same number in `of` together."""
+        n_units = int(of.max()) + 1
+        if n_units < 2:
+            return
+        together = np.eye(n_units)[of]
+        sums, weights = error @ together, weight @ together
+        means = _resampled(
+            sums.reshape(-1, n_units), weights.reshape(-1, n_units), resamples, seed
+        ).reshape(resamples, n_methods, n_models)
+        means = np.where(has_any, means, np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
+            several = (weights.sum(axis=1) > 0).sum(axis=1) > 1
+            add(name, np.nanmean(means, axis=2), several)
+
+    add_sets("sets", np.arange(n_sets))
+    add_sets("subgroups", np.unique(units, return_inverse=True)[1])
+    add("models", _resampled(by_model, np.asarray(has_any, np.float64), resamples, seed),
+        has_any.sum(axis=1) > 2)  # fmt: skip
+    flat = known.reshape(n_methods, -1)
+    add("rows", _resampled(error.reshape(n_methods, -1), flat.astype(np.float64), resamples, seed),
+        flat.sum(axis=1) > 1)  # fmt: skip
+    return found
+
+
+def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Floats:
+    """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
+    n, rng = values.shape[1], np.random.default_rng(seed)
+    found = np.empty((resamples, len(values)))
+    size = max(1, _BLOCK // n)
+    for start in range(0, resamples, size):
+        part = found[start : start + size]
+        drawn = rng.integers(n, size=(len(part), n)) + n * np.arange(len(part))[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=len(part) * n).reshape(-1, n).astype(float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part[:] = (counts @ values.T) / (counts @ weight.T)
+    return found
+
+
 RESAMPLES = 2000
 ALL = "all"
 
-Floats = npt.NDArray[np.float64]
+FloatsAggregation = npt.NDArray[np.float64]
 
 _VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
 _COLUMN = (
@@ -171,7 +248,7 @@ class _Cells:
         signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
         known = np.isfinite(signed)
 
-        def mean(values: Floats) -> Floats:
+        def mean(values: FloatsAggregation) -> FloatsAggregation:
             """Average over seeds."""
             total = np.bincount(place[known], values[known], size)
             with np.errstate(invalid="ignore"):
@@ -215,3 +292,94 @@ _VALUES = (
     "mae", "bias", "sd_models", "sd_all",
     *(f"mae_{of}_{side}" for of in DRAWN for side in ("low", "high")),
 )  # fmt: skip
+
+
+_WAY = ["suite", "protocol", "regressor", "calibrated_on"]
+_PLACE = ["group", "subgroup"]
+_COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+
+RANKINGS = TableSchema(
+    "consistency of the rankings of methods",
+    (
+        SUITE,
+        *WAY,
+        Column("group_1", pa.string(), "", "group of the first sets"),
+        Column("subgroup_1", pa.string(), "", "their subgroup; 'all' for all of the group"),
+        Column("group_2", pa.string(), "", "group of the second sets"),
+        Column("subgroup_2", pa.string(), "", "their subgroup; 'all' for all of the group"),
+        Column("n_methods", pa.int64(), "methods", "with an error on both"),
+        *_COEFFICIENTS,
+    ),
+)
+
+COUNTS = TableSchema(
+    "numbers of images and errors",
+    (
+        SUITE,
+        *WAY,
+        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these subgroups"),
+        *_COEFFICIENTS,
+    ),
+)
+
+
+def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    whole = _complete(errors)
+    rows = []
+    for way, part in whole.groupby(_WAY, sort=False):
+        table = part.pivot_table(
+            index=["method", "variant"], columns=_PLACE, values="mae", sort=False
+        )
+        for one, other in combinations(table.columns, 2):
+            if one[0] == other[0] and ALL in (one[1], other[1]):
+                continue
+            values = table[[one, other]].dropna().to_numpy()
+            rows.append([*way, *one, *other, len(values), *rank_correlations(*values.T)])
+    return pd.DataFrame(rows, columns=RANKINGS.names)
+
+
+def _complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+
+    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
+    """
+    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    most = whole.groupby([*_WAY, *_PLACE], sort=False)["n_sets"].transform("max")
+    return whole[whole["n_sets"] == most]
+
+
+def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the errors on subgroups go with their numbers of images."""
+    sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
+    images = sizes.groupby(level=_PLACE, sort=False).sum()
+    whole = _complete(errors)
+    rows = []
+    for way, part in whole.groupby(_WAY, sort=False):
+        means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
+        for group, units in _units(means):
+            counts = [
+                images[place] if place in images.index else images[place[0]].sum()
+                for place in units.index
+            ]
+            found = rank_correlations(counts, units.to_numpy())
+            rows.append([*way, group, len(units), int(np.sum(counts)), *found])
+    return pd.DataFrame(rows, columns=COUNTS.names)
+
+
+def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
+    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
+    parts = []
+    for group, part in means.groupby(level="group", sort=False):
+        divided = part[part.index.get_level_values("subgroup") != ALL]
+        parts.append(divided if len(divided) else part)
+        if len(divided):
+            yield str(group), divided
+    if parts:
+        yield ALL, pd.concat(parts)
