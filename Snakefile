@@ -23,7 +23,6 @@ include: "rules/inference.smk"
 
 
 include: "rules/accuracy_prediction.smk"
-include: "rules/domain_generalization.smk"
 include: "rules/features.smk"
 include: "rules/matching.smk"
 include: "rules/near_duplicates.smk"

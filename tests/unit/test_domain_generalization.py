@@ -14,7 +14,6 @@ from matcheval.domain_generalization.results import (
     choose,
     chosen_runs,
     mean_over_runs,
-    only,
     tabulate_gains,
     tabulate_results,
     tabulate_runs,
@@ -30,6 +29,7 @@ from matcheval.domain_generalization.tables import (
     SPREAD,
     by_domain,
     by_group,
+    only,
     plan_columns,
 )
 from matcheval.io.text_tables import markdown

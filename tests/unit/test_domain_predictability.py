@@ -151,15 +151,15 @@ KEPT, CORAL = {"inference": {"outputs": ["statistics"]}}, {"algorithms": ["coral
 def test_models_of_blocks_are_scored_on_request():
     study = study_with(CORAL, **KEPT)
     analysis = study.analysis(DomainGeneralization)
-    models = {name for _, name in analysis.scored.models}
+    models = {name for _, name in analysis.expansion.scored}
     # ERM of one source; ERM and CORAL of two; two seeds.
     assert len(models) == 3 * 2
     one = "digit-domains.plain.erm-0.seed-1"
-    batch = analysis.scored.models["shifted", one].source_batch
-    assert analysis.scored.tested[batch].datasets == (
+    batch = analysis.expansion.scored["shifted", one].source_batch
+    assert analysis.expansion.tested_on_sources[batch].datasets == (
         "plain.without-1-of-5.seed-1", "plain.part-1-of-5.seed-1",
     )  # fmt: skip
-    assert not load(digit_domains()).analysis(DomainGeneralization).scored.models
+    assert not load(digit_domains()).analysis(DomainGeneralization).expansion.scored
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.datasets.derivations import Derivation, part, rest
 from matcheval.datasets.suites import Member
 from matcheval.domain_generalization.plan import (
     REFUSED,
+    TRAINED,
     Block,
     Group,
     Plan,
@@ -19,9 +22,14 @@ from matcheval.domain_generalization.plan import (
     name_of_sources,
     scaling,
 )
-from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGeneralizationSettings
+from matcheval.domain_generalization.settings import (
+    ERM,
+    LEFT_OUT,
+    DomainGeneralizationSettings,
+    ScoredSettings,
+)
 from matcheval.errors import check_known, configuration_error
-from matcheval.models.rows import TRAINED, ModelSource
+from matcheval.models import rows
 from matcheval.settings import read_settings
 from matcheval.study.catalogue import Model
 from matcheval.study.checks import check_label_spaces
@@ -42,6 +50,14 @@ _RECIPE = {
 _PROTOCOL_COLUMNS = (
     "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The jobs that test a scored model on the targets, and on the parts of its sources."""
+
+    batch: str
+    source_batch: str
 
 
 class Expansion:
@@ -79,11 +95,6 @@ class Expansion:
         return " ".join(filter(None, by)) or member.dataset
 
     @cached_property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms, ERM first."""
-        return tuple(dict.fromkeys((ERM, *self._settings.algorithms)))
-
-    @cached_property
     def plan(self) -> Plan:
         """All trainings, of settings that are checked first: others may ask before `check`."""
         settings, study = self._settings, self._study
@@ -96,7 +107,7 @@ class Expansion:
         scale = scaling(settings.steps, rate) if settings.scaled else {}
         groups = [
             group
-            for name in self.algorithms
+            for name in dict.fromkeys((ERM, *settings.algorithms))
             for group in groups_of(
                 name, settings.groups, settings.group_seed, settings.options.get(name, {}), scale
             )
@@ -126,7 +137,7 @@ class Expansion:
         shared = name_of_sources(self._study.name, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
-            Model(run.model, recipe, ModelSource(run.model, TRAINED)),
+            Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
             tuple(rest(name, 1, parts, run.seed).name for name in run.sources),
             tuple(part(name, 1, parts, run.seed).name for name in run.sources),
             self._plan_file,
@@ -154,25 +165,55 @@ class Expansion:
         )
         return {each.name: each for each in found}
 
-    def check_usable(self) -> None:
-        """Check that algorithms and selections that are asked for are possible in some block."""
-        settings, plan = self._settings, self.plan
-        runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
-        for name in settings.algorithms if "algorithms" in settings.model_fields_set else ():
-            refused = [run.state == REFUSED for run in runs if run.group.algorithm == name]
-            if refused and all(refused):
-                raise configuration_error(
-                    f"{name} needs two sources, and every block has one: "
-                    f"{ALGORITHMS[name].refusal}",
-                    field=f"{_ANALYSIS}.algorithms",
-                    remedy=f"Leave {name} out, or give a block a second source",
-                )
-        if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
+    @cached_property
+    def scored(self) -> dict[tuple[str, str], Scored]:
+        """The models whose accuracies are predicted, by suite and model."""
+        settings, found = self._settings, {}
+        algorithms = (ERM, *settings.scores.algorithms) if settings.scores else ()
+        for block in self.blocks if algorithms else ():
+            for run in self.plan.runs[block.sources] if not block.design else ():
+                if run.state == TRAINED and run.group.algorithm in algorithms:
+                    batch = batch_of(self._study.name, run)
+                    suite = settings.blocks[block.name].targets
+                    found[suite, run.model] = Scored(batch, f"{batch}.sources.seed-{run.seed}")
+        return found
+
+    @property
+    def tested_on_sources(self) -> dict[str, TestedModels]:
+        """Scored models on both parts of their sources, those of one seed together."""
+        batches: dict[str, dict[str, None]] = {}
+        for (_, model), one in self.scored.items():
+            batches.setdefault(one.source_batch, {})[model] = None
+        found = {}
+        for batch, models in batches.items():
+            first = self.trained[next(iter(models))]
+            found[batch] = TestedModels(tuple(models), (*first.train, *first.validation))
+        return found
+
+    def check(self) -> None:
+        """Check settings, names, sources and recipe, and what is asked for of the plan."""
+        _check_usable(self._settings, self.plan)
+        if self._settings.scores is not None:
+            _check_scores(self._settings.scores, self._settings, self._study)
+
+
+def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
+    """Check that algorithms and selections that are asked for are possible in some block."""
+    runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
+    for name in settings.algorithms if "algorithms" in settings.model_fields_set else ():
+        refused = [run.state == REFUSED for run in runs if run.group.algorithm == name]
+        if refused and all(refused):
             raise configuration_error(
-                f"{LEFT_OUT} needs two sources, and every block has one",
-                field=f"{_ANALYSIS}.selection",
-                remedy="Leave it out, or give a block a second source",
+                f"{name} needs two sources, and every block has one: {ALGORITHMS[name].refusal}",
+                field=f"{_ANALYSIS}.algorithms",
+                remedy=f"Leave {name} out, or give a block a second source",
             )
+    if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
+        raise configuration_error(
+            f"{LEFT_OUT} needs two sources, and every block has one",
+            field=f"{_ANALYSIS}.selection",
+            remedy="Leave it out, or give a block a second source",
+        )
 
 
 def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
@@ -259,3 +300,35 @@ def _check_sources(blocks: Sequence[Block], study: Study) -> None:
                     field=field,
                     remedy="Leave it out of the sources, or of the suite",
                 )
+
+
+def _check_scores(
+    settings: ScoredSettings, every: DomainGeneralizationSettings, study: Study
+) -> None:
+    """Check that algorithms and methods exist, and that inference keeps what methods need."""
+    field = f"{_ANALYSIS}.scores"
+    for what, names, known in (
+        ("algorithm", settings.algorithms, (ERM, *every.algorithms)),
+        ("method", settings.methods, SCORES),
+    ):
+        check_known(what, names, known, file="configuration", field=f"{field}.{what}s")
+    if not every.blocks:
+        raise configuration_error(
+            "scores are of blocks, of which there are none",
+            field=field,
+            remedy="Name blocks, or leave it out",
+        )
+    for method, need in ((m, need) for m in settings.methods for need in SCORES[m].needs):
+        if need is Need.IMAGES:
+            raise configuration_error(
+                f"'{method}' runs models again over rotated images, which is not done here",
+                field=f"{field}.methods",
+                remedy="Leave it out",
+            )
+        kept = OUTPUTS_FOR.get(need, ())
+        if kept and not set(kept) & set(study.inference.outputs):
+            raise configuration_error(
+                f"'{method}' needs {need.value}",
+                field="inference.outputs",
+                remedy=f"Add {' or '.join(kept)}",
+            )

@@ -1,6 +1,8 @@
 """What goes with accuracies on target sets: scores without labels, and distances."""
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,20 +10,25 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
 from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
-from matcheval.domain_generalization.results import mean_over_runs, tabulate_gains
+from matcheval.domain_generalization.plan import Block
+from matcheval.domain_generalization.results import chosen_runs, mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.domain_generalization.tables import (
+    ACCURACIES,
     BLOCK_COLUMNS,
     NEAR_FAR,
     PER_RUN,
     PREDICTABILITY,
+    RUNS,
     TITLES,
     numbers,
     texts,
 )
 from matcheval.figures.many_models import point_options
+from matcheval.figures.saving import save_figure
 from matcheval.figures.style import (
     LABEL_SIZE,
     legend_above,
@@ -30,7 +37,8 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.text_tables import TextColumn, signed, signed_cells
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TextColumn, signed, signed_cells, write_readable
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
@@ -38,6 +46,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NOTE = (
+    "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
+    "by the line through all others; means over runs."
+)
 _BLOCK = BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
 _PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
 _FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
@@ -182,3 +194,30 @@ def _with_interval(rows: pd.DataFrame, name: str, form: Callable[[float], str]) 
         else form(value) + ("" if pd.isna(low) else f" [{form(low)}, {form(high)}]")
         for value, low, high in values
     ]
+
+
+def compare_scores(
+    *,
+    blocks: Sequence[Block],
+    rules: Sequence[str],
+    confidence: float,
+    runs: Path,
+    accuracies: Path,
+    scores: Sequence[Path],
+    predictability: Sequence[Path],
+    near_far: Sequence[Path],
+    figure: Sequence[Path],
+) -> None:
+    """Write the tables of predictability and of gains by distance, and the figure of scores."""
+    chosen = chosen_runs(
+        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+    )
+    known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
+    scored = scores_of_runs(chosen, known)
+    table = tabulate_predictability(scored, confidence)
+    write_readable(table, PREDICTABILITY, predictability_columns, predictability, [_NOTE])
+    distances = tabulate_near_far(chosen, scored)
+    for path in near_far:
+        write_table(NEAR_FAR.from_frame(distances), path)
+    save_figure(draw_scores(scored, rules[0]), *figure)
+    logging.info("%d tables of scores, %d rows", len(scores), len(table))

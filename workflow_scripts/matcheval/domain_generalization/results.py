@@ -1,9 +1,11 @@
 """What trainings have given: their runs and accuracies, selected and compared with ERM."""
 
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +23,24 @@ from matcheval.domain_generalization.tables import (
     IMAGE_COUNTS,
     MEAN,
     PER_RUN,
+    PLAN,
     RESULTS,
     RUNS,
     SPREAD,
+    result_columns,
 )
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.tables import TableSchema, write_table
+from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.multiple_tests import holm
 from matcheval.statistics.ranks import rank_correlations
 from matcheval.study.trained_models import TestedModels
+
+_NOTE = (
+    "Accuracies are means over sets, ± standard deviations over runs (n - 1). Gains are paired by "
+    "seed. A group that is selected among several favours an algorithm over ERM, which has one."
+)
 
 # --- what trainings and inference have written
 
@@ -279,6 +290,56 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=IMAGE_COUNTS.names)
 
 
-def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
-    """Return the results of one selection, of the blocks of one design."""
-    return results[(results["selection"] == selection) & (results["design"] == design)]
+# --- jobs
+
+
+def collect_runs(
+    *,
+    models: Sequence[str],
+    epoch_steps: int,
+    tested: Sequence[TestedModels],
+    predictions: str,
+    plan: Path,
+    histories: Sequence[str],
+    runs: Sequence[Path],
+    curves: Sequence[Path],
+    accuracies: Sequence[Path],
+) -> None:
+    """Write the tables of runs, learning curves and accuracies."""
+    learning = tabulate_curves(models, histories, epoch_steps)
+    found = tabulate_runs(PLAN.read(plan).to_pandas(), learning)
+    counted = tabulate_accuracies(tested, predictions)
+    _write((RUNS, found, runs), (CURVES, learning, curves), (ACCURACIES, counted, accuracies))
+    logging.info("%d trainings, %d accuracies", len(models), len(counted))
+
+
+def compare_algorithms(
+    *,
+    blocks: Sequence[Block],
+    rules: Sequence[str],
+    confidence: float,
+    runs: Path,
+    accuracies: Path,
+    results: Sequence[Path],
+    gains: Sequence[Path],
+    spread: Sequence[Path],
+    image_counts: Sequence[Path],
+) -> None:
+    """Write the tables of results, gains by set, spread, and correlations with image counts."""
+    chosen = chosen_runs(
+        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+    )
+    table = tabulate_results(chosen, confidence)
+    write_readable(table, RESULTS, result_columns, results, [_NOTE])
+    _write(
+        (GAINS, tabulate_gains(chosen), gains),
+        (SPREAD, tabulate_spread(table), spread),
+        (IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
+    )
+    logging.info("%d blocks, %d results", len(blocks), len(table))
+
+
+def _write(*tables: tuple[TableSchema, pd.DataFrame, Sequence[Path]]) -> None:
+    for schema, table, paths in tables:
+        for path in paths:
+            write_table(schema.from_frame(table), path)

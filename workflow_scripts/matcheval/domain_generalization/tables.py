@@ -1,17 +1,21 @@
 """Tables of domain generalisation: their columns, and their layouts for readers."""
 
+import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.scoring import METHOD
-from matcheval.domain_generalization.plan import REFUSED, TRAINED
+from matcheval.datasets.folders import read_dataset
+from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
+from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells, write_readable
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
@@ -232,6 +236,11 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
     ]
 
 
+def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
+    """Return the results of one selection, of the blocks of one design."""
+    return results[(results["selection"] == selection) & (results["design"] == design)]
+
+
 def by_group(results: pd.DataFrame) -> list[TextColumn]:
     """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets."""
     rows = results[results["column"] == MEAN]
@@ -278,3 +287,29 @@ def _marked(rows: pd.DataFrame) -> list[str]:
 
 def _p(value: float) -> str:
     return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def write_plan(
+    *,
+    blocks: Sequence[Block],
+    plan: Sequence[Mapping[str, Any]],
+    folders: Mapping[str, Path],
+    batch_size: int,
+    parts: int,
+    outputs: Sequence[Path],
+) -> None:
+    """Check the prepared sources and targets, and write the plan."""
+    sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
+    check_images(blocks, sets, batch_size, parts)
+    table = pd.DataFrame(plan, columns=PLAN.names)
+    write_readable(table, PLAN, plan_columns, outputs, [counts(table)])
+    logging.info("%d sets, %s", len(sets), counts(table))
+
+
+def lay_out_results(
+    *, design: str, selection: str, results: Path, outputs: Sequence[Path]
+) -> None:  # fmt: skip
+    """Write the results of one selection in the layout of a paper's table."""
+    table = only(RESULTS.read(results).to_pandas(), selection, design)
+    write_readable(table, RESULTS, by_domain if design else by_group, outputs)
+    logging.info("%s: %d results", selection, len(table))
