@@ -17,15 +17,14 @@ import time
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
-from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
+from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
     accuracies,
     agreement,
 )
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.outputs import class_rule, from_logits, restrict
 from matcheval.accuracy_prediction.scores.score import Sides, Sources, missing_inputs
 
 SETS, IMAGES, BASE, CLASSES, MODELS = 180, 3_400, 8_000, 10, 70
@@ -64,7 +63,7 @@ def scores(generator: np.random.Generator) -> list[dict[str, object]]:
             if missing_inputs(score, Sources(whole), targets[0]):
                 continue
             start = time.perf_counter()
-            fitted = score.fit(Sources(whole))
+            fitted = score.fitted(Sources(whole))
             for target in targets:
                 score.compute(fitted, Sides(base, target))
             if classes == names:

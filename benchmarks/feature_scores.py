@@ -24,9 +24,9 @@ import numpy as np
 import scipy.linalg
 from common import peak_mib, write_results
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.scores.prototypes import fit_codebook
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.features import fit_codebook
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.score import Sides, Sources
 
 IMAGES, BASE, FEATURES, REFERENCES = 3_400, 8_000, 512, (5_000, 50_000)

@@ -15,7 +15,7 @@ import numpy as np
 from common import write_results
 
 from helpers import simulate
-from matcheval.analyses.permutation_null.tables import tabulate
+from matcheval.analyses.permutation_null import tabulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison

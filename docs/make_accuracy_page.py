@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 from take_over import update_page
 
-from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.reading import how, titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.accuracy_prediction.errors import ALL
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.io.text_tables import counted
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,9 +11,13 @@ from pathlib import Path
 import pandas as pd
 from take_over import update_page
 
-from matcheval.domain_generalization.layout import by_domain, by_group, result_columns
-from matcheval.domain_generalization.schemas import RESULTS
-from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.domain_generalization.tables import (
+    PER_RUN,
+    RESULTS,
+    by_domain,
+    by_group,
+    result_columns,
+)
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ def score(job: str, scores: Path, **config: Any) -> None:
     from pydantic import TypeAdapter
 
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
-    from matcheval.accuracy_prediction.schemas import SCORES
+    from matcheval.accuracy_prediction.scoring import SCORES
     from matcheval.execution.arguments import unpack_argument
     from matcheval.inference.job import InferenceConfig
     from matcheval.io.tables import write_table

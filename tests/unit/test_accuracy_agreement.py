@@ -87,17 +87,17 @@ def test_aline_recovers_accuracies_on_a_line():
 def test_models_outside_of_the_pool_have_no_influence_on_it():
     agreements = of(*pool())
     inside = np.array([True, True, True, True, False, False])
-    for score in POOL_SCORES:
+    for score in POOL_SCORES.values():
         found = score_models(score, agreements, inside)
         alone = score.compute(agreements.among(np.arange(4)))
         np.testing.assert_array_equal(found[:4], alone)
         joined = score.compute(agreements.among(np.array([0, 1, 2, 3, 5])))
         assert found[5] == joined[4]
-    assert score_models(POOL_SCORES[0], agreements, inside)[4] == pytest.approx(
+    assert score_models(POOL_SCORES["ms_aol"], agreements, inside)[4] == pytest.approx(
         agreements.target[4, :4].mean()
     )
     with pytest.raises(InputError, match="pool of 1 models"):
-        score_models(POOL_SCORES[0], agreements, np.arange(6) == 0)
+        score_models(POOL_SCORES["ms_aol"], agreements, np.arange(6) == 0)
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():

@@ -7,16 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from matcheval.accuracy_prediction.comparison import (
-    MEASURES,
-    MIN_SETS,
-    join,
-    tabulate_comparison,
-)
-from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.schemas import PREDICTED
-from matcheval.accuracy_prediction.views import Views
+from matcheval.accuracy_prediction.gaps import GAPS, MEASURES, MIN_SETS, join, tabulate_comparison
+from matcheval.accuracy_prediction.predicting import PREDICTED
+from matcheval.accuracy_prediction.scores.outputs import Outputs
+from matcheval.accuracy_prediction.scoring import Views
 
 SIZES = {"a": 9, "b": 8, "few": MIN_SETS - 1}  # sets of every model
 

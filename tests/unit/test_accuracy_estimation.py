@@ -13,10 +13,10 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
-from matcheval.accuracy_prediction.outputs.user_files import read_user_file
+from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.outputs import from_logits
 from matcheval.accuracy_prediction.scores.score import NO_SPREAD
 from matcheval.cli.main import main
 from matcheval.errors import InputError

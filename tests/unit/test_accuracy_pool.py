@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from matcheval.accuracy_prediction.gaps import single_labels
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Members, from_logits
-from matcheval.accuracy_prediction.outputs.subsets import restrict
-from matcheval.accuracy_prediction.pool_scoring import score_pool
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.output_files import OutputFiles, average
+from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Members, from_logits, restrict
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader
-from matcheval.accuracy_prediction.views import Views
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, Views, score_pool
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 
@@ -147,10 +144,10 @@ def test_outputs_of_other_classes_and_of_no_numbers():
 
 
 def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):
-    from matcheval.accuracy_prediction.outputs import loading
+    from matcheval.accuracy_prediction import output_files
 
     # In place of outputs, the kinds of files that would be read.
-    monkeypatch.setattr(loading, "read_outputs", lambda files: (set(files), {}))
+    monkeypatch.setattr(output_files, "read_outputs", lambda files: (set(files), {}))
     files = OutputFiles(tmp_path, ("logits", "features", "statistics"))
     assert files.read("d", "m") == {"predictions", "logits", "features", "statistics"}
     assert files.read("d", "m", wanted=["logits"]) == {"predictions", "logits"}

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs, from_logits
-from matcheval.accuracy_prediction.outputs.subsets import restrict
-from matcheval.accuracy_prediction.scores import atc
+from matcheval.accuracy_prediction.scores import SCORES, probabilities
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, from_logits, restrict
 from matcheval.accuracy_prediction.scores.score import Sides
 from studies import ROOT
 
@@ -95,12 +93,12 @@ CASES = {
     "doe.full": lambda _: score("doe"),
     "entropy.zero_prob": lambda inputs: score("entropy", given(inputs["probs"])),
     "pred_score": prediction_scores,
-    "atc_mc": lambda _: thresholded("atc_mc", atc.threshold, lambda o: o.confidences),
+    "atc_mc": lambda _: thresholded("atc_mc", probabilities.threshold, lambda o: o.confidences),
     "atc_mc.variant_garg_code": lambda _: thresholded(
-        "atc_mc:garg_code", atc.garg_threshold, lambda o: o.confidences
+        "atc_mc:garg_code", probabilities.garg_threshold, lambda o: o.confidences
     ),
     "atc_ne.variant_autoeval_baselines": lambda _: thresholded(
-        "atc_ne:autoeval_baselines", atc.accuracy_quantile, lambda o: -o.entropies
+        "atc_ne:autoeval_baselines", probabilities.accuracy_quantile, lambda o: -o.entropies
     ),
     "nuclear_norm.balanced_onehot": lambda inputs: score("nuclear_norm", given(inputs["probs"])),
     "nuclear_norm.uniform": lambda inputs: score(

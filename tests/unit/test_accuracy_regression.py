@@ -8,17 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.aggregation import tabulate_correlations, tabulate_errors
+from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
+    LAYERS,
+    REGRESSORS,
     Calibration,
+    leave_one_out,
+    linear,
+    mlp,
     predict_accuracies,
     with_places,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.regression import LAYERS, REGRESSORS, leave_one_out, linear, mlp
-from matcheval.accuracy_prediction.schemas import SCORES
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
 
 values = st.floats(-1, 1, allow_nan=False, width=32).map(lambda x: round(x, 3))

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from cifar import CIFAR, CLASSES, needs_cifar
-from matcheval.accuracy_prediction.outputs import model_outputs as outputs
-from matcheval.accuracy_prediction.outputs.model_outputs import (
-    ClassRule,
-    Outputs,
-    from_logits,
-    softmax,
-)
-from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
-from matcheval.accuracy_prediction.scores import temperature
+from matcheval.accuracy_prediction.scores import SCORES, confidence
+from matcheval.accuracy_prediction.scores import outputs as outputs
 from matcheval.accuracy_prediction.scores.agreement import (
     Agreements,
     accuracies,
@@ -25,14 +18,17 @@ from matcheval.accuracy_prediction.scores.agreement import (
     aline_d,
     aline_s,
 )
-from matcheval.accuracy_prediction.scores.nuclear_norm import nuclear_norm
-from matcheval.accuracy_prediction.scores.registry import SCORES
-from matcheval.accuracy_prediction.scores.score import Need, Sides, Sources, missing_inputs
-from matcheval.accuracy_prediction.scores.temperature import (
-    BRACKET,
-    fit_temperature,
-    mean_loss,
+from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature, mean_loss
+from matcheval.accuracy_prediction.scores.outputs import (
+    ClassRule,
+    Outputs,
+    class_rule,
+    from_logits,
+    restrict,
+    softmax,
 )
+from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
+from matcheval.accuracy_prediction.scores.score import Need, Sides, Sources, missing_inputs
 from matcheval.inference.statistics import RunningStatistics
 
 # Those of predicted classes and probabilities; scores of features have tests of their own.
@@ -53,7 +49,7 @@ def calibrated(generator, n, k=4, spread=2.0):
 
 def value(name, base, target):
     score = SCORES[name]
-    return score.compute(score.fit(Sources(base)), Sides(base, target))
+    return score.compute(score.fitted(Sources(base)), Sides(base, target))
 
 
 @st.composite
@@ -110,7 +106,7 @@ def test_temperature_of_a_subset_is_that_of_all_classes():
     rule = ClassRule(((0,), (2,)))
     cut = restrict(base, rule, True)
     score = SCORES["ac_temperature"]
-    fitted = score.fit(Sources(base))
+    fitted = score.fitted(Sources(base))
     expected = softmax(base.logits[np.isin(base.labels, (0, 2))], fitted)[:, [0, 2]]
     assert score.compute(fitted, Sides(cut, cut)) == pytest.approx(expected.max(axis=1).mean())
 
@@ -168,7 +164,7 @@ def test_size_of_blocks_changes_nothing(monkeypatch):
     loss = mean_loss(some.logits, some.labels, 2.0)
     again = from_logits(some.logits, some.labels)
     monkeypatch.setattr(outputs, "_BLOCK", 3 * 4)
-    monkeypatch.setattr(temperature, "_BLOCK", 3 * 4)
+    monkeypatch.setattr(confidence, "_BLOCK", 3 * 4)
     np.testing.assert_array_equal(again.entropies, some.entropies)
     assert mean_loss(some.logits, some.labels, 2.0) == pytest.approx(loss, rel=1e-14)
 

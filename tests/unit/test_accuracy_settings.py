@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, SCORES
+from matcheval.accuracy_prediction.figures import ways_of_predicting
+from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES
 from matcheval.errors import InputError
 from matcheval.execution.arguments import pack_argument, unpack_argument
 from studies import configuration, load
@@ -82,6 +83,19 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
             {"methods": ["doc"], "leave_one_out": False},
             r"accuracy_prediction\.suites\.s.*nothing is predicted",
         ),
+        ({"figure_models": ["x"]}, "unknown model or ensemble 'x'"),
+        (
+            {"one": {"histograms": [{"model": ALL_BUT_TWO[0], "dataset": "digits-train"}]}},
+            "unknown set 'digits-train'",
+        ),
+        (
+            {
+                "one": {"embeddings": [{"model": ALL_BUT_TWO[0], "class_name": "1"}]},
+                "inference": TOP,
+            },
+            "needs features",
+        ),
+        ({"published": "p1"}, "no group is called Syn1"),
         ({"view_methods": ["doc"], "methods": ["ac"]}, "'doc' is not among the methods"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
         ({"methods": "al"}, r"'al' is none of all"),
@@ -117,8 +131,8 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
 
     def jobs(**settings):
         found = prediction(tmp_path, one=one, **settings)
-        files = found.table_jobs.all_scores(wildcards)["rotation"]
-        job = found.jobs.rotation_arguments(wildcards)[1]
+        files = found.rotation_tables(wildcards)
+        job = found.rotation_arguments(wildcards)[1]
         return len(files), json.loads(job)["methods"]
 
     assert jobs(methods=["ac"]) == (0, [])
@@ -126,9 +140,7 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
     names = {"corruption": ["frost_procedural", "fog"]}
     many = [*MEMBERS, {"dataset": block, "values": names}]
     noted = [
-        prediction(tmp_path, members=members).table_jobs.comparison_parameters(wildcards)[
-            "settings"
-        ]
+        prediction(tmp_path, members=members).prediction_arguments(wildcards)["settings"]
         for members in (many, MEMBERS)
     ]
     assert noted[0]["frost"] == "computed (frost_procedural), no photographs, in 1 set"
@@ -141,18 +153,14 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     single = ALL_BUT_TWO[:2]
     found = prediction(tmp_path, single=single, ensembles={"e": ALL_BUT_TWO[2:4]})
     suite = SimpleNamespace(suite="s")
-    pool = found.jobs.agreement_parameters(suite)
+    pool = found.agreement_arguments(suite)
     assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
     assert pool["single"] == tuple(single)
     assert pool["view_methods"] == pool["methods"] == ["ms_aol"]
-    some = prediction(tmp_path, view_methods=["ac"]).jobs.agreement_parameters(suite)
+    some = prediction(tmp_path, view_methods=["ac"]).agreement_arguments(suite)
     assert some["view_methods"] == []
-    job = found.table_jobs.prediction_parameters(suite)
-    assert (
-        job["uncounted"]
-        == [*single, "e"]
-        == found.table_jobs.comparison_parameters(suite)["uncounted"]
-    )
+    job = found.prediction_arguments(suite)
+    assert job["uncounted"] == [*single, "e"]
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
     assert job["settings"]["single models, not counted"] == ", ".join(single)
 
@@ -163,25 +171,28 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
         {"fit": "c", "predict": "b"},
     ]  # fmt: skip
     found = prediction(tmp_path, one={"calibrations": fits})
-    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b", "calibrated-c"]
+    assert list(ways_of_predicting(found.settings, "s")) == [
+        "leave-one-out",
+        "calibrated-a-b",
+        "calibrated-c",
+    ]
     members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
     fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
     found = prediction(tmp_path, members=members, one={"calibrations": fits})
-    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b"]
-    job = found.table_jobs.prediction_parameters(SimpleNamespace(suite="s"))
+    assert list(ways_of_predicting(found.settings, "s")) == ["leave-one-out", "calibrated-a-b"]
+    job = found.prediction_arguments(SimpleNamespace(suite="s"))
     assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
 
 
 def test_names_of_groups_repeat_no_scores(tmp_path):
     def parameters(members):
         found = prediction(tmp_path, members=members, one={"rotation": "all"})
-        jobs = found.jobs
         of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
         scores = (
-            jobs.score_parameters(of), jobs.agreement_parameters(of), jobs.gap_parameters(of),
-            jobs.rotation_arguments(of),
+            found.score_arguments(of), found.agreement_arguments(of), found.gap_arguments(of),
+            found.rotation_arguments(of),
         )  # fmt: skip
-        return scores, found.table_jobs.places_of("s")["digits-known"]
+        return scores, found.prediction_arguments(of)["places"]["digits-known"]
 
     first, others = parameters(MEMBERS), parameters(with_first(group="z", severity=2))
     assert others[0] == first[0]
@@ -204,7 +215,7 @@ def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
     def names(scored, **settings):
         found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
         wildcards = SimpleNamespace(suite="s", scored=scored)
-        given = found.jobs.score_parameters(wildcards)
+        given = found.score_arguments(wildcards)
         assert set(given["view_methods"]) <= set(SCORES)
         return set(given["methods"]) - set(SCORES)
 

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.outputs.model_outputs import (
+from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
     Members,
     Outputs,
+    class_rule,
     from_logits,
+    restrict,
     softmax,
 )
-from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.errors import InputError
 from matcheval.inference.statistics import FeatureStatistics
 

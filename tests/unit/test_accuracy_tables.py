@@ -1,34 +1,34 @@
 """Tables of accuracy prediction, for programs and for readers: hand-worked cases."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.aggregation import (
+from matcheval.accuracy_prediction.errors import (
     ALL,
+    COUNTS,
     ERRORS,
     GROUP_GAPS,
-    tabulate_errors,
-    tabulate_group_gaps,
-)
-from matcheval.accuracy_prediction.consistency import (
-    COUNTS,
     RANKINGS,
     tabulate_counts,
+    tabulate_errors,
+    tabulate_group_gaps,
     tabulate_rankings,
 )
-from matcheval.accuracy_prediction.published import P1_GROUPS, check_names, published_errors
-from matcheval.accuracy_prediction.reading import error_columns
-from matcheval.accuracy_prediction.reading_further import (
+from matcheval.accuracy_prediction.predicting import PREDICTED
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.tables import (
+    P1_GROUPS,
+    check_published,
     count_columns,
+    error_columns,
     gap_columns,
-    method_columns,
+    published_errors,
     ranking_columns,
 )
-from matcheval.accuracy_prediction.schemas import PREDICTED
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.errors import InputError
-from matcheval.io.text_tables import markdown
 from studies import ROOT
 
 METHODS = ("ac", "doe", "mmd", "frechet")
@@ -180,18 +180,22 @@ def test_published_errors_are_those_of_the_papers():
 
 
 def test_names_that_nothing_published_fits_are_refused():
-    check_names("p1", {"s": {"Natural", "mine"}}, "field")
-    check_names("p2", {"C10-W": {"KW"}}, "field")
-    check_names("none", {}, "field")
+    check_published("p1", {"s": {"Natural", "mine"}}, "field")
+    check_published("p2", {"C10-W": {"KW"}}, "field")
+    check_published("none", {}, "field")
     with pytest.raises(InputError, match=f"no group is called {' or '.join(P1_GROUPS)}"):
-        check_names("p1", {"C10-W": {"natural"}}, "field")
+        check_published("p1", {"C10-W": {"natural"}}, "field")
     with pytest.raises(InputError, match="no suite is called C10-Cs or C10-W"):
-        check_names("p2", {"shifts": {"C10-W"}}, "field")
+        check_published("p2", {"shifts": {"C10-W"}}, "field")
 
 
 def test_the_page_describes_all_methods():
     page = (ROOT / "docs" / "analyses" / "accuracy_prediction.md").read_text(encoding="utf-8")
-    assert markdown(method_columns(ALL_SCORES)) in page
+    pattern = r"\| `(.+)` .* \| (rises|falls|not used) \| (.+) \|$"
+    rows = [re.findall(pattern, line) for line in page.splitlines()]
+    directions = {1: "rises", -1: "falls", 0: "not used"}
+    described = [(s.name, directions[s.direction], s.source) for s in ALL_SCORES.values()]
+    assert [row[0] for row in rows if row and row[0][0] in ALL_SCORES] == described
 
 
 def test_tables_without_predictions_are_empty():

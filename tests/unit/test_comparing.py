@@ -7,9 +7,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import compare_published as script
-from matcheval.analyses.published_values.tables import COMPARED, compare_published, page
-from matcheval.analyses.published_values.values import COLUMNS, read_published, tables_of
+from matcheval.analyses.published_values import (
+    COLUMNS,
+    COMPARED,
+    compare_published,
+    page,
+    read_published,
+    tables_of,
+    write_comparison,
+)
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.statistics.intervals import clopper_pearson
@@ -76,9 +82,11 @@ def test_the_page_shows_published_and_computed_rows(folder):
     assert "|  | computed | 2 | 90.1 | 80 | – |" in text
 
 
-def test_the_script_writes_all_formats(folder):
+def test_all_formats_are_written(folder):
     outputs = [folder / f"out.{suffix}" for suffix in ("csv", "parquet", "md", "tex")]
-    script.main(study="other", published=folder / "published.csv", folder=folder, outputs=outputs)
+    write_comparison(
+        study="other", published=folder / "published.csv", folder=folder, outputs=outputs
+    )
     assert pd.read_csv(outputs[0]).published.tolist() == [1]
     assert "**2**" in (folder / "out.md").read_text()
     assert r"Table 1 & a & Rank & value & 1 & 2 \\" in (folder / "out.tex").read_text()
@@ -130,9 +138,8 @@ def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path)
     row = "digits,T,{0},q,1,{0},,acc,max,\n"
     tables = ("replication/new-writers/top1", "accuracies/digits-known", "replication/changes")
     path.write_text(HEADER + "".join(map(row.format, tables)))
-    assert load(study).analyses["published_values"].tables == [
-        f"results/digits/{table}.parquet" for table in tables
-    ]
+    (rule,) = load(study).analyses["published_values"].rules
+    assert rule.input["tables"] == [f"results/digits/{table}.parquet" for table in tables]
     path.write_text(HEADER + row.format("replication/new-writer/top1"))
     message = (
         r"line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "

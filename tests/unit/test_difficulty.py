@@ -9,16 +9,16 @@ from scipy.special import ndtr
 from test_replication import SETTINGS, results
 
 from drawings import draw
-from matcheval.analyses.difficulty.figures import plot_difficulty
-from matcheval.analyses.difficulty.model import (
-    Difficulty,
+from matcheval.analyses.difficulty import (
+    Difficulties,
+    difficulty_columns,
     expected_accuracy,
     fitted_difficulty,
     model_difficulty,
+    plot_difficulty,
     simulate_correct,
     skills,
 )
-from matcheval.analyses.difficulty.tables import difficulty_columns
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
 from matcheval.statistics.lines import fit_line
@@ -33,7 +33,7 @@ def probit_line(original, replication):
     return slope, (original.mu - replication.mu) / replication.spread
 
 
-sets = st.builds(Difficulty, st.floats(-2, 2), st.floats(0, 3))
+sets = st.builds(Difficulties, st.floats(-2, 2), st.floats(0, 3))
 
 
 @given(sets, st.lists(st.floats(-4, 4), min_size=1, max_size=5))
@@ -62,10 +62,10 @@ def test_probit_accuracies_lie_on_the_line_and_keep_their_order(original, replic
 
 def test_lines_that_no_difficulty_explains():
     with pytest.raises(InputError, match=r"slope of 1.6 with σ = 1 .* above 1.25"):
-        fitted_difficulty(1.6, -0.5, Difficulty(0, 1))
+        fitted_difficulty(1.6, -0.5, Difficulties(0, 1))
     with pytest.raises(InputError, match="slope of -1"):
-        fitted_difficulty(-1, 0, Difficulty(0, 1))
-    assert fitted_difficulty(1.6, -0.5, Difficulty(0, 1.25)).sigma == pytest.approx(
+        fitted_difficulty(-1, 0, Difficulties(0, 1))
+    assert fitted_difficulty(1.6, -0.5, Difficulties(0, 1.25)).sigma == pytest.approx(
         0.0312, abs=1e-3
     )
 
@@ -73,7 +73,7 @@ def test_lines_that_no_difficulty_explains():
 def test_the_line_is_recovered_from_simulated_sets():
     """With 200,000 images per set: slope and offset to 0.01; the probit fit is the better one."""
     rng = np.random.default_rng(0)
-    original, replication, n = Difficulty(0, 1), Difficulty(0.47, 1.3), 200_000
+    original, replication, n = Difficulties(0, 1), Difficulties(0.47, 1.3), 200_000
     skill = np.linspace(-1, 2.5, 12)
     correct = [
         simulate_correct(skill, difficulty, n, rng) for difficulty in (original, replication)
@@ -115,7 +115,7 @@ def test_a_pair_is_modelled_and_drawn():
     assert row["n_models"] == 15  # without the perfect model, whose skill is infinite
     assert (row["mu_original"], row["sigma_original"]) == (0, 1.5)
     line = probit_line(
-        Difficulty(0, 1.5), Difficulty(row["mu_replication"], row["sigma_replication"])
+        Difficulties(0, 1.5), Difficulties(row["mu_replication"], row["sigma_replication"])
     )
     assert line == pytest.approx((fit["slope"], fit["offset"]))
     assert row["rms_error"] < 0.02

@@ -4,19 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.outputs.joining import joined, pooled
-from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.outputs import from_logits, joined, pooled
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import (
+    draw_scores,
+    predictability_columns,
     scores_of_runs,
-    tabulate_image_counts,
     tabulate_near_far,
     tabulate_predictability,
 )
-from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
-from matcheval.domain_generalization.score_figures import draw_scores
-from matcheval.domain_generalization.score_tables import predictability_columns
+from matcheval.domain_generalization.results import tabulate_image_counts
+from matcheval.domain_generalization.tables import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.text_tables import markdown
@@ -152,15 +151,15 @@ KEPT, CORAL = {"inference": {"outputs": ["statistics"]}}, {"algorithms": ["coral
 def test_models_of_blocks_are_scored_on_request():
     study = study_with(CORAL, **KEPT)
     analysis = study.analysis(DomainGeneralization)
-    models = {name for _, name in analysis.scored.models}
+    models = {name for _, name in analysis.expansion.scored}
     # ERM of one source; ERM and CORAL of two; two seeds.
     assert len(models) == 3 * 2
     one = "digit-domains.plain.erm-0.seed-1"
-    batch = analysis.scored.models["shifted", one].source_batch
-    assert analysis.scored.tested[batch].datasets == (
+    batch = analysis.expansion.scored["shifted", one].source_batch
+    assert analysis.expansion.tested_on_sources[batch].datasets == (
         "plain.without-1-of-5.seed-1", "plain.part-1-of-5.seed-1",
     )  # fmt: skip
-    assert not load(digit_domains()).analysis(DomainGeneralization).scored.models
+    assert not load(digit_domains()).analysis(DomainGeneralization).expansion.scored
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,11 @@ def test_models_of_blocks_are_scored_on_request():
             KEPT,
             "unknown method 'nuclear_nrom'.*nuclear_norm",
         ),
-        ({"algorithms": ["coral"], "methods": ["rotation"]}, KEPT, "'rotation' runs models again"),
+        (
+            {"algorithms": ["coral"], "methods": ["rotation"]},
+            KEPT,
+            "'rotation' runs models again over rotated",
+        ),
         ({"algorithms": ["sd"]}, KEPT, "scores.algorithms': unknown algorithm 'sd'"),
     ],
 )

@@ -13,18 +13,16 @@ import pandas as pd
 import pytest
 
 from matcheval.cli.main import main
-from matcheval.domain_generalization.domainbed.reading import read_sweep
-from matcheval.domain_generalization.domainbed.records import Record
-from matcheval.domain_generalization.domainbed.selection import (
-    Rule,
-    choose,
-    choose_group,
-    choose_steps,
-)
-from matcheval.domain_generalization.domainbed.summaries import (
+from matcheval.domain_generalization.domainbed import (
     mean_and_error,
     summarize_choices,
     tabulate_choices,
+)
+from matcheval.domain_generalization.domainbed_sweeps import (
+    Record,
+    Rule,
+    choose,
+    read_sweep,
 )
 from matcheval.errors import InputError
 
@@ -172,10 +170,6 @@ class TestRules:
         assert (choice.group, choice.step, choice.test) == (group, step, test)
         assert choice.validation == pytest.approx(validation)
 
-    def test_steps_by_group(self):
-        choices = choose_steps(TABLE, "A", Rule.SOURCE_VALIDATION)
-        assert {group: choice.step for group, choice in choices.items()} == {"x": 20, "y": 10}
-
     def test_accuracies_on_the_target_do_not_matter(self):
         """Only the oracle may look at them."""
         other = [
@@ -195,22 +189,10 @@ class TestRules:
     def test_nothing_to_choose_from(self):
         pairs = [r for r in TABLE if len(r.held_out) == 2]
         assert all(choose(pairs, "A", rule) is None for rule in Rule)
-        assert choose_group(pairs, "A", Rule.ORACLE) is None
-        assert choose_group([], "A", Rule.ORACLE) is None
 
     def test_two_runs_of_one_kind(self):
         with pytest.raises(InputError, match=r"two records of a, .* step 10"):
             choose([*TABLE, TABLE[4]], "A", Rule.LEAVE_ONE_OUT)
-
-    def test_one_group_for_all_trials(self):
-        """Trial 0 prefers y (.75 to .7), trial 1 x (.9 to .8); the means are .8 and .775."""
-        second = [
-            record("x", 10, "A", [0.5, 0.9, 0.9], [0.0, 0.9, 0.9], trial=1),
-            record("y", 10, "A", [0.6, 0.9, 0.9], [0.0, 0.8, 0.8], trial=1),
-        ]
-        assert choose(TABLE, "A", Rule.SOURCE_VALIDATION).group == "y"
-        assert choose_group(TABLE + second, "A", Rule.SOURCE_VALIDATION) == "x"
-        assert choose_group(TABLE + second[1:], "A", Rule.SOURCE_VALIDATION) == "y"
 
 
 class TestSummaries:
@@ -275,16 +257,19 @@ class TestReading:
         ("text", "message"),
         [
             ("{", "line 1: is not a JSON object"),
-            ("[]", "'args': lacks the run's arguments"),
-            (line([0], PAIRS).replace('"test_envs": [0]', '"test_envs": 0'), "is 0, not a list"),
+            ("[]", "is not a mapping of keys"),
+            (
+                line([0], PAIRS).replace('"test_envs": [0]', '"test_envs": 0'),
+                "'args.test_envs': '0' is not a list",
+            ),
             (line([2], PAIRS), "'test_envs': are \\[2\\], but there are 2 domains"),
-            (line([0], PAIRS, step=0.5), "'step': is 0.5, not a whole number"),
-            (line([0], PAIRS, step=-1), "'step': is -1, below 0"),
+            (line([0], PAIRS, step=0.5), "'step': '0.5' is not a whole number"),
+            (line([0], PAIRS, step=-1), "'step': -1 must be at least 0"),
             (line([0, 0], PAIRS), "'test_envs': are .0, 0., one of them twice"),
-            (line([0], PAIRS).replace("trial_seed", "trial"), "'trial_seed': missing. Delete"),
+            (line([0], PAIRS).replace("trial_seed", "trial"), "'args': trial_seed missing. Delete"),
             (line([0], [(0.5, 0.5)]), "lacks accuracies"),
-            (line([0], [(0.5, 1.5), (0.5, 0.5)]), "'env0_out_acc': is 1.5, not an accuracy"),
-            (line([0], [(math.nan, 1), (0.5, 0.5)]), "'env0_in_acc': is NaN, not an accuracy"),
+            (line([0], [(0.5, 1.5), (0.5, 0.5)]), "'env0_out_acc': 1.5 must be at most 1"),
+            (line([0], [(math.nan, 1), (0.5, 0.5)]), "'env0_in_acc': nan is not a finite number"),
             (line([0], PAIRS).replace("env1_out", "env2_out"), "lacks accuracies"),
             (line([0], PAIRS, dataset="PACS"), "PACS has 4 domains, not 2"),
         ],

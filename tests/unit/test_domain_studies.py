@@ -9,8 +9,7 @@ import yaml
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.restyled import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
-from matcheval.domain_generalization.designs import Block
-from matcheval.domain_generalization.image_checks import check_images
+from matcheval.domain_generalization.plan import Block, check_images
 from matcheval.errors import InputError
 from matcheval.study.checks import check_custom_images
 from matcheval.training.initial import initial_model
@@ -143,9 +142,9 @@ def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
     assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5100, 5e-5)
     assert (recipe.architecture, recipe.pretrained.endswith("resnet18.pth")) == ("resnet_7x7", True)
     # Scored for Figure 5B: ERM and SD's three groups, three seeds each, in all four blocks.
-    assert len(analysis.scored.models) == (1 + 3) * 3 * 4
+    assert len(analysis.expansion.scored) == (1 + 3) * 3 * 4
     # Jobs on parts of the sources: two algorithms, three seeds, four blocks.
-    assert len(analysis.scored.tested) == 2 * 3 * 4
+    assert len(analysis.expansion.tested_on_sources) == 2 * 3 * 4
     # Two parts of each of the four sources for every seed.
     assert len(analysis.derivations) == 2 * 3 * 4
 

@@ -8,20 +8,16 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.moments import (
-    frechet_distance,
-    mean_distance,
-    moments_of_features,
-)
-from matcheval.accuracy_prediction.scores import discriminators, prototypes
-from matcheval.accuracy_prediction.scores.discriminators import discrimination
-from matcheval.accuracy_prediction.scores.linear_classifier import (
+from matcheval.accuracy_prediction.scores import SCORES, features
+from matcheval.accuracy_prediction.scores.features import (
     STRENGTHS,
     cut_in_three,
+    discrimination,
     fit_linear,
+    frechet_distance,
+    mean_distance,
 )
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.inference.statistics import RunningStatistics
 
@@ -52,7 +48,7 @@ def scores_of(base, target, reference=None, names=OF_FEATURES, n_prototypes=4):
     reference = base if reference is None else outputs(reference)
     sources = Sources(base, reference, {"n_prototypes": n_prototypes})
     sides = Sides(base, target)
-    return {name: SCORES[name].compute(SCORES[name].fit(sources), sides) for name in names}
+    return {name: SCORES[name].compute(SCORES[name].fitted(sources), sides) for name in names}
 
 
 CHANCE = {"disc_auc": 0.5, "disc_auc:balanced": 0.5}
@@ -127,9 +123,9 @@ def test_distances_by_hand():
 def test_distances_from_statistics_are_those_from_features():
     base, target = sample(1), sample(2, shift=0.5)
     kept = []
-    for features in (base, target):
+    for rows in (base, target):
         running = RunningStatistics()
-        for part in np.array_split(features, 3):
+        for part in np.array_split(rows, 3):
             running.add(part, np.full((len(part), 2), 0.5, np.float32))
         kept.append(outputs(statistics=running.result()))
     names = ("frechet", "mmd", "frechet_reference")
@@ -144,7 +140,7 @@ def test_the_reference_takes_the_place_of_the_base():
 
 def test_bag_of_prototypes_by_loops():
     reference, target = sample(1, 90), sample(2, 40, shift=1.0)
-    book = prototypes.fit_codebook(reference, 7)
+    book = features.fit_codebook(reference, 7)
 
     def histogram(features):
         counts = [0] * 7
@@ -188,13 +184,13 @@ def test_discriminators_find_a_shift_and_no_difference_where_there_is_none():
 
 def test_discriminators_report_on_half_of_the_datapoints(monkeypatch):
     """On 50 % of either set, or of as many of the larger one as the smaller one has."""
-    seen, measure = [], discriminators.discrimination
+    seen, measure = [], features.discrimination
 
     def recorded(domains, scores, *rest, **named):
         seen.append(np.bincount(domains).tolist())
         return measure(domains, scores, *rest, **named)
 
-    monkeypatch.setattr(discriminators, "discrimination", recorded)
+    monkeypatch.setattr(features, "discrimination", recorded)
     scores_of(sample(1, 100), sample(2, 40), names=("disc_auc", "disc_auc:balanced"))
     assert seen == [[20, 20], [50, 20]]
 

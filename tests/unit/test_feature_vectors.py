@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.outputs.moments import frechet_distance, moments_of_features
-from matcheval.accuracy_prediction.scores.discriminators import discrimination
-from matcheval.accuracy_prediction.scores.linear_classifier import error_rate
+from matcheval.accuracy_prediction.scores.features import (
+    discrimination,
+    error_rate,
+    frechet_distance,
+)
+from matcheval.accuracy_prediction.scores.outputs import moments_of_features
 from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
 from matcheval.inference.turned import quarter_turns
 

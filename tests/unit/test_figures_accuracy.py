@@ -1,35 +1,36 @@
 """What the figures of accuracy prediction show, against the tables they are drawn from."""
 
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from test_accuracy_tables import LEFT_OUT
 
-import plot_accuracy_prediction as script
-import plot_model_outputs as outputs_script
 from drawings import draw, texts_of
-from matcheval.accuracy_prediction.aggregation import (
+from matcheval.accuracy_prediction.errors import (
     ALL,
     CORRELATIONS,
     ERRORS,
     tabulate_correlations,
     tabulate_errors,
 )
-from matcheval.accuracy_prediction.figures.drawing import KINDS
-from matcheval.accuracy_prediction.figures.drawing import draw as drawn
+from matcheval.accuracy_prediction.figures import (
+    KINDS,
+    figures_of_outputs,
+    figures_of_tables,
+    outputs,
+    plot_tables,
+)
+from matcheval.accuracy_prediction.figures.errors import PAIRS
 from matcheval.accuracy_prediction.figures.outputs import BASE, embed, plot_features
-from matcheval.accuracy_prediction.figures.pairs import _ROWS
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule
-from matcheval.accuracy_prediction.plots import PredictionPlots
-from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
-from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.predicting import PREDICTED, Calibration, predict_accuracies
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scores.outputs import ClassRule
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     CalibrationSettings,
@@ -43,6 +44,10 @@ from matcheval.predictions.records import Predictions, write_predictions
 CALIBRATED = ("calibrated", "linear", "Syn")
 METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
 GROUPS = {"Syn": 6, "Natural": 4, "Adv": 1}
+
+
+def drawn(kind, results, options):
+    return KINDS[kind](results, **options)
 
 
 def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",), seed=0):
@@ -213,13 +218,13 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
 
 
 def test_many_rows_are_divided_into_panels():
-    many = results(groups={"Syn": 3, "Natural": 2 * _ROWS + 5}, methods=("ac", "doc"))
+    many = results(groups={"Syn": 3, "Natural": 2 * PAIRS + 5}, methods=("ac", "doc"))
     options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
     figure = drawn("two_methods", many, options)
     draw(figure)
     sizes = [len(axes.get_yticks()) for axes in figure.axes]
-    assert sum(sizes) == 2 * _ROWS + 5
-    assert max(sizes) <= _ROWS
+    assert sum(sizes) == 2 * PAIRS + 5
+    assert max(sizes) <= PAIRS
     largest = max(points(axes)[name][:, 0].max() for axes in figure.axes for name in ("AC", "DoC"))
     assert {axes.get_xlim()[1] > largest for axes in figure.axes} == {True}
 
@@ -298,7 +303,7 @@ def test_large_studies_give_small_files(tmp_path):
     large = results(models=[f"m{i}" for i in range(12)], groups={"Syn": 60, "Natural": 40})
     paths = [tmp_path / "figure.png", tmp_path / "figure.pdf"]
     write(large, tmp_path)
-    script.main(kind="scores", options={}, uncounted=[], outputs=paths, **inputs(tmp_path))
+    plot_tables(kind="scores", options={}, uncounted=[], outputs=paths, **inputs(tmp_path))
     assert paths[0].stat().st_size < 1_000_000
     assert paths[1].stat().st_size < 200_000
 
@@ -324,50 +329,32 @@ def inputs(folder):
     return {**{name: folder / f"{name}.parquet" for name in names}, "gaps": []}
 
 
-def plots(**options):
-    """The figures of an analysis of one suite."""
-    of_suite = SuitePredictionSettings(
-        base="b", calibrations=(CalibrationSettings(fit=("Syn",)),), **options.pop("suite", {})
+SUITE = Suite("s", (Member("a", "Syn", "fog"), Member("c", "Syn+x", ""), Member("d", "Nat", "")))
+
+
+def of_suite(**options):
+    return SuitePredictionSettings(
+        base="b", calibrations=(CalibrationSettings(fit=("Syn",)),), **options
     )
-    settings = AccuracyPredictionSettings(suites={"s": of_suite}, **options)
-    members = (Member("a", "Syn", "fog"), Member("c", "Syn+x", ""), Member("d", "Nat", ""))
-    study = SimpleNamespace(
-        suites={"s": Suite("s", members)}, inference=SimpleNamespace(outputs=("logits",))
-    )
-    chosen = [score for score in ALL_SCORES.values() if not score.variant]
-    analysis = SimpleNamespace(
-        settings=settings, chosen=chosen, models=["m", "n"], scored=["m", "n", "both"],
-        field=lambda *keys: ".".join(keys),
-    )  # fmt: skip
-    return PredictionPlots(analysis, study)
 
 
 def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_way():
-    found = plots(regressors=("linear", "mlp"), figure_models=("both",), test_sizes=(10,))
-    figures = found.of_tables("s")
+    settings = AccuracyPredictionSettings(
+        suites={"s": of_suite()}, regressors=("linear", "mlp"), figure_models=("both",),
+        test_sizes=(10,),
+    )  # fmt: skip
+    chosen = [score for score in ALL_SCORES.values() if not score.variant]
+    figures = figures_of_tables(settings, SUITE, chosen)
     assert {kind for kind, _ in figures.values()} == set(KINDS) - {"missing_classes"}
     assert figures["errors-calibrated-Syn-mlp"][1]["way"] == ("calibrated", "mlp", "Syn")
     assert figures["predictions-leave-one-out-of-both"][1]["model"] == "both"
     assert "ac-and-doc-by-model-leave-one-out" not in figures
-    assert not found.of_outputs("s")
-
-
-def test_figures_that_are_asked_for_are_checked():
     histogram = {"histograms": ({"model": "both", "dataset": "a"},)}
-    found = plots(suite=histogram)
-    found.check()
-    assert list(found.of_outputs("s")) == ["confidences-of-both-on-a"]
-    for options, message in (
-        ({"figure_models": ("x",)}, "unknown model or ensemble 'x'"),
-        ({"suite": {"histograms": ({"model": "m", "dataset": "b"},)}}, "unknown set 'b'"),
-        ({"suite": {"embeddings": ({"model": "m", "class_name": "ape"},)}}, "needs features"),
-        ({"published": "p1"}, "no group is called Syn1"),
-    ):
-        with pytest.raises(InputError, match=message):
-            plots(**options).check()
+    assert list(figures_of_outputs(of_suite(**histogram))) == ["confidences-of-both-on-a"]
+    assert not figures_of_outputs(of_suite())
 
 
-def test_confidences_are_counted_of_the_classes_that_count(tmp_path):
+def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch):
     confidence = {"base": [0.31, 0.99, 0.92], "set": [0.51, 0.72, 0.33]}
     for name, values in confidence.items():
         records = Predictions(
@@ -376,15 +363,12 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path):
         )  # fmt: skip
         write_predictions(records, tmp_path / name / "m.parquet")
     shown = []
-    save, outputs_script.save_figure = outputs_script.save_figure, lambda f, *_: shown.append(f)
-    try:
-        outputs_script.main(
-            kind="confidences", options={"model": "m", "dataset": "set"},
-            suite=Suite("s", (Member("set"),)), base="base", members=["m"],
-            files=OutputFiles(tmp_path), classes=["ape", "bee"], rule=ClassRule(), outputs=[],
-        )  # fmt: skip
-    finally:
-        outputs_script.save_figure = save
+    monkeypatch.setattr(outputs, "save_figure", lambda figure, *_: shown.append(figure))
+    outputs.plot_outputs(
+        kind="confidences", options={"model": "m", "dataset": "set"},
+        suite=Suite("s", (Member("set"),)), base="base", members=["m"],
+        files=OutputFiles(tmp_path), classes=["ape", "bee"], rule=ClassRule(), outputs=[],
+    )  # fmt: skip
     draw(shown[0])
     for axes, (name, values) in zip(shown[0].axes, confidence.items(), strict=True):
         assert axes.get_title() == f"{name}, n = 3"

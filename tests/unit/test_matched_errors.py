@@ -9,8 +9,8 @@ from compared import BOTH, models
 from helpers import predictions
 from matcheval.analyses import class_gaps as class_gaps
 from matcheval.analyses import epsilon_sweep as sweep
+from matcheval.analyses import permutation_null as null
 from matcheval.analyses import severity as severity
-from matcheval.analyses.permutation_null import tables as null
 from matcheval.datasets.suites import Member, Suite
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels, error_of_mean, error_of_model

@@ -8,7 +8,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
+from matcheval.accuracy_prediction.output_files import check_comparable, read_user_file
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.inference.vectors import vector_schema

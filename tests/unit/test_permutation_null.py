@@ -8,10 +8,16 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.permutation_null.arrangements import Arrangements
-from matcheval.analyses.permutation_null.figures import plot
-from matcheval.analyses.permutation_null.null import Statistic, permuted_statistics, summarise
-from matcheval.analyses.permutation_null.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.permutation_null import (
+    SCHEMA,
+    Arrangements,
+    Statistic,
+    permuted_statistics,
+    plot,
+    summarise,
+    tabulate,
+    text_columns,
+)
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
@@ -47,9 +53,9 @@ class TestGroups:
         assert (arrangements.n, arrangements.is_exact) == (expected["n_arrangements"], True)
         found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
         null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
-        assert null.observed == pytest.approx(expected["gap"])
-        assert null.p == pytest.approx(expected["p"]) == null.smallest_p
-        assert null.mean == pytest.approx(expected["null_mean"])
+        assert null["observed"] == pytest.approx(expected["gap"])
+        assert null["p"] == pytest.approx(expected["p"]) == null["smallest_p"]
+        assert null["null_mean"] == pytest.approx(expected["null_mean"])
 
     @pytest.mark.parametrize(
         ("n_source", "n_target", "smallest"),
@@ -115,7 +121,7 @@ class TestPaired:
         arrangements = Arrangements(10, 10, paired_images(source, target), 1023)
         found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
         null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
-        assert null.p == pytest.approx(2 / 2**6)
+        assert null["p"] == pytest.approx(2 / 2**6)
 
     def test_groups_of_both_sets(self):
         blocks = groups(["x", "x", "y"], ["y", "x"], shared=True)
@@ -185,12 +191,12 @@ class TestDatapoints:
         arrangements = Arrangements(10, 5, None, 4)
         values = np.array([0.2, -0.2 + 1e-14, 0.1, 0.3, np.nan])
         two_sided = summarise(values, Statistic.GAP, arrangements)
-        assert two_sided.p == 4 / 5  # the undefined one counts as extreme
-        assert two_sided.n_undefined == 1
+        assert two_sided["p"] == 4 / 5  # the undefined one counts as extreme
+        assert two_sided["n_undefined"] == 1
         upwards = summarise(values, Statistic.UNMATCHED, arrangements)
-        assert upwards.p == 3 / 5
-        assert upwards.mean == pytest.approx((-0.2 + 0.1 + 0.3) / 3)
-        assert (upwards.least, upwards.most) == (pytest.approx(-0.2), 0.3)
+        assert upwards["p"] == 3 / 5
+        assert upwards["null_mean"] == pytest.approx((-0.2 + 0.1 + 0.3) / 3)
+        assert (upwards["null_least"], upwards["null_most"]) == (pytest.approx(-0.2), 0.3)
 
     def test_p_is_uniform_under_one_population(self):
         rng, n_draws, arrangements = np.random.default_rng(3), 300, Arrangements(60, 40, None, 39)
@@ -204,7 +210,7 @@ class TestDatapoints:
             comparison = Comparison("m", Pair(f"p{draw}", "a", "b"), *sets)
             found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
             for (statistic, _), values in found.items():
-                p[statistic].append(summarise(values, statistic, arrangements).p)
+                p[statistic].append(summarise(values, statistic, arrangements)["p"])
         for values in p.values():
             for level in (0.05, 0.1, 0.25, 0.5):
                 # 4 standard deviations; ties make p larger, never smaller.

@@ -8,7 +8,7 @@ the two differ, a comment gives the reason; no value is adjusted to the paper.
 import pandas as pd
 import pytest
 
-from matcheval.analyses.difficulty.model import Difficulty, fitted_difficulty
+from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
 from matcheval.datasets.pairs import Pair
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.replication.fits import fit_replication
@@ -102,7 +102,7 @@ def test_the_difficulty_of_imagenets_replication(imagenet, matched_frequency):
     """Section 5.3, all 67 models, difficulties N(0, 1) of the original: harder, more spread."""
     settings = changed(fits_of(imagenet), resamples=10, fit_without=())
     row = fit_replication(matched_frequency, Scale.PROBIT, settings).row
-    found = fitted_difficulty(row["slope"], row["offset"], Difficulty(0, 1))
+    found = fitted_difficulty(row["slope"], row["offset"], Difficulties(0, 1))
     assert (round(found.mu, 4), round(found.sigma, 4)) == (0.4693, 1.0976)
 
 

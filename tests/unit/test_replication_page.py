@@ -7,8 +7,7 @@ import pytest
 import take_over as taking
 
 from matcheval.analyses import hard_images as hard_images
-from matcheval.analyses.published_values.tables import compare_published, page
-from matcheval.analyses.published_values.values import read_published, tables_of
+from matcheval.analyses.published_values import compare_published, page, read_published, tables_of
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import markdown
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.aggregation import ERRORS
-from matcheval.domain_generalization.schemas import RESULTS
+from matcheval.accuracy_prediction.errors import ERRORS
+from matcheval.domain_generalization.tables import RESULTS
 from matcheval.io.tables import write_table
 from matcheval.report.pages import Provenance, render_report
 from matcheval.report.sections import Section

@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 
 from helpers import predictions
-from matcheval.analyses.retraining.conclusions import write_page
-from matcheval.analyses.retraining.designs import design_experiment
-from matcheval.analyses.retraining.settings import RetrainingSettings
-from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
-from matcheval.analyses.retraining.trials import Trial
+from matcheval.analyses.retraining import (
+    TRIALS,
+    RetrainingSettings,
+    Trial,
+    design_experiment,
+    tabulate_trials,
+    write_page,
+)
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError

@@ -10,9 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 import score_rotation
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.schemas import SCORES as TABLE
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.rotation import (
     fit_rotation_head,
     orientation_accuracy,
@@ -20,6 +19,7 @@ from matcheval.accuracy_prediction.scores.rotation import (
     orientation_logits,
 )
 from matcheval.accuracy_prediction.scores.score import Sides
+from matcheval.accuracy_prediction.scoring import SCORES as TABLE
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset

@@ -7,20 +7,30 @@ import pytest
 from scipy.special import softmax
 
 from compared import BOTH
-from helpers import matched_gap
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.analyses.score_comparison import scores
-from matcheval.analyses.score_comparison.figures import plot
-from matcheval.analyses.score_comparison.scores import Uncertainty, measure, votes
-from matcheval.analyses.score_comparison.tables import AS_IS, RANKS, SCHEMA, tabulate, text_columns
+from matcheval.accuracy_prediction.scores.outputs import Outputs
+from matcheval.analyses import score_comparison
+from matcheval.analyses.score_comparison import (
+    AS_IS,
+    RANKS,
+    SCHEMA,
+    Uncertainty,
+    measure,
+    plot,
+    tabulate,
+    text_columns,
+    votes,
+)
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, read_models
-from matcheval.protocol.settings import Criterion, MatchingMethod, Score
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.scores import Score
+from matcheval.protocol.settings import MatchingMethod
 from studies import configuration, load
 
 P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
@@ -28,16 +38,16 @@ P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 
 
 class TestScores:
     def test_by_hand(self):
-        assert scores.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
+        assert score_comparison.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
         entropy = -(0.7 * np.log(0.7) + 0.2 * np.log(0.2) + 0.1 * np.log(0.1))
-        found = scores.certainty(P)
+        found = score_comparison.certainty(P)
         assert found[0] == pytest.approx(1 - entropy / np.log(3))
         assert found[2] == 1  # 0 log 0 = 0
         assert found[3] == pytest.approx(0, abs=1e-15)
         assert (found >= 0).all()
-        assert scores.energy(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist() == pytest.approx(
-            [np.log(2), 1000]
-        )
+        assert score_comparison.energy(
+            np.array([[0.0, 0.0], [1000.0, 0.0]])
+        ).tolist() == pytest.approx([np.log(2), 1000])
 
     def test_votes(self):
         majority, share = votes([np.array([2, 1, 0]), np.array([2, 0, 1]), np.array([0, 2, 1])])
@@ -180,5 +190,5 @@ def test_models_are_run_on_the_validation_set():
     block = {"pairs": ["new-writers"], "validation": "digits-validation"}
     study = load(configuration("digits") | {"score_comparison": block})
     assert "digits-validation" in study.evaluated
-    job = study.analyses["score_comparison"].parameters(type("W", (), {"pair": "new-writers"}))
+    job = study.analyses["score_comparison"].arguments(type("W", (), {"pair": "new-writers"}))
     assert set(job["options"]["validation"]) == set(study.models)

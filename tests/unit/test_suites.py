@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
-from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_columns
+from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite, text_columns
 from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from helpers import simulate
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.analyses.suite_accuracies import SuiteCorrectness
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec

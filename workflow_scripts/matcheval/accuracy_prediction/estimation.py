@@ -13,11 +13,9 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
-from matcheval.accuracy_prediction.predicting import FLAGGED
-from matcheval.accuracy_prediction.regression import MIN_SETS, linear, varies
-from matcheval.accuracy_prediction.schemas import METHOD
-from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.predicting import FLAGGED, MIN_SETS, linear, varies
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -27,6 +25,7 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
     missing_inputs,
 )
+from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
@@ -155,7 +154,7 @@ class _Fitted:
 
     @classmethod
     def of(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
-        state = score.fit(Sources(base, seed=seed))
+        state = score.fitted(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
             return cls(score, state, np.empty(0), np.empty(0))
         x, reason = np.full(len(calibration), np.nan), ""

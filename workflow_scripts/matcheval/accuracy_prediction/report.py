@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.aggregation import ALL, ERRORS
-from matcheval.accuracy_prediction.reading import how, titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.accuracy_prediction.errors import ALL, ERRORS
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline

@@ -16,14 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
-from matcheval.accuracy_prediction.scores.rotation import (
-    SCORES,
-    fit_rotation_head,
-    orientation_logits,
-)
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.features import LinearClassifier
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
@@ -74,7 +71,7 @@ def score_rotation(
     reader = SuiteReader(
         job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
     )
-    scores = [score for score in SCORES if score.name in job.methods]
+    scores = [score for name, score in SCORES.items() if name in job.methods]
     tables = []
     for seed in job.seeds:
         scorer = ModelScorer(Sources(reader.base, seed=seed), scores)

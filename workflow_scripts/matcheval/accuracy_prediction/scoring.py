@@ -1,16 +1,35 @@
 """Computation of one model's scores on every set of a suite."""
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
-from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import SCORES as OF_MODELS
+from matcheval.accuracy_prediction.scores.agreement import (
+    POOL_SCORES,
+    Agreements,
+    PoolScore,
+    agreement,
+    score_models,
+)
+from matcheval.accuracy_prediction.scores.outputs import (
+    ClassRule,
+    Floats,
+    Outputs,
+    class_rule,
+    restrict,
+)
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -19,13 +38,87 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
     missing_inputs,
 )
-from matcheval.accuracy_prediction.views import WHOLE, Views
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
+from matcheval.io.columns import DATASET, MODEL, fraction
+from matcheval.io.tables import Column, TableSchema, write_table
 
-if TYPE_CHECKING:
-    from matcheval.accuracy_prediction.scores.registry import AnyScore
+SUITE = Column("suite", pa.string(), "", "name of the suite")
+METHOD = (
+    Column("method", pa.string(), "", "name of the method"),
+    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+)
+SET = (
+    MODEL,
+    SUITE,
+    Column("base", pa.string(), "", "name of the base set"),
+    DATASET,
+    Column("group", pa.string(), "", "group of the set; empty if not said"),
+    Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+    Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+)
+SCORE = (
+    *METHOD,
+    Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
+    Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
+    Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
+)
+TRUTH = (
+    Column("n", pa.int64(), "datapoints", "of the set, of the classes that count"),
+    Column("n_base", pa.int64(), "datapoints", "of the base, of the same classes"),
+    fraction("accuracy_base", "accuracy on these datapoints of the base"),
+    fraction("accuracy", "true accuracy on the set; NaN if it has no labels"),
+)
+
+SCORES = TableSchema(
+    "scores",
+    (
+        *SET,
+        *SCORE,
+        *TRUTH,
+        Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
+    ),
+)
+
+LOGGER = logging.getLogger(__name__)
+
+WHOLE = "all"
+_SIZE = "n="
+
+
+@dataclass(frozen=True)
+class Views:
+    """Which parts."""
+
+    sizes: tuple[int, ...] = ()
+    draws: int = 5
+    missing_classes: Literal["none", "singles", "pairs"] = "none"
+    whole_accuracy: bool = False
+
+    def accuracy(self, view: str, whole: float, part: float) -> float:
+        """Return the true accuracy on a part."""
+        return whole if self.whole_accuracy and view.startswith(_SIZE) else part
+
+    def of(
+        self, target: Outputs, name: str, classes: Sequence[str]
+    ) -> Iterator[tuple[str, int, Outputs]]:
+        """Yield the parts of a set, without the whole."""
+        for size in self.sizes:
+            for draw in range(self.draws if size < len(target) else 0):
+                rng = np.random.default_rng([draw, size, crc32(name.encode())])
+                yield f"{_SIZE}{size}", draw, target.rows(rng.permutation(len(target))[:size])
+        if self.missing_classes == "none" or target.labels is None:
+            return
+        labels = target.labels.reshape(len(target), -1)  # of some datapoints perhaps several
+        present = np.unique(labels)
+        for count in (1, 2) if self.missing_classes == "pairs" else (1,):
+            for chosen in combinations(range(len(classes)), count):
+                kept = np.asarray(~np.isin(labels, chosen).any(axis=1))
+                if np.isin(chosen, present).all() and kept.any():
+                    missing = "+".join(classes[label] for label in chosen)
+                    yield f"without {missing}", 0, target.rows(kept)
+
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
 _NOT_FINITE = "the score is not a finite number"
@@ -86,7 +179,7 @@ class ModelScorer:
     """Computes the scores of one model."""
 
     sources: Sources
-    scores: Sequence["AnyScore"]
+    scores: Sequence[AnyScore]
     view_scores: Sequence[Score] = ()
     views: Views = _NO_VIEWS
     is_ensemble: bool = False
@@ -103,7 +196,7 @@ class ModelScorer:
                 yield row | {"accuracy": accuracy}
 
     def _on(
-        self, scores: Sequence["AnyScore"], view: str, seed: int, base: Outputs, target: Outputs
+        self, scores: Sequence[AnyScore], view: str, seed: int, base: Outputs, target: Outputs
     ) -> Iterator[dict[str, Any]]:
         sides = Sides(base, target, self.sources.seed)
         truth = {
@@ -117,7 +210,7 @@ class ModelScorer:
                 "score": value, **truth, "reason": reason,
             }  # fmt: skip
 
-    def _compute(self, score: "AnyScore", sides: Sides) -> tuple[float, str]:
+    def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
             return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
@@ -127,7 +220,7 @@ class ModelScorer:
             return float("nan"), f"needs {missing[0].value}"
         try:
             if score.name not in self._fitted:
-                self._fitted[score.name] = score.fit(self.sources)
+                self._fitted[score.name] = score.fitted(self.sources)
             value = score.compute(self._fitted[score.name], sides)
         except NotAvailableError as error:
             return float("nan"), str(error)
@@ -161,3 +254,201 @@ def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str
         "group": member.group, "subgroup": member.subgroup,
         "severity": float("nan") if member.severity is None else member.severity,
     }  # fmt: skip
+
+
+_NO_VIEWS_POOL_SCORING = Views()
+
+
+def score_pool(
+    suite: Suite,
+    base: str,
+    models: Sequence[str],
+    classes: Sequence[str] | Path,
+    rule: ClassRule,
+    scores: Sequence[PoolScore],
+    read: Callable[[str, str], Outputs],
+    single: Collection[str] = (),
+    view_scores: Sequence[PoolScore] = (),
+    views: Views = _NO_VIEWS_POOL_SCORING,
+) -> pd.DataFrame:
+    """Compute the scores of all models on all sets of a suite."""
+    bases = _on_base(suite, base, models, classes, rule, read)
+    pools = {rule: pool for rule, pool, _ in bases.values()}
+    of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in pools.items()}
+    scorer = _Scorer(models, np.array([model not in single for model in models]))
+    rows = []
+    for member in suite.members:
+        counting, known, names = bases[member.dataset]
+        pool = _Pool(member.dataset)
+        for model in models:
+            pool.add(model, restrict(read(member.dataset, model), counting, is_base=False))
+        sides = of_base[counting], known
+        found = list(scorer.rows(scores, sides, pool))
+        for view, draw, part in pool.parts(views, names) if view_scores else ():
+            parts = scorer.rows(view_scores, sides, part, view, draw)
+            accuracies = zip(pool.accuracies, part.accuracies, strict=True)
+            true = [views.accuracy(view, *pair) for pair in accuracies] * len(view_scores)
+            found += [row | {"accuracy": a} for row, a in zip(parts, true, strict=True)]
+        rows += [set_columns(row["model"], suite, base, member) | row for row in found]
+    return pd.DataFrame(rows, columns=SCORES.names)
+
+
+_UNDETERMINED = "the agreements of its pairs do not determine it"
+
+
+@dataclass
+class _Pool:
+    """The predicted classes of all models on a set, cut to the classes that count."""
+
+    dataset: str
+    predicted: list[npt.NDArray[np.int16]] = field(default_factory=list)
+    correct: list[npt.NDArray[np.bool_] | None] = field(default_factory=list)
+    _first: tuple[str, Outputs] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of datapoints."""
+        return len(self.predicted[0])
+
+    @property
+    def accuracies(self) -> list[float]:
+        """Accuracies of the models; NaN where there are no labels."""
+        return [float("nan") if one is None else float(one.mean()) for one in self.correct]
+
+    def add(self, model: str, outputs: Outputs) -> None:
+        """Add a model's outputs, which are on the same datapoints as those added before."""
+        if self._first is None:
+            lean = replace(outputs, logits=None, probabilities=None, features=None, statistics=None)
+            self._first = model, lean
+        check_same_datapoints(self._first, (model, outputs), self.dataset)
+        self.predicted.append(outputs.predicted.astype(np.int16))
+        self.correct.append(None if outputs.labels is None else outputs.correct)
+
+    def parts(self, views: Views, classes: Sequence[str]) -> Iterator[tuple[str, int, "_Pool"]]:
+        """Yield the parts of the set, as `Views.of`."""
+        assert self._first is not None
+        numbered = replace(self._first[1], predicted=np.arange(len(self)))
+        for view, draw, part in views.of(numbered, self.dataset, classes):
+            rows = part.predicted
+            correct = [None if one is None else one[rows] for one in self.correct]
+            yield view, draw, _Pool(self.dataset, [one[rows] for one in self.predicted], correct)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scorer:
+    """Computes the scores of all models on a set."""
+
+    models: Sequence[str]
+    in_pool: npt.NDArray[np.bool_]
+
+    def rows(
+        self, scores: Sequence[PoolScore], base: tuple[Floats, _Pool], target: _Pool,
+        view: str = WHOLE, seed: int = 0,
+    ) -> Iterator[dict[str, Any]]:  # fmt: skip
+        """Yield columns of `schemas.SCORES` but those of the set; a row per score and model."""
+        of_base, known = base
+        of_target = agreement(np.stack(target.predicted))
+        agreements = Agreements(of_target, of_base, np.array(known.accuracies))
+        for score in scores:
+            values, reason = self._compute(score, agreements)
+            each = zip(self.models, values, known.accuracies, target.accuracies, strict=True)
+            for model, value, accuracy_base, accuracy in each:
+                yield {
+                    "model": model, "method": score.method, "variant": score.variant, "seed": seed,
+                    "view": view, "score": value, "n": len(target), "n_base": len(known),
+                    "accuracy_base": accuracy_base, "accuracy": accuracy,
+                    "reason": reason or ("" if np.isfinite(value) else _UNDETERMINED),
+                }  # fmt: skip
+
+    def _compute(self, score: PoolScore, agreements: Agreements) -> tuple[Sequence[float], str]:
+        try:
+            return list(score_models(score, agreements, self.in_pool)), ""
+        except InputError as error:
+            return [float("nan")] * len(agreements.target), str(error)
+
+
+def _on_base(
+    suite: Suite, base: str, models: Sequence[str], classes: Sequence[str] | Path,
+    rule: ClassRule, read: Callable[[str, str], Outputs],
+) -> dict[str, tuple[ClassRule, _Pool, list[str]]]:  # fmt: skip
+    """Return for every set which classes count, the base cut to them, and their names."""
+    rules: dict[str, ClassRule] = {}
+    names: dict[str, list[str]] = {}
+    pools: dict[ClassRule, _Pool] = {}
+    for model in models:
+        outputs = read(base, model)
+        if not rules:
+            reader = SuiteReader(outputs, classes, rule)
+            rules = {member.dataset: reader.rule_of(member) for member in suite.members}
+            names = {member.dataset: reader.names(member) for member in suite.members}
+            del reader  # it holds the outputs
+        for one in dict.fromkeys(rules.values()):
+            pool = pools.setdefault(one, _Pool(base))
+            pool.add(model, restrict(outputs, one, is_base=True))
+    return {dataset: (one, pools[one], names[dataset]) for dataset, one in rules.items()}
+
+
+def write_scores(
+    *,
+    scored: str,
+    suite: Suite,
+    base: str,
+    reference: str | None,
+    members: Sequence[str],
+    files: OutputFiles,
+    classes: Sequence[str] | Path,
+    methods: Sequence[str],
+    view_methods: Sequence[str],
+    options: Mapping[str, Any],
+    rule: ClassRule,
+    views: Views,
+    seeds: Sequence[int],
+    scores: Path,
+) -> None:
+    """Write the scores of one model, or of an ensemble, on all sets of a suite."""
+
+    def read(names: str) -> Outputs:
+        return files.read_mean(names, members, scored)
+
+    of_reference = read(reference) if reference else None
+    reader = SuiteReader(read(base), classes, rule)
+    scorers = [
+        ModelScorer(
+            Sources(reader.base, of_reference, options, seed),
+            [ALL_SCORES[name] for name in methods],
+            [OF_MODELS[name] for name in view_methods],
+            views,
+            is_ensemble=len(members) > 1,
+        )
+        for seed in seeds
+    ]
+    table = score_suite(scored, suite, base, reader, scorers, read)
+    write_table(SCORES.from_frame(table), scores)
+    LOGGER.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
+
+
+def write_agreement(
+    *,
+    suite: Suite,
+    base: str,
+    models: Sequence[str],
+    single: Sequence[str],
+    classes: Sequence[str] | Path,
+    files: OutputFiles,
+    rule: ClassRule,
+    methods: Sequence[str],
+    view_methods: Sequence[str],
+    views: Views,
+    scores: Path,
+) -> None:
+    """Write the scores of how often the models of a study agree on each set of a suite."""
+    in_parts = {member.dataset for member in suite.members if member.counting}
+
+    def read(name: str, model: str) -> Outputs:
+        # Predicted classes are enough, except where the argmax is restricted to some of them.
+        whole = not in_parts if name == base else name not in in_parts
+        return files.read(name, model, wanted=() if whole else ("logits",))
+
+    chosen, of_parts = ([POOL_SCORES[name] for name in names] for names in (methods, view_methods))
+    table = score_pool(suite, base, models, classes, rule, chosen, read, single, of_parts, views)
+    write_table(SCORES.from_frame(table), scores)
+    LOGGER.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))

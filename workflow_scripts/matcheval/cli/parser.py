@@ -16,8 +16,8 @@ from matcheval.cli.init import EXAMPLES_TEXT, add_init
 from matcheval.cli.layouts import add_layout
 from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
-from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.domainbed.commands import add_domainbed
+from matcheval.domain_generalization.domainbed import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed import add_domainbed
 from matcheval.io.printed_json import add_json
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse

@@ -1,27 +1,56 @@
-"""The analysis of domain generalisation: its trainings, its files, and the inputs of its jobs."""
+"""The analysis of domain generalisation: what it trains, and its rules."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from functools import cached_property
 from typing import Any, ClassVar
 
+from matcheval.accuracy_prediction.scoring import write_scores
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.derivations import Derivation
-from matcheval.domain_generalization import checks
-from matcheval.domain_generalization.designs import Plan, batch_of
+from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.expansion import Expansion
-from matcheval.domain_generalization.groups import Group
-from matcheval.domain_generalization.scored import ScoredModels
-from matcheval.domain_generalization.selection import DEFAULT
+from matcheval.domain_generalization.figures import KINDS, plot_results
+from matcheval.domain_generalization.plan import Group
+from matcheval.domain_generalization.predictability import compare_scores
+from matcheval.domain_generalization.results import collect_runs, compare_algorithms
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
+from matcheval.domain_generalization.tables import DEFAULT, lay_out_results, write_plan
 from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Artifact, ReportEntry, Wildcards
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
-_FIGURES = ("gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves")
-_OF_BLOCKS = "blocks"  # the view of all blocks of their own; others are designs
+_OF_BLOCKS = "blocks"  # the view of blocks with sources of their own; others are designs
+_PLAN = (
+    "All trainings of domain generalisation: sources, algorithm, group of hyper-parameters with "
+    "the options that differ from their defaults, and what coincides with ERM or is refused."
+)
+_RESULTS = (
+    "Accuracies of algorithms of domain generalisation on the target sets, mean and standard "
+    "deviation over runs, and gains over ERM with Student's intervals and paired t tests, for "
+    "groups of hyper-parameters selected in several ways."
+)
+_PREDICTABILITY = (
+    "How well scores without labels go with the accuracies of generalised models on the target "
+    "sets, beside ERM's (after Figure 5B of Sun et al. 2024): rank correlations, and errors if "
+    "each set is predicted from all others; means over runs with Student's intervals."
+)
+_FIGURES = """\
+{% set shown = {
+    "gain_by_set": "gain over ERM against ERM's accuracy, a point per target set \
+(after Figure 5A of Sun et al. 2024)",
+    "gain_by_algorithm": "gains over ERM with 95 % intervals, of default and of selected groups \
+of hyper-parameters",
+    "by_sources": "accuracies by the number of sources, mean and standard deviation over runs",
+    "learning_curves": "validation accuracies by step, of default groups of hyper-parameters",
+    "scores": "scores without labels against accuracies, a point per algorithm and target set \
+(after Figure 5B of Sun et al. 2024)"
+} -%}
+Domain generalisation: \
+{{ shown[snakemake.wildcards.figure if snakemake.wildcards.figure is defined else "scores"] }}."""
 
 
 class DomainGeneralization(Analysis):
@@ -33,90 +62,53 @@ class DomainGeneralization(Analysis):
 
     def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
         super().__init__(settings, study)
-        self.expansion = Expansion(study.name, settings, study.suites)
         folder = f"{study.folder}/{self.name}"
-        self.planned = self.table("plan", "domain_plan", {"table": "plan"})
-        self.runs, self.curves, self.accuracies = (
-            Artifact(f"{folder}/{name}", (".parquet", ".csv"))
-            for name in ("runs", "curves", "accuracies")
+
+        def data(name: str) -> Artifact:
+            return Artifact(f"{folder}/{name}", (".parquet", ".csv"))
+
+        self.planned = self.table("plan", _PLAN, {"table": "plan"})
+        self.expansion = Expansion(settings, study, self.planned.file(".parquet"))
+        self.runs, self.curves, self.accuracies = map(data, ("runs", "curves", "accuracies"))
+        self.results = self.table("results", _RESULTS, {"table": "results"})
+        self.gains, self.spread, self.image_counts, self.near_far = map(
+            data, ("gains", "spread", "image_counts", "near_far")
         )
-        self.gains, self.spread, self.image_counts, self.near_far = (
-            Artifact(f"{folder}/{name}", (".parquet", ".csv"))
-            for name in ("gains", "spread", "image_counts", "near_far")
-        )
-        self.results = self.table("results", "domain_results", {"table": "results"})
-        of_view = ReportEntry(self.title(), "domain_results", {"table": "{view}, {selection}"})
+        of_view = ReportEntry(self.title(), _RESULTS, {"table": "{view}, {selection}"})
         self.layout = Artifact(
             f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), of_view, (".md",)
         )
-        self.plot = self.figure(f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure}"})
-        self.scored = ScoredModels(settings, study, self.expansion, lambda: self.trained)
+        self.plot = self.figure(f"{self.name}/{{figure}}", _FIGURES, {"table": "{figure}"})
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
         self.predictability = self.table(
-            "predictability", "domain_predictability", {"table": "predictability"}
+            "predictability", _PREDICTABILITY, {"table": "predictability"}
         )
-        self.plot_of_scores = self.figure(
-            f"{self.name}/scores", "domain_figures", {"table": "scores"}
-        )
-
-    # --- what is trained
-
-    @cached_property
-    def plan(self) -> Plan:
-        """All trainings, of settings that have been checked: others may ask for it before `check`.
-
-        Raises
-        ------
-        InputError
-            As for `check`.
-        """
-        if self.settings.blocks or self.settings.leave_one_out:
-            checks.check_names(self.settings, self.study)
-            checks.check_recipe(self.settings, self.study)
-            checks.check_sources(self.expansion.blocks, self.study)
-        return self.expansion.plan
+        self.plot_of_scores = self.figure(f"{self.name}/scores", _FIGURES, {"table": "scores"})
 
     def check(self) -> None:
         """Check names, sources, targets, options and recipe, and plan all trainings."""
-        checks.check_usable(self.settings, self.plan)
-        self.scored.check()
+        self.expansion.check()
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The models of the plan."""
-        plan, file = self.plan, self.planned.file(".parquet")
-        return {name: self.expansion.trained(run, file) for name, run in plan.trained.items()}
+        return self.expansion.trained
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Both parts of every source, for every seed."""
-        return self.expansion.derivations if self.plan.runs else {}
+        return self.expansion.derivations
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
         """The models of the plan on their targets, and scored ones on their sources."""
-        return self.tested_on_targets | self.scored.tested
-
-    @property
-    def tested_on_targets(self) -> dict[str, TestedModels]:
-        """The models of the plan, those of the same sources and algorithm together."""
-        batches: dict[str, list[str]] = {}
-        for name, run in self.plan.trained.items():
-            batches.setdefault(batch_of(self.study.name, run), []).append(name)
-        return {
-            batch: TestedModels(tuple(models), self.plan.tested[models[0]])
-            for batch, models in batches.items()
-        }
+        return self.expansion.tested | self.expansion.tested_on_sources
 
     @property
     def trained_on(self) -> tuple[str, ...]:
         """The sources and the targets."""
-        names = (
-            name for block in self.expansion.blocks for name in (*block.sources, *block.targets)
-        )
-        return tuple(dict.fromkeys(names))
-
-    # --- files and jobs
+        blocks = self.expansion.blocks
+        return tuple(dict.fromkeys(n for block in blocks for n in (*block.sources, *block.targets)))
 
     @property
     def views(self) -> dict[str, str]:
@@ -134,17 +126,16 @@ class DomainGeneralization(Analysis):
         """All tables and figures."""
         if not self.expansion.blocks:
             return []
-        single = (self.results, self.planned, self.runs, self.curves, self.accuracies)
+        single = (
+            self.results, self.planned, self.runs, self.curves, self.accuracies, self.gains,
+            self.spread, self.image_counts,
+        )  # fmt: skip
+        of_scores = (self.predictability, self.near_far, self.plot_of_scores)
         return [
-            *(file for one in (*single, *self._compared) for file in one.files),
+            *(file for one in single for file in one.files),
             *self.layout.expand(view=self.views, selection=self.selections),
-            *self.plot.expand(figure=_FIGURES),
-            *(
-                file
-                for one in (self.predictability, self.near_far, self.plot_of_scores)
-                for file in one.files
-                if self.scored.models
-            ),
+            *self.plot.expand(figure=KINDS),
+            *(file for one in of_scores for file in one.files if self.expansion.scored),
         ]
 
     @property
@@ -155,99 +146,167 @@ class DomainGeneralization(Analysis):
         data = {"results": [self.results.file(".parquet")]}
         return self.section(data, {"selection": self.settings.selection[0]}, [self.results])
 
-    @property
-    def _compared(self) -> tuple[Artifact, ...]:
-        return self.gains, self.spread, self.image_counts
-
-    figures = _FIGURES
-
-    def plan_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the descriptions of all sources and targets, which are checked."""
-        return [file for name in self.trained_on for file in self.study.description_files(name)]
-
-    def plan_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the plan's table."""
-        recipe = self.expansion.recipe(Group(ERM, 0, {}), 0)
-        return {
-            "blocks": [asdict(block) for block in self.expansion.blocks],
-            "plan": self._plan_rows,
-            "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
-            "batch_size": recipe.batch_size,
-            "parts": self.settings.validation_parts,
-        }
-
-    @cached_property
-    def _plan_rows(self) -> list[dict[str, Any]]:
-        from matcheval.domain_generalization.runs import tabulate_plan
-
-        rows: Any = tabulate_plan(self.plan).to_dict("records")
-        return list(rows)
-
-    def run_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the histories of all trainings, and the indexes of their predictions."""
-        return {
-            "plan": [self.planned.file(".parquet")],
-            "histories": [self.study.history_file(name) for name in self.plan.trained],
-            "indexes": [
-                self.study.predicting.tested_index(batch) for batch in self.tested_on_targets
-            ],
-        }
-
-    def run_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the tables of runs."""
-        return {
-            "models": list(self.plan.trained),
-            "epoch_steps": self.settings.evaluate_every,
-            "tested": [asdict(batch) for batch in self.tested_on_targets.values()],
-            "predictions": self.study.predictions_folder,
-        }
-
-    def result_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the tables of results."""
-        return {
-            "blocks": [asdict(block) for block in self.expansion.blocks],
-            "rules": list(self.settings.selection),
-            "confidence": self.study.confidence,
-        }
-
-    def score_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the scores of all scored models."""
-        return [self.scores.file(suite=suite, scored=name) for suite, name in self.scored.models]
-
-    def layout_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a table in a paper's layout."""
-        return {"design": self.views[wildcards.view], "selection": wildcards.selection}
-
-    def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a figure."""
-        return {
-            "kind": wildcards.figure,
-            "selection": self.settings.selection[0],
-            "algorithm": self.settings.figure_algorithm or self._first,
-        }
+    # --- rules
 
     @property
-    def _first(self) -> str:
-        """The first algorithm but ERM, if there is another."""
-        return next((name for name in self.settings.algorithms if name != ERM), ERM)
+    def rules(self) -> list[Rule]:
+        """The rules from the plan to tables and figures, and those of scores."""
+        study, expansion, settings = self.study, self.expansion, self.settings
+        first = next((name for name in settings.algorithms if name != ERM), ERM)
+        of_runs = {
+            "runs": self.runs.file(".parquet"),
+            "accuracies": self.accuracies.file(".parquet"),
+        }
+        plan = Rule(
+            name="plan_domain_generalization",
+            run=write_plan,
+            input={
+                "descriptions": lambda wildcards: [
+                    file for name in self.trained_on for file in study.description_files(name)
+                ]
+            },
+            output={"outputs": self.planned},
+            arguments=lambda wildcards: {
+                "blocks": self._blocks,
+                "plan": expansion.plan.rows,
+                "folders": {name: study.dataset_folder(name) for name in self.trained_on},
+                "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
+                "parts": settings.validation_parts,
+            },
+            environment="models",
+            message="Checking sources and targets, and listing the trainings",
+        )
+        collect = Rule(
+            name="collect_domain_runs",
+            run=collect_runs,
+            input={
+                "plan": self.planned.file(".parquet"),
+                "histories": lambda wildcards: [study.history_file(name) for name in self.trained],
+                "indexes": lambda wildcards: [
+                    study.predicting.tested_index(batch) for batch in expansion.tested
+                ],
+            },
+            output={"runs": self.runs, "curves": self.curves, "accuracies": self.accuracies},
+            arguments=lambda wildcards: {
+                "models": list(self.trained),
+                "epoch_steps": settings.evaluate_every,
+                "tested": [asdict(batch) for batch in expansion.tested.values()],
+                "predictions": study.predictions_folder,
+            },
+            request=self._collecting_request,
+            message="Collecting the runs and their accuracies",
+        )
+        compare = Rule(
+            name="compare_domain_algorithms",
+            run=compare_algorithms,
+            input=of_runs,
+            output={
+                "results": self.results, "gains": self.gains, "spread": self.spread,
+                "image_counts": self.image_counts,
+            },
+            arguments=self._comparison,
+            message="Selecting groups of hyper-parameters, and comparing algorithms with ERM",
+        )  # fmt: skip
+        lay_out = Rule(
+            name="lay_out_domain_results",
+            run=lay_out_results,
+            input={"results": self.results.file(".parquet")},
+            output={"outputs": self.layout},
+            arguments=lambda wildcards: {"design": self.views[wildcards.view]},
+            values={"view": self.views, "selection": self.selections},
+            message="Laying out the results of {wildcards.view}, groups selected by "
+            "{wildcards.selection}",
+        )
+        tables = {"curves": self.curves, "results": self.results, "gains": self.gains}
+        plot = Rule(
+            name="plot_domain_generalization",
+            run=plot_results,
+            input={
+                name: one.file(".parquet") for name, one in ({"runs": self.runs} | tables).items()
+            },
+            output={"outputs": self.plot},
+            arguments=lambda wildcards: {
+                "kind": wildcards.figure,
+                "selection": settings.selection[0],
+                "algorithm": settings.figure_algorithm or first,
+            },
+            values={"figure": KINDS},
+            message="Plotting {wildcards.figure}",
+        )
+        score = Rule(
+            name="score_domain_model",
+            run=write_scores,
+            input={"outputs": self._scored_outputs},
+            output={"scores": self.scores},
+            arguments=self._scoring,
+            request=self._scoring_request,
+            values={"suite": study.suites, "scored": self.trained},
+            code=["matcheval.accuracy_prediction.scores"],
+            message="Scoring {wildcards.scored} on suite {wildcards.suite}",
+        )
+        compare_with_scores = Rule(
+            name="compare_domain_scores",
+            run=compare_scores,
+            input={
+                **of_runs,
+                "scores": lambda wildcards: [
+                    self.scores.file(suite=suite, scored=name) for suite, name in expansion.scored
+                ],
+            },
+            output={
+                "predictability": self.predictability, "near_far": self.near_far,
+                "figure": self.plot_of_scores,
+            },
+            arguments=self._comparison,
+            message="Comparing scores with accuracies of generalised models",
+        )  # fmt: skip
+        return [plan, collect, compare, lay_out, plot, score, compare_with_scores]
 
     @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the number of models and of the sets that they are tested on."""
-        return {"collect_domain_runs": self._request, "score_domain_model": self._scoring_request}
+    def _blocks(self) -> list[dict[str, Any]]:
+        return [asdict(block) for block in self.expansion.blocks]
+
+    def _comparison(self, wildcards: Wildcards) -> dict[str, Any]:
+        rules, confidence = list(self.settings.selection), self.study.confidence
+        return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
+
+    def _scored_outputs(self, wildcards: Wildcards) -> list[str]:
+        one = self.expansion.scored[wildcards.suite, wildcards.scored]
+        index = self.study.predicting.tested_index
+        first = self.trained[wildcards.scored].validation[0]
+        return [index(one.batch), index(one.source_batch), self.study.dataset_files(first)[0]]
+
+    def _scoring(self, wildcards: Wildcards) -> dict[str, Any]:
+        settings, study, suite = self.settings.scores, self.study, wildcards.suite
+        assert settings is not None  # without them there are no such jobs
+        trained = self.trained[wildcards.scored]
+        outputs = [name for name in study.inference.outputs if name != "top"]
+        return {
+            "suite": asdict(Suite(suite, study.suites[suite].members)),
+            "base": trained.validation_text,
+            "reference": trained.train_text,
+            "members": [wildcards.scored],
+            "files": {"folder": study.predictions_folder, "outputs": outputs},
+            "classes": study.dataset_files(trained.validation[0])[0],
+            "rule": {},
+            "methods": list(settings.methods),
+            "view_methods": [],
+            "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
+            "views": {},
+            "seeds": [0],
+        }
 
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.requests import dataset_size
-
-        study, targets = self.study, self.study.suites[wildcards.suite].datasets
-        images = max(dataset_size(study, name).images for name in (*targets, *self.trained_on))
+        targets = self.study.suites[wildcards.suite].datasets
         return analysis_resources.of_scoring(
-            len(targets), images, analysis_resources.MANY_CLASSES, analysis_resources.MANY_FEATURES
-        )
+            len(targets), self._most_images((*targets, *self.trained_on)),
+            analysis_resources.MANY_CLASSES, analysis_resources.MANY_FEATURES,
+        )  # fmt: skip
 
-    def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.requests import dataset_size
-
+    def _collecting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         targets = {name for block in self.expansion.blocks for name in block.targets}
-        images = max(dataset_size(self.study, name).images for name in targets)
-        return analysis_resources.of_reading(len(self.plan.trained), len(targets), images)
+        images = self._most_images(targets)
+        return analysis_resources.of_reading(len(self.trained), len(targets), images)
+
+    def _most_images(self, datasets: Iterable[str]) -> int:
+        return max(dataset_size(self.study, name).images for name in datasets)

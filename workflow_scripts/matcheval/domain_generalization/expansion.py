@@ -1,39 +1,76 @@
 """What the settings of domain generalisation stand for: blocks, groups, recipes and trainings."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.datasets.derivations import Derivation, part, rest
-from matcheval.datasets.suites import Member, Suite
-from matcheval.domain_generalization.designs import (
+from matcheval.datasets.suites import Member
+from matcheval.domain_generalization.plan import (
+    REFUSED,
+    TRAINED,
     Block,
+    Group,
     Plan,
     Run,
+    batch_of,
+    groups_of,
     make_plan,
     name_of_sources,
-    recipe_values,
+    scaling,
 )
-from matcheval.domain_generalization.groups import Group, groups_of, scaling
-from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGeneralizationSettings
-from matcheval.models.rows import TRAINED, ModelSource
+from matcheval.domain_generalization.settings import (
+    ERM,
+    LEFT_OUT,
+    DomainGeneralizationSettings,
+    ScoredSettings,
+)
+from matcheval.errors import check_known, configuration_error
+from matcheval.models import rows
+from matcheval.settings import read_settings
 from matcheval.study.catalogue import Model
-from matcheval.study.trained_models import TrainedModel
+from matcheval.study.checks import check_label_spaces
+from matcheval.study.study import Study
+from matcheval.study.trained_models import TestedModels, TrainedModel
+from matcheval.training.options import ALGORITHMS
 from matcheval.training.recipe import Recipe
+
+_ANALYSIS = "domain_generalization"
+
+# DomainBed's recipe, as far as it does not depend on the images.
+_RECIPE = {
+    "loss": "cross_entropy", "loss_parameter": None, "augmentation": "none", "schedule": "constant",
+    "batch_size": 32, "learning_rate": 5e-5, "weight_decay": 0, "train_fraction": 1,
+    "optimizer": "adam", "normalization": "channels",
+}  # fmt: skip
+# Columns that the protocol determines.
+_PROTOCOL_COLUMNS = (
+    "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The jobs that test a scored model on the targets, and on the parts of its sources."""
+
+    batch: str
+    source_batch: str
 
 
 class Expansion:
     """The blocks and trainings of a study."""
 
     def __init__(
-        self, study: str, settings: DomainGeneralizationSettings, suites: Mapping[str, Suite]
+        self, settings: DomainGeneralizationSettings, study: Study, plan_file: str
     ) -> None:
-        self._study, self._settings, self._suites = study, settings, suites
+        self._settings, self._study, self._plan_file = settings, study, plan_file
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks: those of their own, then those of designs."""
+        """All blocks: those with sources of their own, then those of designs."""
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         return tuple(
             replace(block, sources=orders.setdefault(frozenset(block.sources), block.sources))
@@ -41,14 +78,13 @@ class Expansion:
         )
 
     def _blocks(self) -> Iterator[Block]:
+        suites = self._study.suites
         for name, block in self._settings.blocks.items():
-            members = self._suites[block.targets].members
-            yield Block(
-                name, "", block.sources, tuple(member.dataset for member in members),
-                tuple(map(self._column, members)),
-            )  # fmt: skip
+            members = suites[block.targets].members
+            columns = tuple(map(self._column, members))
+            yield Block(name, "", block.sources, tuple(m.dataset for m in members), columns)
         for design, suite in self._settings.leave_one_out.items():
-            domains = self._suites[suite].datasets
+            domains = suites[suite].datasets
             for target in domains:
                 others = tuple(name for name in domains if name != target)
                 yield Block(target, design, others, (target,), (target,))
@@ -59,61 +95,240 @@ class Expansion:
         return " ".join(filter(None, by)) or member.dataset
 
     @cached_property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms, ERM first."""
-        return tuple(dict.fromkeys((ERM, *self._settings.algorithms)))
-
-    @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        """All groups of hyper-parameters."""
-        settings = self._settings
+    def plan(self) -> Plan:
+        """All trainings, of settings that are checked first: others may ask before `check`."""
+        settings, study = self._settings, self._study
+        if not (settings.blocks or settings.leave_one_out):
+            return Plan()
+        _check_names(settings, study)
+        _check_recipe(settings, study)
+        _check_sources(self.blocks, study)
         rate = self.recipe(Group(ERM, 0, {}), 0).learning_rate
         scale = scaling(settings.steps, rate) if settings.scaled else {}
-        return tuple(
+        groups = [
             group
-            for name in self.algorithms
+            for name in dict.fromkeys((ERM, *settings.algorithms))
             for group in groups_of(
                 name, settings.groups, settings.group_seed, settings.options.get(name, {}), scale
             )
-        )
-
-    @cached_property
-    def plan(self) -> Plan:
-        """All trainings."""
-        if not self.blocks:
-            return Plan((), {})
-        return make_plan(
-            self._study, self.blocks, self.groups, self._settings.seeds,
-            leave_one_out=LEFT_OUT in self._settings.selection,
-        )  # fmt: skip
+        ]
+        left_out = LEFT_OUT in settings.selection
+        return make_plan(study.name, self.blocks, groups, settings.seeds, leave_one_out=left_out)
 
     def recipe(self, group: Group, seed: int) -> Recipe:
         """Return the recipe of a training."""
         settings = self._settings
-        epochs = math.ceil(settings.steps / settings.evaluate_every)
-        values = recipe_values(settings.recipe, group, seed, epochs, settings.evaluate_every)
-        return Recipe.from_mapping(values, "domain_generalization.recipe")
+        given = settings.recipe
+        values = {
+            **_RECIPE, **given, "algorithm": group.algorithm, "seed": seed, "keep": "best",
+            "options": {**given.get("options", {}), **group.options},
+            "epochs": math.ceil(settings.steps / settings.evaluate_every),
+            "epoch_steps": settings.evaluate_every,
+        }  # fmt: skip
+        return Recipe.from_mapping(values, f"{_ANALYSIS}.recipe")
 
-    def trained(self, run: Run, plan_file: str) -> TrainedModel:
-        """Return the model of a run."""
+    @cached_property
+    def trained(self) -> dict[str, TrainedModel]:
+        """The models of the plan; their trainings wait for the checks of its table."""
+        return {name: self._trained(run) for name, run in self.plan.trained.items()}
+
+    def _trained(self, run: Run) -> TrainedModel:
         parts = self._settings.validation_parts
-        shared = name_of_sources(self._study, run.sources)
+        shared = name_of_sources(self._study.name, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
-            Model(run.model, recipe, ModelSource(run.model, TRAINED)),
+            Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
             tuple(rest(name, 1, parts, run.seed).name for name in run.sources),
             tuple(part(name, 1, parts, run.seed).name for name in run.sources),
-            plan_file,
+            self._plan_file,
         )
+
+    @property
+    def tested(self) -> dict[str, TestedModels]:
+        """The models on their targets, those of the same sources and algorithm together."""
+        batches: dict[str, list[Run]] = {}
+        for run in self.plan.trained.values():
+            batches.setdefault(batch_of(self._study.name, run), []).append(run)
+        return {
+            batch: TestedModels(tuple(run.model for run in runs), self.plan.tested[runs[0].sources])
+            for batch, runs in batches.items()
+        }
 
     @property
     def derivations(self) -> dict[str, Derivation]:
         """Both parts of every source, for every seed."""
-        sources = dict.fromkeys(name for key in self.plan.runs for name in key)
         found = (
             derive(name, 1, self._settings.validation_parts, seed)
-            for name in sources
+            for name in dict.fromkeys(name for sources in self.plan.runs for name in sources)
             for seed in range(self._settings.seeds)
             for derive in (part, rest)
         )
         return {each.name: each for each in found}
+
+    @cached_property
+    def scored(self) -> dict[tuple[str, str], Scored]:
+        """The models whose accuracies are predicted, by suite and model."""
+        settings, found = self._settings, {}
+        algorithms = (ERM, *settings.scores.algorithms) if settings.scores else ()
+        for block in self.blocks if algorithms else ():
+            for run in self.plan.runs[block.sources] if not block.design else ():
+                if run.state == TRAINED and run.group.algorithm in algorithms:
+                    batch = batch_of(self._study.name, run)
+                    suite = settings.blocks[block.name].targets
+                    found[suite, run.model] = Scored(batch, f"{batch}.sources.seed-{run.seed}")
+        return found
+
+    @property
+    def tested_on_sources(self) -> dict[str, TestedModels]:
+        """Scored models on both parts of their sources, those of one seed together."""
+        batches: dict[str, dict[str, None]] = {}
+        for (_, model), one in self.scored.items():
+            batches.setdefault(one.source_batch, {})[model] = None
+        found = {}
+        for batch, models in batches.items():
+            first = self.trained[next(iter(models))]
+            found[batch] = TestedModels(tuple(models), (*first.train, *first.validation))
+        return found
+
+    def check(self) -> None:
+        """Check settings, names, sources and recipe, and what is asked for of the plan."""
+        _check_usable(self._settings, self.plan)
+        if self._settings.scores is not None:
+            _check_scores(self._settings.scores, self._settings, self._study)
+
+
+def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
+    """Check that algorithms and selections that are asked for are possible in some block."""
+    runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
+    for name in settings.algorithms if "algorithms" in settings.model_fields_set else ():
+        refused = [run.state == REFUSED for run in runs if run.group.algorithm == name]
+        if refused and all(refused):
+            raise configuration_error(
+                f"{name} needs two sources, and every block has one: {ALGORITHMS[name].refusal}",
+                field=f"{_ANALYSIS}.algorithms",
+                remedy=f"Leave {name} out, or give a block a second source",
+            )
+    if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
+        raise configuration_error(
+            f"{LEFT_OUT} needs two sources, and every block has one",
+            field=f"{_ANALYSIS}.selection",
+            remedy="Leave it out, or give a block a second source",
+        )
+
+
+def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
+    """Check the names of algorithms, options, suites and designs."""
+    suites = {f"blocks.{name}.targets": block.targets for name, block in settings.blocks.items()}
+    suites |= {f"leave_one_out.{name}": suite for name, suite in settings.leave_one_out.items()}
+    drawn = [settings.figure_algorithm] if settings.figure_algorithm is not None else []
+    others = [name for name in settings.algorithms if name != ERM]
+    for what, names, known, key in (
+        ("algorithm", settings.algorithms, ALGORITHMS, "algorithms"),
+        *(("algorithm", [name], [*others, ERM], f"options.{name}") for name in settings.options),
+        ("algorithm to compare with ERM", drawn, others, "figure_algorithm"),
+        *(("suite", [suite], study.suites, key) for key, suite in suites.items()),
+    ):
+        check_known(what, names, known, file="configuration", field=f"{_ANALYSIS}.{key}")
+    for name, options in settings.options.items():
+        place = f"configuration, {_ANALYSIS}.options.{name}"
+        read_settings(ALGORITHMS[name], options, file=place)
+    for name, suite in settings.leave_one_out.items():
+        if len(study.suites[suite].datasets) < 2:
+            raise configuration_error(
+                f"suite '{suite}' has one set, so that none is left to train on",
+                field=f"{_ANALYSIS}.leave_one_out.{name}",
+            )
+        if name == "blocks" or name in settings.blocks:
+            raise configuration_error(
+                f"'{name}' is the name of blocks as well",
+                field=f"{_ANALYSIS}.leave_one_out",
+                remedy="Rename the design",
+            )
+
+
+def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
+    """Check that models can be trained, and that the recipe leaves the protocol what is its own."""
+    for column in _PROTOCOL_COLUMNS:
+        if column in settings.recipe:
+            raise configuration_error(
+                f"'{column}' is determined by the protocol",
+                field=f"{_ANALYSIS}.recipe",
+                remedy="Set algorithms, seeds, steps, evaluate_every and validation_parts instead",
+            )
+    if study.training is None:
+        raise configuration_error(
+            "missing: models are to be trained",
+            field="training",
+            remedy="Say on which device, as in 'training: {device: cpu}'",
+        )
+    missing = [name for name in ("architecture", "width", "depth") if name not in settings.recipe]
+    if missing:
+        raise configuration_error(
+            f"missing: {', '.join(missing)}",
+            field=f"{_ANALYSIS}.recipe",
+            remedy="Give them as in a model catalogue (docs/training.md)",
+        )
+
+
+def _check_sources(blocks: Sequence[Block], study: Study) -> None:
+    """Check that sources and targets have images and the same classes, and none in common."""
+    for block in blocks:
+        place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
+        field = f"{_ANALYSIS}.{place}"
+        for name in (*block.sources, *block.targets):
+            study.check_dataset(name, field, images=True)
+            if not study.datasets[name].settings.has_one_size:
+                raise configuration_error(
+                    "its images are files, which may differ in size; training needs one size",
+                    field=f"datasets.{name}",
+                    remedy="Add 'resize: 32', or another number of pixels, to all sets",
+                )
+            check_label_spaces(study, field, block.sources[0], name)
+        for source in block.sources:
+            ours = study.datasets[source]
+            for name in (*block.sources, *block.targets):
+                spec = study.datasets[name]
+                if name != source and (spec.kind, spec.options) == (ours.kind, ours.options):
+                    raise configuration_error(
+                        f"'{name}' has the same images as the source '{source}'",
+                        field=field,
+                        remedy="Leave one of them out, or say where its own images are",
+                    )
+            if source in block.targets:
+                raise configuration_error(
+                    f"'{source}' is a source, and a target as well",
+                    field=field,
+                    remedy="Leave it out of the sources, or of the suite",
+                )
+
+
+def _check_scores(
+    settings: ScoredSettings, every: DomainGeneralizationSettings, study: Study
+) -> None:
+    """Check that algorithms and methods exist, and that inference keeps what methods need."""
+    field = f"{_ANALYSIS}.scores"
+    for what, names, known in (
+        ("algorithm", settings.algorithms, (ERM, *every.algorithms)),
+        ("method", settings.methods, SCORES),
+    ):
+        check_known(what, names, known, file="configuration", field=f"{field}.{what}s")
+    if not every.blocks:
+        raise configuration_error(
+            "scores are of blocks, of which there are none",
+            field=field,
+            remedy="Name blocks, or leave it out",
+        )
+    for method, need in ((m, need) for m in settings.methods for need in SCORES[m].needs):
+        if need is Need.IMAGES:
+            raise configuration_error(
+                f"'{method}' runs models again over rotated images, which is not done here",
+                field=f"{field}.methods",
+                remedy="Leave it out",
+            )
+        kept = OUTPUTS_FOR.get(need, ())
+        if kept and not set(kept) & set(study.inference.outputs):
+            raise configuration_error(
+                f"'{method}' needs {need.value}",
+                field="inference.outputs",
+                remedy=f"Add {' or '.join(kept)}",
+            )

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from matcheval.domain_generalization.layout import TITLES
-from matcheval.domain_generalization.results import AVERAGE, MEAN
 from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.tables import (
+    AVERAGE,
+    CURVES,
+    GAINS,
+    MEAN,
+    RESULTS,
+    RUNS,
+    TITLES,
+)
 from matcheval.figures.many_models import point_options
+from matcheval.figures.saving import save_figure
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     NOTE_SIZE,
@@ -209,3 +218,25 @@ KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {
     "by_sources": by_sources,
     "learning_curves": learning_curves,
 }
+
+
+def plot_results(
+    *,
+    kind: str,
+    selection: str,
+    algorithm: str,
+    runs: Path,
+    curves: Path,
+    results: Path,
+    gains: Path,
+    outputs: Sequence[Path],
+) -> None:
+    """Write a figure."""
+    tables = Tables(
+        RUNS.read(runs).to_pandas(),
+        CURVES.read(curves).to_pandas(),
+        RESULTS.read(results).to_pandas(),
+        GAINS.read(gains).to_pandas(),
+        selection,
+    )
+    save_figure(draw(kind, tables, algorithm), *outputs)

@@ -1,39 +1,58 @@
-"""What goes with accuracies on target sets: scores without labels, distances, numbers of images."""
+"""What goes with accuracies on target sets: scores without labels, and distances."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.domain_generalization.comparison import mean_over_runs
-from matcheval.domain_generalization.results import tabulate_gains
-from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import SCORES
+from matcheval.accuracy_prediction.tables import titles
+from matcheval.domain_generalization.figures import COLORS, MARKERS
+from matcheval.domain_generalization.plan import Block
+from matcheval.domain_generalization.results import chosen_runs, mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
+from matcheval.domain_generalization.tables import (
+    ACCURACIES,
+    BLOCK_COLUMNS,
+    NEAR_FAR,
+    PER_RUN,
+    PREDICTABILITY,
+    RUNS,
+    TITLES,
+    numbers,
+    texts,
+)
+from matcheval.figures.many_models import point_options
+from matcheval.figures.saving import save_figure
+from matcheval.figures.style import (
+    LABEL_SIZE,
+    legend_above,
+    new_figure,
+    set_title_and_legend,
+    shortened,
+    style,
+)
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TextColumn, signed, signed_cells, write_readable
+from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
-_BLOCK = ["block", "n_sources", "selection"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-
-def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
-    rows = []
-    own = chosen[chosen["design"] == ""]
-    for key, each in own.groupby([*_BLOCK, "algorithm"], sort=False):
-        by_column = each.groupby("column", sort=False)
-        accuracies = by_column["accuracy"].mean()
-        images = each.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
-        images = images[accuracies.index]
-        spearman, kendall = rank_correlations(images, accuracies)
-        rows.append(
-            {
-                **dict(zip([*_BLOCK, "algorithm"], key, strict=True)),
-                "n_columns": len(images), "n_images": int(images.sum()),
-                "spearman": spearman, "kendall": kendall,
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=IMAGE_COUNTS.names)
+_NOTE = (
+    "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
+    "by the line through all others; means over runs."
+)
+_BLOCK = BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
@@ -53,20 +72,17 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
         per_run = pd.DataFrame(_per_run(each))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
         for name, of_name in per_run.groupby("algorithm", sort=False):
-            rank = mean_over_runs(of_name["spearman"], confidence)
-            error = mean_over_runs(of_name["mae"], confidence)
-            more = mean_over_runs((errors[name] - errors[ERM]).dropna(), confidence)
-            rows.append(
-                {
-                    **dict(zip(keys, key, strict=True)),
-                    "algorithm": name, "n_sets": int(of_name["n_sets"].min()),
-                    "n_runs": len(of_name),
-                    "spearman": rank.mean, "spearman_low": rank.low, "spearman_high": rank.high,
-                    "mae": error.mean, "mae_low": error.low, "mae_high": error.high,
-                    "mae_gain": more.mean, "mae_gain_low": more.low, "mae_gain_high": more.high,
-                    "confidence": confidence,
-                }
-            )  # fmt: skip
+            row: dict[str, object] = {
+                **dict(zip(keys, key, strict=True)), "algorithm": name, "confidence": confidence,
+                "n_sets": int(of_name["n_sets"].min()), "n_runs": len(of_name),
+            }  # fmt: skip
+            for what, values in (
+                ("spearman", of_name["spearman"]),
+                ("mae", of_name["mae"]),
+                ("mae_gain", (errors[name] - errors[ERM]).dropna()),
+            ):
+                row |= mean_over_runs(values, confidence).columns(what)
+            rows.append(row)
     return pd.DataFrame(rows, columns=PREDICTABILITY.names)
 
 
@@ -94,12 +110,114 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     both = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
     for key, each in both.groupby([*_BLOCK, "algorithm"], sort=False):
-        spearman, kendall = rank_correlations(each["distance"], each["gain"])
-        rows.append(
-            {
-                **dict(zip([*_BLOCK, "algorithm"], key, strict=True)),
-                "n_sets": len(each), "spearman": spearman, "kendall": kendall,
-                "pearson": linear_correlation(each["distance"], each["gain"]),
-            }
-        )  # fmt: skip
+        distance, gain = each["distance"], each["gain"]
+        coefficients = rank_correlations(distance, gain)
+        rows.append((*key, len(each), *coefficients, linear_correlation(distance, gain)))
     return pd.DataFrame(rows, columns=NEAR_FAR.names)
+
+
+def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
+    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
+    keys = ["block", "method", "variant", "algorithm", "dataset"]
+    means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
+    means["title"] = titles(means, ALL_SCORES)
+    blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
+    algorithms = list(dict.fromkeys(means["algorithm"]))
+    with style():
+        few = len(algorithms) <= _FEW
+        height = _PANEL + few * _LINE * len(algorithms)
+        figure = new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
+        panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
+        for row, block in zip(panels, blocks, strict=False):
+            for axes, method in zip(row, methods, strict=True):
+                part = means[(means["block"] == block) & (means["title"] == method)]
+                _draw_panel(axes, part, algorithms, with_rank=few)
+                title = f"{shortened(str(block), 20)}: {method}"
+                if few:
+                    legend_above(axes, title=title, title_fontsize=LABEL_SIZE)
+                else:
+                    axes.set_title(title)
+                axes.set_xlabel("Score")
+                axes.set_ylabel("Accuracy (%)")
+        if not few:
+            set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
+    return figure
+
+
+def _draw_panel(
+    axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+) -> None:
+    for name, each in part.groupby("algorithm", sort=False):
+        number = algorithms.index(str(name))
+        color = COLORS[number % len(COLORS)]
+        x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
+        rank = rank_correlations(x, y)[0]
+        label = TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+        axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
+        if len(x) >= MIN_MODELS and np.ptp(x) > 0:
+            ends = np.array([x.min(), x.max()])
+            axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
+
+
+def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = table[~table["selection"].str.endswith(PER_RUN)]
+    level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
+    differences = _with_interval(rows, "mae_gain", lambda v: signed_cells([v], 2)[0])
+    gains = pd.Series(differences, rows.index, dtype=object).where(rows["algorithm"] != ERM, "")
+    return [
+        texts("Block", rows["block"]),
+        texts("Selection", rows["selection"].str.replace("_", " ")),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        texts("Method", titles(rows, ALL_SCORES)),
+        numbers("Sets", rows["n_sets"]),
+        numbers("Runs", rows["n_runs"]),
+        TextColumn(
+            f"Spearman ρ [{level}]", _with_interval(rows, "spearman", lambda v: signed(v, 2))
+        ),
+        TextColumn(
+            f"Error, each set left out (points) [{level}]",
+            _with_interval(rows, "mae", lambda v: f"{100 * v:.2f}"),
+        ),
+        TextColumn(f"Error minus ERM's (points) [{level}]", gains.tolist()),
+    ]
+
+
+def _with_interval(rows: pd.DataFrame, name: str, form: Callable[[float], str]) -> list[str]:
+    """Format values with the bounds of their intervals, where there are any."""
+    values = rows[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
+    return [
+        "–"
+        if pd.isna(value)
+        else form(value) + ("" if pd.isna(low) else f" [{form(low)}, {form(high)}]")
+        for value, low, high in values
+    ]
+
+
+def compare_scores(
+    *,
+    blocks: Sequence[Block],
+    rules: Sequence[str],
+    confidence: float,
+    runs: Path,
+    accuracies: Path,
+    scores: Sequence[Path],
+    predictability: Sequence[Path],
+    near_far: Sequence[Path],
+    figure: Sequence[Path],
+) -> None:
+    """Write the tables of predictability and of gains by distance, and the figure of scores."""
+    chosen = chosen_runs(
+        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+    )
+    known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
+    scored = scores_of_runs(chosen, known)
+    table = tabulate_predictability(scored, confidence)
+    write_readable(table, PREDICTABILITY, predictability_columns, predictability, [_NOTE])
+    distances = tabulate_near_far(chosen, scored)
+    for path in near_far:
+        write_table(NEAR_FAR.from_frame(distances), path)
+    save_figure(draw_scores(scored, rules[0]), *figure)
+    logging.info("%d tables of scores, %d rows", len(scores), len(table))

@@ -5,11 +5,15 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.domain_generalization.layout import TITLES, result_columns
-from matcheval.domain_generalization.results import AVERAGE, MEAN
-from matcheval.domain_generalization.schemas import RESULTS
-from matcheval.domain_generalization.selection import PER_RUN
 from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.tables import (
+    AVERAGE,
+    MEAN,
+    PER_RUN,
+    RESULTS,
+    TITLES,
+    result_columns,
+)
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline

@@ -1,26 +1,210 @@
-"""Results: accuracies of the selected runs over seeds, compared with ERM."""
+"""What trainings have given: their runs and accuracies, selected and compared with ERM."""
 
+import logging
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from matcheval.domain_generalization.comparison import mean_over_runs
-from matcheval.domain_generalization.schemas import GAINS, RESULTS, SPREAD
-from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, without_each
+from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
+from matcheval.domain_generalization.tables import (
+    ACCURACIES,
+    AVERAGE,
+    BLOCK_COLUMNS,
+    CURVES,
+    DEFAULT,
+    GAINS,
+    IMAGE_COUNTS,
+    MEAN,
+    PER_RUN,
+    PLAN,
+    RESULTS,
+    RUNS,
+    SPREAD,
+    result_columns,
+)
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.tables import TableSchema, write_table
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.files import read_predictions
 from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.ranks import rank_correlations
+from matcheval.study.trained_models import TestedModels
 
-MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
-_BLOCK = ["design", "block", "n_sources", "selection"]
+_NOTE = (
+    "Accuracies are means over sets, ± standard deviations over runs (n - 1). Gains are paired by "
+    "seed. A group that is selected among several favours an algorithm over ERM, which has one."
+)
+
+# --- what trainings and inference have written
+
+
+def tabulate_curves(
+    models: Sequence[str], histories: Sequence[str], epoch_steps: int
+) -> pd.DataFrame:
+    """Read the histories of trainings."""
+    parts, problems = [], ErrorCollector()
+    for model, file in zip(models, histories, strict=True):
+        with problems.collected():
+            try:
+                history = pd.read_csv(file)
+                history["step"] = history["epoch"] * epoch_steps
+                parts.append(history.assign(model=model)[CURVES.names])
+            except (OSError, ValueError, KeyError) as error:
+                raise InputError(
+                    f"not a readable history ({error})", file=file, remedy="Train the model again"
+                ) from error
+    problems.raise_any()
+    return pd.concat(parts, ignore_index=True)
+
+
+def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """Add the best evaluation of every training to the plan."""
+    best = _highest(curves, "validation_accuracy", "step", ["model"]).set_index("model")
+    runs = plan.assign(
+        best_step=plan["model"].map(best["step"]).fillna(0).astype("int64"),
+        validation_accuracy=plan["model"].map(best["validation_accuracy"]),
+    )
+    lacking = runs[(runs["state"] != REFUSED) & (runs["best_step"] == 0)]
+    if len(lacking):
+        raise InputError("has no history", file=str(lacking["model"].iloc[0]))
+    return runs[RUNS.names]
+
+
+def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataFrame:
+    """Count the accuracies of the models on the sets that they are tested on."""
+    rows, problems = [], ErrorCollector()
+    for batch in tested:
+        for model, dataset in product(batch.models, batch.datasets):
+            with problems.collected():
+                found = read_predictions(f"{folder}/{dataset}/{model}.parquet")
+                n, right = len(found.label), int((found.label == found.prediction).sum())
+                rows.append((model, dataset, n, right, right / n))
+    problems.raise_any()
+    return pd.DataFrame(rows, columns=ACCURACIES.names)
+
+
+def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
+    """Keep the row with the highest value of each key; of equal ones the lowest `then`."""
+    ordered = table.sort_values([value, then], ascending=[False, True], kind="stable")
+    return ordered.drop_duplicates(by)
+
+
+# --- selection of groups of hyper-parameters
+
+
+def chosen_runs(
+    blocks: Sequence[Block], runs: pd.DataFrame, accuracies: pd.DataFrame, rules: Sequence[str]
+) -> pd.DataFrame:
+    """Select groups by every rule, and give the accuracies of the selected runs on all targets."""
+    known = accuracies[["model", "dataset", "n", "accuracy"]]
+    parts = []
+    for block in blocks:
+        own = _runs_of(runs, block.sources)
+        targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
+        tested = own.merge(known, on="model").merge(targets, on="dataset")
+        selected = {DEFAULT: _in_order(own[own["group"] == 0], own)}
+        for rule in rules:
+            scores = _scores(rule, block, runs, known)
+            if len(scores):
+                selected |= {rule: choose(scores), rule + PER_RUN: choose(scores, per_run=True)}
+        for selection, chosen in selected.items():
+            found = chosen.merge(tested, on=["algorithm", "seed", "group"])
+            parts.append(
+                found.assign(
+                    design=block.design, block=block.name, n_sources=len(block.sources),
+                    selection=selection, same_as_erm=found["state"] == SAME_AS_ERM,
+                )
+            )  # fmt: skip
+    names = [
+        *BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group", "model", "dataset", "column",
+        "n", "accuracy",
+    ]  # fmt: skip
+    return pd.concat(parts, ignore_index=True)[names]
+
+
+def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
+    return runs[(runs["sources"] == "+".join(sources)) & (runs["state"] != REFUSED)]
+
+
+def _scores(rule: str, block: Block, runs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of a block with the scores that a rule selects groups by."""
+    own = _runs_of(runs, block.sources)
+    if rule == SOURCE_VALIDATION:
+        return own.assign(score=own["validation_accuracy"])
+    if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
+        keys, scored = ["model"], known[known["dataset"].isin(block.targets)]
+    else:  # mean over sources of the accuracy on a source of a model trained on the others
+        parts = [
+            _runs_of(runs, rest).merge(known[known["dataset"] == out], on="model")
+            for out, rest in without_each(block.sources).items()
+        ]
+        if not parts:
+            return own.iloc[:0].assign(score=[])
+        keys, scored = ["algorithm", "group", "seed"], pd.concat(parts)
+    return own.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
+
+
+def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
+    """Choose a group of hyper-parameters for every algorithm: the same for all seeds, or not."""
+    if per_run:
+        return _in_order(_highest(scores, "score", "group", ["algorithm", "seed"]), scores)
+    means = scores.groupby(["algorithm", "group"], sort=False)["score"].mean().reset_index()
+    best = _highest(means, "score", "group", ["algorithm"])[["algorithm", "group"]]
+    return _in_order(scores.merge(best, on=["algorithm", "group"]), scores)
+
+
+def _in_order(chosen: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
+    """Return algorithm, seed and group, sorted by algorithm, as in all runs, and by seed."""
+    position = {name: i for i, name in enumerate(every["algorithm"].unique())}
+    rows = chosen[["algorithm", "seed", "group"]].assign(position=chosen["algorithm"].map(position))
+    return rows.sort_values(["position", "seed"]).drop(columns="position").reset_index(drop=True)
+
+
+# --- comparison with ERM
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs, with Student's interval and the p-value of its difference from 0."""
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+    p: float
+
+    def columns(self, name: str) -> dict[str, float]:
+        """Return the mean and its interval by name of column."""
+        return {name: self.mean, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
+    """Compute the mean over runs with Student's interval."""
+    from scipy.stats import t
+
+    found = np.asarray(values, np.float64)
+    n, mean = len(found), float(found.mean())
+    if n < 2:
+        return Mean(mean, math.nan, math.nan, math.nan, math.nan)
+    sd = float(found.std(ddof=1))
+    error = sd / math.sqrt(n)
+    half = float(t.ppf((1 + level) / 2, n - 1)) * error
+    p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
+    return Mean(mean, sd, mean - half, mean + half, p)
 
 
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarise accuracies over runs, per group of sets and over all sets."""
     rows = [
-        row
-        for _, each in _by_run(chosen).groupby([*_BLOCK, "column"], sort=False)
+        {**dict(zip([*BLOCK_COLUMNS, "column"], key, strict=True)), **row, "confidence": confidence}
+        for key, each in _by_run(chosen).groupby([*BLOCK_COLUMNS, "column"], sort=False)
         for row in _compared(each, confidence)
     ]
     return pd.DataFrame(rows, columns=RESULTS.names)
@@ -28,11 +212,11 @@ def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
     """A row per run and column, with the mean over its sets; and per run and design."""
-    run = [*_BLOCK, "algorithm", "same_as_erm", "seed", "group"]
+    run = [*BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group"]
     aggregated = {"accuracy": ("accuracy", "mean"), "n_sets": ("dataset", "size")}
     over_all = chosen.groupby(run, sort=False).agg(**aggregated).reset_index()
     over_all["column"] = MEAN
-    several = chosen[chosen.groupby([*_BLOCK])["column"].transform("nunique") > 1]
+    several = chosen[chosen.groupby(BLOCK_COLUMNS)["column"].transform("nunique") > 1]
     by_column = several.groupby([*run, "column"], sort=False).agg(**aggregated).reset_index()
     parts = [by_column, over_all]
     designed = over_all[over_all["design"] != ""]
@@ -49,35 +233,27 @@ def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
 def _compared(each: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
     """Compare the algorithms in one column of one block."""
     by_seed = each.pivot_table(index="seed", columns="algorithm", values="accuracy")
-    first = each.iloc[0]
-    algorithms = list(dict.fromkeys(each["algorithm"]))
-    gains = {
-        name: mean_over_runs((by_seed[name] - by_seed[ERM]).dropna(), confidence)
-        for name in algorithms
-    }
     same = dict(zip(each["algorithm"], each["same_as_erm"], strict=True))
-    p = [math.nan if name == ERM or same[name] else gains[name].p for name in algorithms]
-    for name, own_p, adjusted in zip(algorithms, p, holm(p), strict=True):
+    gains = {
+        name: mean_over_runs((by_seed[name] - by_seed[ERM]).dropna(), confidence) for name in same
+    }
+    p = [math.nan if name == ERM or same[name] else gains[name].p for name in same]
+    for name, own_p, adjusted in zip(same, p, holm(p), strict=True):
         over = mean_over_runs(by_seed[name].dropna(), confidence)
         of_name = each[each["algorithm"] == name].sort_values("seed")
+        groups = list(map(str, of_name["group"]))
         yield {
-            **{key: first[key] for key in (*_BLOCK, "column")},
             "algorithm": name, "same_as_erm": same[name], "n_sets": int(of_name["n_sets"].iloc[0]),
-            "groups": _text(of_name["group"]), "n_runs": len(of_name),
+            "groups": groups[0] if len(set(groups)) == 1 else ", ".join(groups),
+            "n_runs": len(of_name),
             "mean": over.mean, "sd": over.sd, "low": over.low, "high": over.high,
-            "gain": gains[name].mean, "gain_low": gains[name].low, "gain_high": gains[name].high,
-            "p": own_p, "p_holm": adjusted, "confidence": confidence,
+            **gains[name].columns("gain"), "p": own_p, "p_holm": adjusted,
         }  # fmt: skip
-
-
-def _text(groups: "pd.Series[Any]") -> str:
-    distinct = list(dict.fromkeys(map(str, groups)))
-    return distinct[0] if len(distinct) == 1 else ", ".join(map(str, groups))
 
 
 def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
     """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A)."""
-    keys = [*_BLOCK, "dataset", "column"]
+    keys = [*BLOCK_COLUMNS, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
     both = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
@@ -87,22 +263,83 @@ def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
     """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
     rows = []
-    for key, each in results[results["column"] == MEAN].groupby(_BLOCK, sort=False):
+    for key, each in results[results["column"] == MEAN].groupby(BLOCK_COLUMNS, sort=False):
         own = each[~each["same_as_erm"]]
         means = own["mean"]
         rows.append(
-            {
-                **dict(zip(_BLOCK, key, strict=True)),
-                "n_algorithms": len(own),
-                "sd_algorithms": float(means.std(ddof=1)) if len(own) > 1 else math.nan,
-                "range_algorithms": float(means.max() - means.min()),
-                "sd_runs": float(np.sqrt((own["sd"] ** 2).mean(skipna=False))),
-                "erm": float(own.loc[own["algorithm"] == ERM, "mean"].iloc[0]),
-            }
-        )
+            (
+                *key, len(own), float(means.std(ddof=1)) if len(own) > 1 else math.nan,
+                float(means.max() - means.min()),
+                float(np.sqrt((own["sd"] ** 2).mean(skipna=False))),
+                float(own.loc[own["algorithm"] == ERM, "mean"].iloc[0]),
+            )
+        )  # fmt: skip
     return pd.DataFrame(rows, columns=SPREAD.names)
 
 
-def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
-    """Return the results of one selection, of the blocks of one design."""
-    return results[(results["selection"] == selection) & (results["design"] == design)]
+def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
+    rows = []
+    own = chosen[chosen["design"] == ""]
+    for key, each in own.groupby([*BLOCK_COLUMNS[1:], "algorithm"], sort=False):
+        accuracies = each.groupby("column", sort=False)["accuracy"].mean()
+        images = each.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
+        images = images[accuracies.index]
+        coefficients = rank_correlations(images, accuracies)
+        rows.append((*key, len(images), int(images.sum()), *coefficients))
+    return pd.DataFrame(rows, columns=IMAGE_COUNTS.names)
+
+
+# --- jobs
+
+
+def collect_runs(
+    *,
+    models: Sequence[str],
+    epoch_steps: int,
+    tested: Sequence[TestedModels],
+    predictions: str,
+    plan: Path,
+    histories: Sequence[str],
+    runs: Sequence[Path],
+    curves: Sequence[Path],
+    accuracies: Sequence[Path],
+) -> None:
+    """Write the tables of runs, learning curves and accuracies."""
+    learning = tabulate_curves(models, histories, epoch_steps)
+    found = tabulate_runs(PLAN.read(plan).to_pandas(), learning)
+    counted = tabulate_accuracies(tested, predictions)
+    _write((RUNS, found, runs), (CURVES, learning, curves), (ACCURACIES, counted, accuracies))
+    logging.info("%d trainings, %d accuracies", len(models), len(counted))
+
+
+def compare_algorithms(
+    *,
+    blocks: Sequence[Block],
+    rules: Sequence[str],
+    confidence: float,
+    runs: Path,
+    accuracies: Path,
+    results: Sequence[Path],
+    gains: Sequence[Path],
+    spread: Sequence[Path],
+    image_counts: Sequence[Path],
+) -> None:
+    """Write the tables of results, gains by set, spread, and correlations with image counts."""
+    chosen = chosen_runs(
+        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+    )
+    table = tabulate_results(chosen, confidence)
+    write_readable(table, RESULTS, result_columns, results, [_NOTE])
+    _write(
+        (GAINS, tabulate_gains(chosen), gains),
+        (SPREAD, tabulate_spread(table), spread),
+        (IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
+    )
+    logging.info("%d blocks, %d results", len(blocks), len(table))
+
+
+def _write(*tables: tuple[TableSchema, pd.DataFrame, Sequence[Path]]) -> None:
+    for schema, table, paths in tables:
+        for path in paths:
+            write_table(schema.from_frame(table), path)

@@ -1,30 +1,41 @@
 """Figures of one model: histograms of its confidences on two sets, and a map of its features."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.errors import configuration_error
-from matcheval.figures.saving import fix_layout
+from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, drawing
+from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.scores.features import features_of
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.scoring import SuiteReader
+from matcheval.datasets.suites import Suite
+from matcheval.errors import InputError, configuration_error, unknown_name_error
+from matcheval.figures.saving import save_figure
 from matcheval.figures.style import (
     COLUMN_WIDTH,
+    FITTED,
+    NOTE_SIZE,
+    ORIGINAL,
+    REFERENCE,
     enlarge_markers,
-    new_figure,
-    set_note,
+    grid_shape,
     shortened,
-    style,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Features = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
+MAX_IMAGES = 500  # of a set
 BINS = 20
 PERPLEXITY, SEED = 30.0, 0
 MIN_IMAGES = 5
@@ -34,8 +45,7 @@ BASE = "base"
 def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
     """Draw histograms of confidences with accuracies: P1, Figure 1, left."""
     edges = np.linspace(0, 100, BINS + 1)
-    with style():
-        figure = new_figure(COLUMN_WIDTH, 1.35 * len(sides) + 0.75)
+    with drawing(COLUMN_WIDTH, 1.35 * len(sides) + 0.75, f"Model {model}.") as figure:
         panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
         for axes, (name, one), color in zip(panels, sides.items(), COLORS, strict=False):
             percent = 100 * one.confidences
@@ -51,8 +61,6 @@ def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
             axes.set_ylabel("Datapoints (%)")
         panels[-1].set_xlabel("Confidence (%)")
         panels[-1].set_xlim(0, 100)
-        set_note(figure, f"Model {model}.")
-        fix_layout(figure)
     return figure
 
 
@@ -95,8 +103,11 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
     total = sum(map(len, known.values()))
     points = embed(np.concatenate(list(known.values())) if known else np.empty((0, 1), np.float32))
     ends = np.cumsum([len(part) for part in known.values()])
-    with style():
-        figure = new_figure(4.6, 3.6)
+    note = (
+        f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
+        "groups have no scale."
+    )
+    with drawing(4.6, 3.6, note) as figure:
         axes = figure.add_subplot()
         number = 0
         for (label, part), end in zip(known.items(), ends, strict=True):
@@ -111,9 +122,109 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
-        legend = figure.legend(loc="outside right upper")
-        enlarge_markers(legend)
-        note = f"Features of {total:,} images of class {class_name}; model {model}."
-        set_note(figure, f"{note} Distances between groups have no scale.")
-        fix_layout(figure)
+        enlarge_markers(figure.legend(loc="outside right upper"))
     return figure
+
+
+_ROW, _HEADS, _PANEL, _LABELS = 0.17, 0.85, 1.85, 1.25  # inches
+_COLUMNS = 3  # panels in a row
+_NOTE = (
+    "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "
+    "base. Solid line: true accuracy, where it is known."
+)
+
+
+def plot_estimates(table: pd.DataFrame) -> "Figure":
+    """Draw the accuracies that all methods predict on every set."""
+    if table.empty:
+        raise InputError("no predictions to plot", field="target")
+    targets = list(dict.fromkeys(table["target"]))
+    n_methods = int(table.groupby("target").size().max())
+    n_rows, n_columns = grid_shape(len(targets), _COLUMNS)
+    width, height = _LABELS + _PANEL * max(n_columns, 1.1), n_rows * (_ROW * n_methods + _HEADS)
+    with drawing(width, height + 0.3, _NOTE) as figure:
+        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
+        for axes, target in zip(panels.flat, targets, strict=False):
+            _panel(axes, table[table["target"] == target])
+            axes.set_title(shortened(target, 28))
+        for axes in panels.flat[len(targets) :]:
+            axes.remove()
+        for axes in panels.flat[max(len(targets) - n_columns, 0) : len(targets)]:
+            axes.set_xlabel("Accuracy (%)")  # nothing is drawn below
+            axes.tick_params(labelbottom=True)
+    return figure
+
+
+def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
+    predicted, low, high = (
+        100 * rows[f"predicted{end}"].to_numpy(np.float64) for end in ("", "_low", "_high")
+    )
+    position = np.arange(len(rows))
+    sizes = np.nan_to_num([predicted - low, high - predicted]).clip(0)
+    axes.errorbar(
+        predicted, position, xerr=sizes, fmt=ORIGINAL.marker, color=ORIGINAL.color, markersize=3,
+        elinewidth=0.8,
+    )  # fmt: skip
+    base, true = (100 * float(rows[name].iloc[0]) for name in ("accuracy_base", "accuracy"))
+    axes.axvline(base, **REFERENCE)
+    if np.isfinite(true):
+        axes.axvline(true, color=FITTED.color, linewidth=0.9)
+    for row in np.flatnonzero(np.isnan(predicted)):
+        axes.annotate("n/a", (0.02, row), xycoords=("axes fraction", "data"), va="center",
+                      fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
+    names = [
+        f"{title} ({variant.replace('_', ' ')})" if variant else title
+        for title, variant in zip(rows["title"], rows["variant"], strict=True)
+    ]
+    axes.set_yticks(position, names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def plot_outputs(
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    suite: Suite,
+    base: str,
+    members: Sequence[str],
+    files: OutputFiles,
+    classes: Sequence[str] | Path,
+    rule: ClassRule,
+    outputs: Sequence[Path],
+) -> None:
+    """Write a figure of the confidences or features of one model on a suite."""
+
+    def read(name: str) -> Outputs:
+        return files.read_mean(name, members, options["model"])
+
+    reader = SuiteReader(read(base), classes, rule)
+    if kind == "confidences":
+        (member,) = (m for m in suite.members if m.dataset == options["dataset"])
+        sides = reader.sides(member, read(member.dataset))
+        named = dict(zip((base, member.dataset), sides, strict=True))
+        save_figure(plot_confidences(options["model"], named), *outputs)
+        return
+    wanted = options["class_name"]
+    if wanted not in reader.classes:
+        raise unknown_name_error("class", wanted, reader.classes, file="configuration")
+    label = list(reader.classes).index(wanted)
+    parts: dict[str, list[Features]] = {BASE: [_some(reader.base, label, base)]}
+    for member in suite.members:
+        if options["group"] in (None, member.group):
+            name = getattr(member, options["by"])
+            parts.setdefault(name, []).append(_some(read(member.dataset), label, member.dataset))
+    features = {name: np.concatenate(found) for name, found in parts.items()}
+    save_figure(plot_features(options["model"], wanted, features), *outputs)
+
+
+def _some(outputs: Outputs, label: int, name: str) -> Features:
+    """Return the features of at most 500 images of a class, drawn by the name of the set."""
+    features = features_of(outputs)
+    if outputs.labels is None:
+        return features[:0]
+    labels = outputs.labels if outputs.labels.ndim == 2 else outputs.labels[:, None]
+    own = np.flatnonzero((labels == label).any(axis=1))
+    drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
+    found: Features = features[np.sort(drawn)]
+    return found

@@ -1,18 +1,20 @@
-"""Results of one suite as its figures need them, with colours and drawing functions they share."""
+"""Results of one suite as its figures need them, with what these share in drawing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.reading import how, titles
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.views import WHOLE
-from matcheval.figures.style import NOTE_SIZE
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import how, titles
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import NOTE_SIZE, enlarge_markers, new_figure, set_note, style
 from matcheval.io.text_tables import signed
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 WAY = ["protocol", "regressor", "calibrated_on"]
 # Of Okabe and Ito, for groups of sets; markers differ, too.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MANY = 300  # points of a panel that are drawn as pixels
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
@@ -71,6 +74,42 @@ def way_text(way: Sequence[str]) -> str:
     """Return a way of predicting in words, for the beginning of a sentence."""
     text = how(dict(zip(WAY, way, strict=True)))
     return text[:1].upper() + text[1:]
+
+
+@contextmanager
+def drawing(width: float, height: float, note: str = "") -> Iterator["Figure"]:
+    """Give an empty figure (inches) to a block in the style of figures; a note ends below it."""
+    with style():
+        figure = new_figure(width, height)
+        yield figure
+        set_note(figure, note)
+
+
+def add_legend(figure: "Figure", axes: "Axes", most: int) -> None:
+    """Add the legend of a panel's groups above the figure."""
+    handles, names = axes.get_legend_handles_labels()
+    ncols = min(len(names), most)
+    enlarge_markers(figure.legend(handles, names, loc="outside upper center", ncols=ncols))
+
+
+def add_points(
+    axes: "Axes",
+    groups: Mapping[str, tuple[str, str]],
+    rows: pd.DataFrame,
+    x: tuple[str, float],
+    y: tuple[str, float],
+    *,
+    small_on_top: bool = False,
+) -> None:
+    """Draw the points of rows in the colours and markers of groups; x, y: column and scale."""
+    for group, (color, marker) in groups.items():
+        part = rows[rows["group"] == group]
+        order: dict[str, Any] = {"zorder": 2 + 1 / (1 + len(part))} if small_on_top else {}
+        axes.plot(
+            x[1] * part[x[0]], y[1] * part[y[0]], marker, color=color,
+            label=group or "no group", rasterized=len(rows) > _MANY,
+            **point_options(len(rows), 3.0), **order,
+        )  # fmt: skip
 
 
 def add_heat_map(

@@ -1,1 +1,24 @@
-"""The scores that accuracy is predicted from: pure functions, each declared once in `registry`."""
+"""The scores that accuracy is predicted from, by name and in the order of tables.
+
+To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
+"""
+
+from matcheval.accuracy_prediction.scores import (
+    confidence,
+    features,
+    probabilities,
+    rotation,
+)
+from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
+from matcheval.accuracy_prediction.scores.score import Score
+
+AnyScore = Score | PoolScore
+
+SCORES: dict[str, Score] = {
+    **confidence.SCORES,
+    **features.SCORES,
+    **probabilities.SCORES,
+    **features.PROTOTYPES,
+    **rotation.SCORES,
+}
+ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}

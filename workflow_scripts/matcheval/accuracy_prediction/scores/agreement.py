@@ -10,12 +10,13 @@ it, and has no influence on the scores of the pool (`score_models`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats, Predictions
+from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
 from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
 from matcheval.statistics.scales import Scale, from_scale, to_scale
@@ -32,10 +33,29 @@ def agreement(predictions: Predictions, others: Predictions | None = None) -> Fl
         raise InputError(
             f"predictions on {first.shape[1]} and on {second.shape[1]} datapoints have no agreement"
         )
-    # Here, because a dry run imports this module and need not wait for Numba.
-    from matcheval.accuracy_prediction.scores.equal_counts import equal_counts
+    return np.asarray(_equal_counts()(first, second, others is None) / first.shape[1])
 
-    return np.asarray(equal_counts(first, second, others is None) / first.shape[1])
+
+@cache
+def _equal_counts() -> Callable[[Predictions, Predictions, bool], Classes]:
+    # Compiled here, because a dry run imports this module and need not wait for Numba.
+    from matcheval.jit import compiled
+
+    @compiled()
+    def equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
+        """Count equal predictions of each model of `first` and each of `second`."""
+        counts = np.empty((len(first), len(second)), np.int64)
+        for i in range(len(first)):
+            for j in range(i if symmetric else 0, len(second)):
+                count = np.int32(0)  # narrow, so that more comparisons fit into a vector register
+                for k in range(first.shape[1]):
+                    count += np.int32(first[i, k] == second[j, k])
+                counts[i, j] = count
+                if symmetric:
+                    counts[j, i] = count
+        return counts
+
+    return equal_counts
 
 
 def accuracies(predictions: Predictions, labels: Classes) -> Floats:
@@ -92,12 +112,45 @@ class Agreements:
         return float(slope), float(intercept)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolScore(Described):
+    """A score of all models of a pool at once."""
+
+    compute: Callable[[Agreements], Floats]
+
+
+POOL_SCORES: dict[str, PoolScore] = {}  # by name
+
+
+def pool_score(
+    title: str, predicts: Predicts, **others: Any
+) -> Callable[[Callable[[Agreements], Floats]], Callable[[Agreements], Floats]]:
+    """Declare that a function computes a score of a pool, a variant of agreement."""
+
+    def declare(compute: Callable[[Agreements], Floats]) -> Callable[[Agreements], Floats]:
+        found = PoolScore(
+            method="ms_aol", title=title, predicts=predicts, direction=1, compute=compute, **others
+        )
+        POOL_SCORES[found.name] = found
+        return compute
+
+    return declare
+
+
+_aline = partial(
+    pool_score, predicts=Predicts.ACCURACY, needs=(Need.MODELS, Need.BASE_LABELS),
+    source="Baek et al. (2022); agreement_trajectory.ipynb",
+)  # fmt: skip
+
+
+@pool_score("MS-AoL", Predicts.BY_REGRESSION, needs=(Need.MODELS,), source="P2")
 def mean_agreement(agreements: Agreements) -> Floats:
     """Compute each model's mean agreement with the other models on the target (MS-AoL of P2)."""
     matrix = agreements.target
     return np.asarray((matrix.sum(axis=1) - np.diag(matrix)) / (len(matrix) - 1))
 
 
+@_aline("ALine-S", variant="aline_s")
 def aline_s(agreements: Agreements) -> Floats:
     """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept)."""
     assert agreements.accuracy is not None
@@ -107,6 +160,7 @@ def aline_s(agreements: Agreements) -> Floats:
     return from_scale(slope * probits + intercept, Scale.PROBIT)
 
 
+@_aline("ALine-D", variant="aline_d")
 def aline_d(agreements: Agreements) -> Floats:
     """Estimate accuracies by least squares over pairs of models."""
     assert agreements.base is not None
@@ -139,13 +193,6 @@ def _probit(values: Floats) -> Floats:
     return to_scale(values, Scale.PROBIT)
 
 
-@dataclass(frozen=True)
-class PoolScore(Described):
-    """A score of all models of a pool at once."""
-
-    compute: Callable[[Agreements], Floats]
-
-
 def score_models(
     score: PoolScore, agreements: Agreements, in_pool: npt.NDArray[np.bool_] | None = None
 ) -> Floats:
@@ -161,20 +208,3 @@ def score_models(
     for model in np.flatnonzero(~inside):
         found[model] = score.compute(agreements.among(np.append(pool, model)))[-1]
     return found
-
-
-_ALINE = (Need.MODELS, Need.BASE_LABELS)
-
-POOL_SCORES = (
-    PoolScore(
-        "ms_aol", "MS-AoL", (Need.MODELS,), Predicts.BY_REGRESSION, 1, mean_agreement, source="P2",
-    ),
-    PoolScore(
-        "ms_aol", "ALine-S", _ALINE, Predicts.ACCURACY, 1, aline_s, variant="aline_s",
-        source="Baek et al. (2022); agreement_trajectory.ipynb",
-    ),
-    PoolScore(
-        "ms_aol", "ALine-D", _ALINE, Predicts.ACCURACY, 1, aline_d, variant="aline_d",
-        source="Baek et al. (2022); agreement_trajectory.ipynb",
-    ),
-)  # fmt: skip

@@ -1,64 +1,151 @@
-"""Scores of confidences: means and shares of the largest probability of a class that counts."""
+"""Scores of confidences and entropies, over the classes that count and not normalised again.
+
+A confidence is the largest probability of a class that counts, an entropy is in nats.
+"""
 
 from functools import partial
-from typing import Any
 
-from matcheval.accuracy_prediction.scores.score import (
-    Need,
-    Predicts,
-    Score,
-    Sides,
-    with_spread,
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.accuracy_prediction.scores.outputs import (
+    Classes,
+    Floats,
+    class_probabilities,
+    largest_probability,
 )
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides, Sources
 
+SCORES = Scores()
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
+BRACKET = (0.05, 50.0)
+_BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
+_LABELS = (Need.BASE_LABELS,)
 
 
-def _base_accuracy(_: Any, sides: Sides) -> float:
+@SCORES.add(
+    "base_accuracy", "Base Acc", Predicts.ACCURACY, 0, needs=_LABELS, source="P1, section 5"
+)
+def base_accuracy(sides: Sides) -> float:
+    """Return the accuracy on the base."""
     return sides.base.accuracy
 
 
-def _average_confidence(_: Any, sides: Sides) -> float:
+@SCORES.add("ac", "AC", Predicts.ACCURACY, 1, source="P1, equation 5", of_confidences=True)
+def average_confidence(sides: Sides) -> float:
+    """Return the mean confidence on the target."""
     return float(sides.target.confidences.mean())
 
 
-def _difference_of_confidences(_: Any, sides: Sides) -> float:
+@SCORES.add(
+    "doc", "DoC", Predicts.GAP, -1, needs=_LABELS, source="P1, equation 6", of_confidences=True
+)  # fmt: skip
+def difference_of_confidences(sides: Sides) -> float:
+    """Return by how much the mean confidence falls from the base to the target."""
     return float(sides.base.confidences.mean() - sides.target.confidences.mean())
 
 
-def _accuracy_less_difference(_: Any, sides: Sides) -> float:
-    return sides.base.accuracy - _difference_of_confidences(_, sides)
+@SCORES.add(
+    "doc_feat", "DoC-Feat", Predicts.ACCURACY, 0, needs=_LABELS, of_confidences=True,
+    source="P1, Table 3: DoC with slope 1 and intercept 0",
+)  # fmt: skip
+def accuracy_less_difference(sides: Sides) -> float:
+    """Return the accuracy on the base minus DoC."""
+    return sides.base.accuracy - difference_of_confidences(sides)
 
 
-def _share_above(threshold: float, _: Any, sides: Sides) -> float:
+def share_above(threshold: float, sides: Sides) -> float:
+    """Return the share of confidences above a threshold."""
     return float((sides.target.confidences > threshold).mean())
 
 
-SCORES = (
-    Score(
-        "base_accuracy", "Base Acc", (Need.BASE_LABELS,), Predicts.ACCURACY, 0, _base_accuracy,
-        source="P1, section 5",
-    ),
-    Score(
-        "ac", "AC", (), Predicts.ACCURACY, 1, with_spread(_average_confidence),
-        source="P1, equation 5",
-    ),
-    Score(
-        "doc", "DoC", (Need.BASE_LABELS,), Predicts.GAP, -1,
-        with_spread(_difference_of_confidences),
-        source="P1, equation 6",
-    ),
-    Score(
-        "doc_feat", "DoC-Feat", (Need.BASE_LABELS,), Predicts.ACCURACY, 0,
-        with_spread(_accuracy_less_difference),
-        source="P1, Table 3: DoC with slope 1 and intercept 0",
-    ),
-    *(
-        Score(
-            f"prediction_score_{threshold}", f"Pred. score ({threshold})", (),
-            Predicts.BY_REGRESSION, 1, with_spread(partial(_share_above, threshold)),
-            source="P2, Table 2; a strict inequality (ours: P2 has no formula)",
-        )
-        for threshold in THRESHOLDS
-    ),
+for _threshold in THRESHOLDS:
+    SCORES.add(
+        f"prediction_score_{_threshold}", f"Pred. score ({_threshold})", Predicts.BY_REGRESSION, 1,
+        source="P2, Table 2; a strict inequality (ours: P2 has no formula)", of_confidences=True,
+    )(partial(share_above, _threshold))  # fmt: skip
+
+
+def fit_temperature(logits: npt.NDArray[np.float32] | Floats, labels: Classes) -> float:
+    """Fit the temperature of the softmax by maximum likelihood.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+    labels : int64 array, shape (n,)
+
+    Returns
+    -------
+    float
+        The temperature in `BRACKET` with the least mean negative log-likelihood, to a relative
+        1e-6. The likelihood is log-concave in 1 / temperature, so that there is one optimum. If all
+        predictions are correct, it is the lower end of the bracket.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, section 4.2.
+    """
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        lambda log: mean_loss(logits, labels, float(np.exp(log))),
+        bounds=tuple(np.log(BRACKET)),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    return float(np.exp(found.x))
+
+
+def mean_loss(
+    logits: npt.NDArray[np.float32] | Floats, labels: Classes, temperature: float
+) -> float:
+    """Compute the mean negative log-likelihood of labels at a temperature, in nats."""
+    total = 0.0
+    rows = max(1, _BLOCK // logits.shape[1])
+    for start in range(0, len(logits), rows):
+        wide = logits[start : start + rows].astype(np.float64)
+        each, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[each, top][:, None]
+        wide /= temperature
+        true = wide[each, labels[start : start + rows]].sum()
+        np.exp(wide, out=wide)
+        wide[each, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
+        total += float(np.log1p(wide.sum(axis=1)).sum() - true)
+    return total / len(logits)
+
+
+def _temperature_of_base(sources: Sources) -> float:
+    base = sources.base
+    assert base.logits is not None
+    assert base.labels is not None
+    return fit_temperature(base.logits, base.labels)
+
+
+@SCORES.add(
+    "ac_temperature", "AC TempScaling", Predicts.ACCURACY, 1,
+    needs=(Need.BASE_LABELS, Need.LOGITS), fit=_temperature_of_base,
+    source="P1, with Guo et al. (2017)",
 )  # fmt: skip
+def scaled_confidence(sides: Sides, temperature: float) -> float:
+    """Return the mean confidence on the target after temperature scaling."""
+    target = sides.target
+    assert target.logits is not None
+    scaled = class_probabilities(target.logits, target.rule, temperature)
+    return float(largest_probability(scaled, target.rule).mean())
+
+
+@SCORES.add(
+    "doe", "DoE", Predicts.GAP, 1, needs=(Need.BASE_LABELS, Need.PROBABILITIES),
+    source="P1, equation 7",
+)  # fmt: skip
+def difference_of_entropies(sides: Sides) -> float:
+    """Return by how much the mean entropy falls from the base to the target."""
+    return float(sides.base.entropies.mean() - sides.target.entropies.mean())
+
+
+@SCORES.add(
+    "entropy", "Entropy", Predicts.BY_REGRESSION, -1, needs=(Need.PROBABILITIES,), source="P2"
+)  # fmt: skip
+def mean_entropy(sides: Sides) -> float:
+    """Return the mean entropy on the target."""
+    return float(sides.target.entropies.mean())

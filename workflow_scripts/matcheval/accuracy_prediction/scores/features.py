@@ -1,13 +1,32 @@
-"""What scores of features share: the features of both sets, checked."""
+"""Scores computed from features: distances between sets, and classifiers that tell them apart."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.accuracy_prediction.outputs.moments import Moments
-from matcheval.accuracy_prediction.scores.score import NotAvailableError
+from matcheval.accuracy_prediction.scores.outputs import (
+    Classes,
+    Floats,
+    Moments,
+    Outputs,
+    rounded_to_zero,
+)
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Predicts,
+    Scores,
+    Sides,
+    Sources,
+)
 
+SCORES = Scores()
 Features = npt.NDArray[np.float32]
+Part = tuple[Features, Classes]
 
 
 def features_of(outputs: Outputs) -> Features:
@@ -36,6 +55,24 @@ def features_of(outputs: Outputs) -> Features:
     return outputs.features
 
 
+def reference_of(sources: Sources) -> Outputs:
+    """Return the outputs on the reference set."""
+    if sources.reference is None:
+        raise NotAvailableError("no reference set")
+    return sources.reference
+
+
+def check_widths(one: int, other: int) -> None:
+    """Refuse to compare features of different numbers."""
+    if one != other:
+        raise NotAvailableError(
+            f"the set has {other} features per datapoint, and what it is compared with has {one}"
+        )
+
+
+# --- Distances of means and covariances
+
+
 def moments_of(outputs: Outputs) -> Moments:
     """Return mean and covariance of a set's features, from these or from their statistics."""
     if outputs.features is not None:
@@ -51,9 +88,313 @@ def moments_of(outputs: Outputs) -> Moments:
     return moments
 
 
-def check_widths(one: int, other: int) -> None:
-    """Refuse to compare features of different numbers."""
-    if one != other:
+def mean_distance(one: Moments, other: Moments) -> float:
+    """Compute the Euclidean distance of the means (P1, equation 9)."""
+    return float(np.linalg.norm(one.mean - other.mean))
+
+
+def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
+    r"""Compute the Fréchet distance of two normal distributions."""
+    values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
+    cross = np.sqrt(values[values > rounded_to_zero(values)]).sum()
+    spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
+    between = mean_distance(one, other)
+    return float((between if as_printed else between**2) + max(spread, 0.0))
+
+
+def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
+    other = moments_of(target)
+    check_widths(len(one.mean), len(other.mean))
+    if min(one.n, other.n) < 2:
+        raise NotAvailableError("a single datapoint has no covariance")
+    return frechet_distance(one, other, as_printed=as_printed)
+
+
+_of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
+
+
+@_of_statistics("frechet", "Frechet", source="P1, equation 10")
+def frechet(sides: Sides) -> float:
+    """Compute the distance of the target from the base."""
+    return _frechet(moments_of(sides.base), sides.target)
+
+
+@_of_statistics(
+    "frechet", "Frechet", variant="as_printed", source="P1, equation 10, norm not squared"
+)
+def frechet_as_printed(sides: Sides) -> float:
+    """Compute the distance of the target from the base, the difference of means not squared."""
+    return _frechet(moments_of(sides.base), sides.target, as_printed=True)
+
+
+@SCORES.add(
+    "frechet_reference", "FD", Predicts.BY_REGRESSION, -1, source="P2, Table 2",
+    needs=(Need.STATISTICS, Need.REFERENCE),
+    fit=lambda sources: moments_of(reference_of(sources)),
+)  # fmt: skip
+def frechet_from_reference(sides: Sides, reference: Moments) -> float:
+    """Compute the distance of the target from the reference set."""
+    return _frechet(reference, sides.target)
+
+
+@_of_statistics("mmd", "MMD", source="P1, equation 9")
+def mmd(sides: Sides) -> float:
+    """Compute the distance of the mean of the target from that of the base."""
+    one, other = moments_of(sides.base), moments_of(sides.target)
+    check_widths(len(one.mean), len(other.mean))
+    return mean_distance(one, other)
+
+
+# --- Linear classifiers, their penalty tuned on datapoints of their own
+
+STRENGTHS = tuple(10.0**power for power in range(-4, 3))  # scikit-learn's C
+_MAX_ITER = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardisation of features."""
+
+    mean: Floats
+    deviation: Floats
+
+    def apply(self, features: npt.NDArray[Any]) -> Floats:
+        """Return standardised features."""
+        scaled: Floats = features - self.mean
+        scaled /= self.deviation
+        return scaled
+
+
+def fit_scaling(features: npt.NDArray[Any]) -> Scaling:
+    """Compute mean and standard deviation of features."""
+    deviation = features.std(axis=0, dtype=np.float64)
+    return Scaling(features.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """A linear classifier of standardised features."""
+
+    scaling: Scaling
+    weights: Floats
+    intercepts: Floats
+    strength: float
+
+    def decide(self, features: npt.NDArray[Any]) -> Floats:
+        """Return log-odds of class 1, shape (n,), or logits of all classes, shape (n, k)."""
+        logits: Floats = self.scaling.apply(features) @ self.weights + self.intercepts
+        return logits[:, 0] if logits.shape[1] == 1 else logits
+
+
+def fit_linear(
+    train: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
+    tune: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
+    *,
+    balanced: bool = False,
+) -> LinearClassifier:
+    """Fit a logistic regression with an L2 penalty on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+
+    scaling = fit_scaling(train[0])
+    scaled, unseen = scaling.apply(train[0]), scaling.apply(tune[0])
+    # Every fit starts from that with the next stronger penalty.
+    model = LogisticRegression(
+        warm_start=True, max_iter=_MAX_ITER, class_weight="balanced" if balanced else None
+    )
+    best, lowest = None, np.inf
+    for strength in STRENGTHS:
+        model.set_params(C=strength).fit(scaled, train[1])
+        error = error_rate(tune[1], model.predict(unseen), balanced=balanced)
+        if error < lowest:
+            lowest = error
+            best = LinearClassifier(
+                scaling, model.coef_.T.copy(), model.intercept_.copy(), strength
+            )
+    assert best is not None
+    return best
+
+
+def error_rate(
+    classes: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], *, balanced: bool = False
+) -> float:
+    """Return the share of wrong predictions."""
+    wrong = classes != predicted
+    if not balanced:
+        return float(wrong.mean())
+    return float(np.mean([wrong[classes == one].mean() for one in np.unique(classes)]))
+
+
+def cut_in_three(n: int, seed: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on."""
+    order = np.random.default_rng((seed, n)).permutation(n)
+    train, tune = round(0.4 * n), round(0.1 * n)
+    return tuple(np.sort(part) for part in np.split(order, (train, train + tune)))
+
+
+# --- Classifiers of base and target
+
+_FEWEST = 10  # datapoints of a set: one to tune on
+_HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
+
+
+@dataclass(frozen=True)
+class Discrimination:
+    """How well base and target can be told apart on datapoints that were not fitted on."""
+
+    auc: float
+    a_proxy: float
+
+
+def discrimination(
+    domains: Classes, scores: npt.NDArray[Any], threshold: float = 0.0, *, balanced: bool = False
+) -> Discrimination:
+    """Measure a discriminator."""
+    from sklearn.metrics import roc_auc_score
+
+    error = error_rate(domains, (scores > threshold).astype(np.int64), balanced=balanced)
+    return Discrimination(float(roc_auc_score(domains, scores)), 2 * (1 - 2 * error))
+
+
+def _parts(base: Features, target: Features, seed: int) -> tuple[Part, Part, Part]:
+    """Cut both sets in three, and join the parts of the same use."""
+    cuts = zip(
+        *[
+            [one[rows] for rows in cut_in_three(len(one), seed)] for one in (base, target)
+        ],
+        strict=True,
+    )  # fmt: skip
+    first, second, third = (
+        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair])) for pair in cuts
+    )
+    return first, second, third
+
+
+def _equal_sizes(base: Features, target: Features, seed: int) -> tuple[Features, Features]:
+    """Reduce the larger set at random to the size of the smaller one."""
+    size, rng = min(len(base), len(target)), np.random.default_rng(seed)
+
+    def cut(one: Features) -> Features:
+        if len(one) == size:
+            return one
+        return one[np.sort(rng.choice(len(one), size, replace=False))]
+
+    return cut(base), cut(target)
+
+
+def _both(sides: Sides) -> tuple[Features, Features]:
+    base, target = features_of(sides.base), features_of(sides.target)
+    check_widths(base.shape[1], target.shape[1])
+    if min(len(base), len(target)) < _FEWEST:
+        raise NotAvailableError(f"a discriminator needs {_FEWEST} datapoints of either set")
+    return base, target
+
+
+def linear(sides: Sides) -> Discrimination:
+    """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
+    train, tune, report = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
+    return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
+
+
+def balanced_linear(sides: Sides) -> Discrimination:
+    """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
+    train, tune, report = _parts(*_both(sides), sides.seed)
+    scores = fit_linear(train, tune, balanced=True).decide(report[0])
+    return discrimination(report[1], scores, balanced=True)
+
+
+def mlp(sides: Sides) -> Discrimination:
+    """Discriminate by a network of one hidden layer of 512 rectified units."""
+    from sklearn.neural_network import MLPClassifier
+
+    parts = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
+    scaling = fit_scaling(parts[0][0])
+    train, tune, report = (scaling.apply(features).astype(np.float32) for features, _ in parts)
+    network = MLPClassifier((_HIDDEN,), random_state=sides.seed)
+    lowest, since, scores = np.inf, 0, np.zeros(len(report))
+    for _ in range(_EPOCHS):
+        network.partial_fit(train, parts[0][1], classes=[0, 1])
+        error = error_rate(parts[1][1], network.predict(tune))
+        since += 1
+        if error < lowest:
+            lowest, since, scores = error, 0, network.predict_proba(report)[:, 1]
+        if since == _PATIENCE:
+            break
+    return discrimination(parts[2][1], scores, 0.5)
+
+
+def _part_of(discriminate: Callable[[Sides], Discrimination], part: str, sides: Sides) -> float:
+    return float(getattr(sides.once(discriminate), part))
+
+
+for _part, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
+    for _discriminate, _variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp")):
+        SCORES.add(
+            f"disc_{_part}", _title, Predicts.GAP, -1, variant=_variant, needs=(Need.FEATURES,),
+            source="P1, Table 3",
+        )(partial(_part_of, _discriminate, _part))  # fmt: skip
+
+
+# --- Bag of prototypes: how often each prototype of a reference set is the nearest on the target.
+# Tu et al. 2023 (A Bag-of-Prototypes Representation for Dataset-Level Applications), as their
+# released code computes it.
+
+PROTOTYPES = Scores()
+
+# Of the released code; the number of starts is the default of scikit-learn before 1.4, with which
+# the code was written: 10 starts of k-means++, of which the best is kept.
+_MAX_ITER, _SEED, _N_INIT = 100, 2022, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """Prototypes of a reference set."""
+
+    prototypes: Features
+    histogram: Floats
+
+
+def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
+    """Cluster the features of a reference set by k-means."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    means = KMeans(n_prototypes, n_init=_N_INIT, max_iter=_MAX_ITER, random_state=_SEED)
+    with threadpool_limits(1):  # several threads add up in any order, which changes last bits
+        prototypes = means.fit(features).cluster_centers_
+    return Codebook(prototypes, bag(features, prototypes))
+
+
+def bag(features: Features, prototypes: Features) -> Floats:
+    """Return the share of datapoints to which each prototype is the nearest."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    nearest = pairwise_distances_argmin(features, prototypes)
+    return np.bincount(nearest, minlength=len(prototypes)) / len(features)
+
+
+def jensen_shannon(one: Floats, other: Floats) -> float:
+    """Compute the Jensen-Shannon divergence, natural logarithm, without a square root."""
+    from scipy.special import rel_entr
+
+    middle = (one + other) / 2
+    return float((rel_entr(one, middle).sum() + rel_entr(other, middle).sum()) / 2)
+
+
+def _codebook_of_reference(sources: Sources) -> Codebook:
+    features, size = features_of(reference_of(sources)), sources.options["n_prototypes"]
+    if len(features) < size:
         raise NotAvailableError(
-            f"the set has {other} features per datapoint, and what it is compared with has {one}"
+            f"the reference set has {len(features)} datapoints, fewer than {size} prototypes"
         )
+    return fit_codebook(features, size)
+
+
+@PROTOTYPES.add(
+    "bop_js", "BoP+JS", Predicts.BY_REGRESSION, -1, needs=(Need.FEATURES, Need.REFERENCE),
+    fit=_codebook_of_reference, source="P2, Table 2; Tu et al. 2023",
+)  # fmt: skip
+def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
+    """Compute how far the target's bag of prototypes is from the reference's."""
+    features = features_of(sides.target)
+    check_widths(codebook.prototypes.shape[1], features.shape[1])
+    return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))

@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import softmax
-from matcheval.accuracy_prediction.scores.linear_classifier import (
-    LinearClassifier,
-    cut_in_three,
-    fit_linear,
-)
+from matcheval.accuracy_prediction.scores.features import LinearClassifier, cut_in_three, fit_linear
+from matcheval.accuracy_prediction.scores.outputs import softmax
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
     Predicts,
-    Score,
+    Scores,
     Sides,
 )
 from matcheval.errors import InputError
 
+SCORES = Scores()
 _ORIENTATIONS = np.arange(4)
 _FEWEST = 10  # images: one to tune on
 
@@ -82,20 +79,16 @@ def _logits(sides: Sides) -> npt.NDArray[np.float32]:
     return logits
 
 
-def _accuracy(_: Any, sides: Sides) -> float:
+@SCORES.add("rotation", "Rotation", Predicts.GAP, 1, needs=(Need.IMAGES,), source="P1, Table 3")
+def rotation_accuracy(sides: Sides) -> float:
+    """Return the share of turned images of the target whose orientation is recognised."""
     return orientation_accuracy(_logits(sides))
 
 
-def _auc(_: Any, sides: Sides) -> float:
-    return orientation_auc(_logits(sides))
-
-
-SCORES = (
-    Score(
-        "rotation", "Rotation", (Need.IMAGES,), Predicts.GAP, 1, _accuracy, source="P1, Table 3",
-    ),
-    Score(
-        "rotation", "Rotation", (Need.IMAGES,), Predicts.GAP, 1, _auc, variant="auc",
-        source="P1, Table 3",
-    ),
+@SCORES.add(
+    "rotation", "Rotation", Predicts.GAP, 1, variant="auc", needs=(Need.IMAGES,),
+    source="P1, Table 3",
 )  # fmt: skip
+def rotation_auc(sides: Sides) -> float:
+    """Return the area under the ROC curve of the orientations of turned images of the target."""
+    return orientation_auc(_logits(sides))

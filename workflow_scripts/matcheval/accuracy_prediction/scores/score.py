@@ -1,15 +1,17 @@
-"""What a score is: its name, what it needs, what it predicts, and the functions that compute it."""
+"""What a score is: its name, what it needs, what it predicts, and how one is added.
+
+A function of the outputs on two sets becomes a score by the decorator `SCORES.add` of its family.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import wraps
 from typing import Any, TypeVar
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 
 _Result = TypeVar("_Result")
-
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 NO_SPREAD = "all confidences on the set are 1"
 
@@ -52,7 +54,7 @@ class Predicts(StrEnum):
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sets of a score, both cut to the classes that count (`subsets.restrict`).
+    """The two sets of a score, both cut to the classes that count (`outputs.restrict`).
 
     Attributes
     ----------
@@ -70,13 +72,7 @@ class Sides:
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: Callable[["Sides"], _Result]) -> _Result:
-        """Return a function of the two sets, which is computed once for all scores that ask for it.
-
-        Parameters
-        ----------
-        function : callable
-            Takes these sides.
-        """
+        """Return a function of the two sets, computed once for all scores that ask for it."""
         if function not in self._shared:
             self._shared[function] = function(self)
         result: _Result = self._shared[function]
@@ -94,7 +90,7 @@ class Sources:
     reference : Outputs or None
         A training set, for features; None if there is none.
     options : mapping of str to value
-        The fields of `settings.ScoreSettings`, by name.
+        Settings of scores, by name: `n_prototypes`.
     seed : int
     """
 
@@ -104,23 +100,7 @@ class Sources:
     seed: int = 0
 
 
-def with_spread(compute: Callable[[Any, Sides], float]) -> Callable[[Any, Sides], float]:
-    """Make a score of confidences not available where all of them are 1."""
-
-    @wraps(compute)
-    def checked(state: Any, sides: Sides) -> float:
-        if len(sides.target) and (sides.target.confidences == 1).all():
-            raise NotAvailableError(NO_SPREAD)
-        return compute(state, sides)
-
-    return checked
-
-
-def nothing(sources: Sources) -> None:
-    """Fit nothing."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Described:
     """What is known of a score, or of one variant of a score.
 
@@ -142,11 +122,11 @@ class Described:
 
     method: str
     title: str
-    needs: tuple[Need, ...]
+    needs: tuple[Need, ...] = ()
     predicts: Predicts
     direction: int
-    variant: str = field(default="", kw_only=True)
-    source: str = field(default="", kw_only=True)
+    variant: str = ""
+    source: str
 
     @property
     def name(self) -> str:
@@ -154,42 +134,69 @@ class Described:
         return f"{self.method}:{self.variant}" if self.variant else self.method
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score(Described):
     """A score of one model's outputs.
 
     Attributes
     ----------
-    compute : callable
-        Takes what `fit` returned and the two sets, and returns the score: a float, NaN where it is
-        undefined. May raise `NotAvailableError`.
-    fit : callable
+    function : callable
+        Takes the two sets and, if there is a `fit`, what that returned; returns the score: a float,
+        NaN where it is undefined. May raise `NotAvailableError`.
+    fit : callable or None
         Takes `Sources`; its result is used for all sets.
+    of_confidences : bool
+        Whether it says nothing where all confidences on the set are 1.
     """
 
-    compute: Callable[[Any, Sides], float]
-    fit: Callable[[Sources], Any] = nothing
+    function: Callable[..., float]
+    fit: Callable[[Sources], Any] | None = None
+    of_confidences: bool = False
+
+    def fitted(self, sources: Sources) -> Any:
+        """Return what the score is fitted to; None if it needs no fit."""
+        return self.fit(sources) if self.fit else None
+
+    def compute(self, fitted: Any, sides: Sides) -> float:
+        """Compute the score of a set."""
+        target = sides.target
+        if self.of_confidences and len(target) and (target.confidences == 1).all():
+            raise NotAvailableError(NO_SPREAD)
+        return self.function(sides, fitted) if self.fit else self.function(sides)
+
+
+class Scores(dict[str, Score]):
+    """The scores of a family, by name, in the order of tables."""
+
+    def add(
+        self, method: str, title: str, predicts: Predicts, direction: int, **others: Any
+    ) -> Callable[[_Function], _Function]:
+        """Declare that a function computes a score; `others` are further attributes of `Score`."""
+
+        def declare(function: _Function) -> _Function:
+            found = Score(
+                method=method, title=title, predicts=predicts, direction=direction,
+                function=function, **others,
+            )  # fmt: skip
+            self[found.name] = found
+            return function
+
+        return declare
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:
     """Return what a score needs and is not on file."""
-    base, reference = sources.base, sources.reference
-
-    def has_statistics(one: Outputs) -> bool:
-        return one.features is not None or one.statistics is not None
-
+    both = (sources.base, target)
     present = {
-        Need.BASE_LABELS: base.labels is not None,
-        Need.PROBABILITIES: None not in (_first(base.probabilities), _first(target.probabilities)),
+        Need.BASE_LABELS: sources.base.labels is not None,
+        Need.PROBABILITIES: all(one.probabilities is not None for one in both),
         Need.GRAM: target.probabilities is not None or target.statistics is not None,
-        Need.LOGITS: None not in (_first(base.logits), _first(target.logits)),
-        Need.FEATURES: None not in (_first(base.features), _first(target.features)),
-        Need.STATISTICS: has_statistics(base) and has_statistics(target),
-        Need.REFERENCE: reference is not None,
+        Need.LOGITS: all(one.logits is not None for one in both),
+        Need.FEATURES: all(one.features is not None for one in both),
+        Need.STATISTICS: all(
+            one.features is not None or one.statistics is not None for one in both
+        ),
+        Need.REFERENCE: sources.reference is not None,
         Need.IMAGES: target.orientations is not None,
     }
     return [need for need in score.needs if not present.get(need, True)]
-
-
-def _first(array: Any) -> bool | None:
-    return None if array is None else True

@@ -1,0 +1,385 @@
+"""Mean absolute errors over sets and models, with intervals; correlations of scores and accuracies.
+
+P1 averages over the sets of a group, then over models. What the spread in brackets in its Table 2
+is cannot be settled, so that four are given, each by its name.
+"""
+
+import warnings
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.predicting import WAY
+from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
+from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.statistics.ranks import linear_correlation, rank_correlations
+
+_BLOCK = 1 << 20  # draws at a time, 8 MiB
+
+# What is drawn with replacement: sets; subgroups, whose sets, such as the severities of a
+# corruption, are not independent; models; pairs of model and set.
+DRAWN = ("sets", "subgroups", "models", "rows")
+
+Floats = npt.NDArray[np.float64]
+
+
+def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
+    named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
+    return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
+
+
+def error_intervals(
+    error: Floats,
+    known: npt.NDArray[np.bool_],
+    units: npt.NDArray[np.intp],
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> list[dict[str, float]]:
+    """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
+    n_methods, n_models, n_sets = error.shape
+    found: list[dict[str, float]] = [{} for _ in range(n_methods)]
+    weight = known.astype(np.float64)
+    has_any = known.any(axis=2)
+    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+
+    def add(name: str, means: Floats, chosen: npt.NDArray[np.bool_]) -> None:
+        for m in np.flatnonzero(chosen):
+            low, high = np.nanquantile(means[:, m], levels)
+            found[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
+
+    def add_sets(name: str, of: npt.NDArray[np.intp]) -> None:
+        """Draw sets with the same number in `of` together."""
+        n_units = int(of.max()) + 1
+        if n_units < 2:
+            return
+        together = np.eye(n_units)[of]
+        sums, weights = error @ together, weight @ together
+        means = _resampled(
+            sums.reshape(-1, n_units), weights.reshape(-1, n_units), resamples, seed
+        ).reshape(resamples, n_methods, n_models)
+        means = np.where(has_any, means, np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
+            several = (weights.sum(axis=1) > 0).sum(axis=1) > 1
+            add(name, np.nanmean(means, axis=2), several)
+
+    add_sets("sets", np.arange(n_sets))
+    add_sets("subgroups", np.unique(units, return_inverse=True)[1])
+    add("models", _resampled(by_model, np.asarray(has_any, np.float64), resamples, seed),
+        has_any.sum(axis=1) > 2)  # fmt: skip
+    flat = known.reshape(n_methods, -1)
+    add("rows", _resampled(error.reshape(n_methods, -1), flat.astype(np.float64), resamples, seed),
+        flat.sum(axis=1) > 1)  # fmt: skip
+    return found
+
+
+def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Floats:
+    """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
+    n, rng = values.shape[1], np.random.default_rng(seed)
+    found = np.empty((resamples, len(values)))
+    size = max(1, _BLOCK // n)
+    for start in range(0, resamples, size):
+        part = found[start : start + size]
+        drawn = rng.integers(n, size=(len(part), n)) + n * np.arange(len(part))[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=len(part) * n).reshape(-1, n).astype(float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part[:] = (counts @ values.T) / (counts @ weight.T)
+    return found
+
+
+RESAMPLES = 2000
+ALL = "all"
+
+FloatsAggregation = npt.NDArray[np.float64]
+
+_VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
+_COLUMN = (
+    Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+    Column("subgroup", pa.string(), "", "subgroup of the sets; 'all' for all of the group"),
+)
+
+ERRORS = TableSchema(
+    "errors of predicted accuracies",
+    (
+        SUITE,
+        _VIEW,
+        *WAY,
+        *METHOD,
+        *_COLUMN,
+        Column("n_sets", pa.int64(), "sets", "that have predictions"),
+        Column("n_models", pa.int64(), "models", "that have predictions"),
+        Column("n_missing", pa.int64(), "rows", "model and set without a prediction: not counted"),
+        fraction("mae", "mean absolute error: over sets, then over models"),
+        fraction("bias", "mean of predicted minus true accuracy, likewise"),
+        fraction("sd_models", "standard deviation over models of their means over sets"),
+        fraction("sd_all", "standard deviation over all models and sets"),
+        fraction("mae_sets_low", "bootstrap over sets"),
+        fraction("mae_sets_high", "bootstrap over sets"),
+        fraction("mae_subgroups_low", "bootstrap over subgroups, the sets of one drawn together"),
+        fraction("mae_subgroups_high", "bootstrap over subgroups, the sets of one drawn together"),
+        fraction("mae_models_low", "bootstrap over models; NaN for fewer than three"),
+        fraction("mae_models_high", "bootstrap over models; NaN for fewer than three"),
+        fraction("mae_rows_low", "bootstrap over pairs of model and set"),
+        fraction("mae_rows_high", "bootstrap over pairs of model and set"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+CORRELATIONS = TableSchema(
+    "correlations of scores with accuracies",
+    (
+        MODEL,
+        SUITE,
+        _VIEW,
+        *METHOD,
+        *_COLUMN,
+        Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
+        Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
+        Column("pearson", pa.float64(), "1", "correlation"),
+        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+    ),
+)
+
+GROUP_GAPS = TableSchema(
+    "gaps by group",
+    (
+        MODEL,
+        SUITE,
+        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
+        fraction("accuracy_base", "accuracy on the base, mean over these sets"),
+        fraction("accuracy", "accuracy, mean over these sets"),
+        fraction("gap", "accuracy on the base minus accuracy on the set, mean over these sets"),
+    ),
+)
+
+
+def tabulate_errors(
+    predicted: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> pd.DataFrame:
+    """Tabulate mean absolute errors by method and group of sets."""
+    ways, keys = ["suite", "view", "protocol", "regressor", "calibrated_on"], ["method", "variant"]
+    order = {
+        key: n for n, key in enumerate(zip(*(predicted[k] for k in [*ways, *keys]), strict=True))
+    }
+    rows = []
+    for way, of_way in predicted.groupby(ways, sort=False):
+        cells = _Cells(of_way, keys)
+        for group, subgroup, chosen in _columns(cells.sets):
+            found = cells.errors(chosen, confidence, resamples, seed)
+            for method, values in zip(cells.methods, found, strict=True):
+                named = dict(zip([*ways, *keys], (*way, *method), strict=True))
+                rows.append(
+                    named
+                    | {"group": group, "subgroup": subgroup, "confidence": confidence}
+                    | values
+                )
+    rows.sort(key=lambda row: order[tuple(row[key] for key in [*ways, *keys])])
+    return pd.DataFrame(rows, columns=ERRORS.names)
+
+
+def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the scores of a model go with its accuracies over sets."""
+    keys = ["model", "suite", "view", "method", "variant"]
+    rows = []
+    for case, of_method in scores.groupby(keys, sort=False):
+        of_sets = of_method.groupby("dataset", sort=False)
+        means, sets = of_sets[["score", "accuracy"]].mean(), of_sets[["group", "subgroup"]].first()
+        values = means.to_numpy(np.float64)
+        known = np.isfinite(values).all(axis=1)
+        for group, subgroup, chosen in _columns(sets):
+            x, y = values[chosen & known].T
+            spearman, kendall = rank_correlations(x, y)
+            rows.append(
+                dict(zip(keys, case, strict=True))
+                | {"group": group, "subgroup": subgroup, "n_sets": len(x)}
+                | {"spearman": spearman, "pearson": linear_correlation(x, y)}
+                | {"kendall": kendall}
+            )
+    return pd.DataFrame(rows, columns=CORRELATIONS.names)
+
+
+def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the gaps between the accuracies on the base and on the sets: P1, Table 1."""
+    sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
+    rows = []
+    for (model, suite), of_model in sets.groupby(["model", "suite"], sort=False):
+        groups = [*of_model.groupby("group", sort=False), (ALL, of_model)]
+        for group, part in groups:
+            means = part[["accuracy_base", "accuracy", "gap"]].mean()
+            rows.append([model, suite, group, len(part), *means])
+    return pd.DataFrame(rows, columns=GROUP_GAPS.names)
+
+
+def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool_]]]:
+    """Yield the columns of a table and which sets they are of: subgroups, groups, all sets."""
+    groups, subgroups = sets["group"].to_numpy(), sets["subgroup"].to_numpy()
+    for group in dict.fromkeys(groups):
+        of_group = groups == group
+        names = dict.fromkeys(subgroups[of_group])
+        for subgroup in names if len(names) > 1 else ():
+            yield group, subgroup, of_group & (subgroups == subgroup)
+        yield group, ALL, of_group
+    yield ALL, ALL, np.ones(len(groups), np.bool_)
+
+
+class _Cells:
+    """Errors of one way of predicting, by method, model and set."""
+
+    def __init__(self, rows: pd.DataFrame, keys: list[str]) -> None:
+        self.sets = rows.drop_duplicates("dataset")[["dataset", "group", "subgroup"]]
+        names = list(zip(*(rows[key] for key in keys), strict=True))
+        self.methods = list(dict.fromkeys(names))
+        position = {name: n for n, name in enumerate(self.methods)}
+        models, of_model = np.unique(rows["model"], return_inverse=True)
+        sets = pd.Index(self.sets["dataset"]).get_indexer(rows["dataset"])
+        shape = (len(self.methods), len(models), len(self.sets))
+        place = np.ravel_multi_index(([position[name] for name in names], of_model, sets), shape)
+        size = int(np.prod(shape))
+        signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
+        known = np.isfinite(signed)
+
+        def mean(values: FloatsAggregation) -> FloatsAggregation:
+            """Average over seeds."""
+            total = np.bincount(place[known], values[known], size)
+            with np.errstate(invalid="ignore"):
+                average = total / np.bincount(place[known], minlength=size)
+            return np.asarray(average.reshape(shape), np.float64)
+
+        self._error, self._signed = mean(np.abs(signed)), mean(signed)
+        self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
+        self._units = subgroups_of(self.sets)
+
+    def errors(
+        self, chosen: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
+    ) -> Iterator[dict[str, float | int]]:
+        """Yield mean errors over some sets, their spreads and intervals, by method."""
+        error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
+        known = np.isfinite(error)
+        units = self._units[chosen]
+        intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples, seed)
+        for m in range(len(error)):
+            own = known[m]
+            values: dict[str, float | int] = dict.fromkeys(_VALUES, np.nan)
+            values |= {
+                "n_sets": int(own.any(axis=0).sum()), "n_models": int(own.any(axis=1).sum()),
+                "n_missing": int(wanted[m].sum() - own.sum()),
+            }  # fmt: skip
+            if own.any():
+                has_any = own.any(axis=1)
+                by_model = np.nanmean(error[m, has_any], axis=1)
+                signed = self._signed[m][:, chosen][has_any]
+                flat = error[m][own]
+                values |= {
+                    "mae": by_model.mean(), "bias": np.nanmean(signed, axis=1).mean(),
+                    "sd_models": by_model.std(ddof=1) if len(by_model) > 1 else np.nan,
+                    "sd_all": flat.std(ddof=1) if len(flat) > 1 else np.nan,
+                    **intervals[m],
+                }  # fmt: skip
+            yield values
+
+
+_VALUES = (
+    "mae", "bias", "sd_models", "sd_all",
+    *(f"mae_{of}_{side}" for of in DRAWN for side in ("low", "high")),
+)  # fmt: skip
+
+
+_WAY = ["suite", "protocol", "regressor", "calibrated_on"]
+_PLACE = ["group", "subgroup"]
+_COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+
+RANKINGS = TableSchema(
+    "consistency of the rankings of methods",
+    (
+        SUITE,
+        *WAY,
+        Column("group_1", pa.string(), "", "group of the first sets"),
+        Column("subgroup_1", pa.string(), "", "their subgroup; 'all' for all of the group"),
+        Column("group_2", pa.string(), "", "group of the second sets"),
+        Column("subgroup_2", pa.string(), "", "their subgroup; 'all' for all of the group"),
+        Column("n_methods", pa.int64(), "methods", "with an error on both"),
+        *_COEFFICIENTS,
+    ),
+)
+
+COUNTS = TableSchema(
+    "numbers of images and errors",
+    (
+        SUITE,
+        *WAY,
+        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these subgroups"),
+        *_COEFFICIENTS,
+    ),
+)
+
+
+def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    whole = _complete(errors)
+    rows = []
+    for way, part in whole.groupby(_WAY, sort=False):
+        table = part.pivot_table(
+            index=["method", "variant"], columns=_PLACE, values="mae", sort=False
+        )
+        for one, other in combinations(table.columns, 2):
+            if one[0] == other[0] and ALL in (one[1], other[1]):
+                continue
+            values = table[[one, other]].dropna().to_numpy()
+            rows.append([*way, *one, *other, len(values), *rank_correlations(*values.T)])
+    return pd.DataFrame(rows, columns=RANKINGS.names)
+
+
+def _complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+
+    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
+    """
+    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    most = whole.groupby([*_WAY, *_PLACE], sort=False)["n_sets"].transform("max")
+    return whole[whole["n_sets"] == most]
+
+
+def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the errors on subgroups go with their numbers of images."""
+    sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
+    images = sizes.groupby(level=_PLACE, sort=False).sum()
+    whole = _complete(errors)
+    rows = []
+    for way, part in whole.groupby(_WAY, sort=False):
+        means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
+        for group, units in _units(means):
+            counts = [
+                images[place] if place in images.index else images[place[0]].sum()
+                for place in units.index
+            ]
+            found = rank_correlations(counts, units.to_numpy())
+            rows.append([*way, group, len(units), int(np.sum(counts)), *found])
+    return pd.DataFrame(rows, columns=COUNTS.names)
+
+
+def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
+    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
+    parts = []
+    for group, part in means.groupby(level="group", sort=False):
+        divided = part[part.index.get_level_values("subgroup") != ALL]
+        parts.append(divided if len(divided) else part)
+        if len(divided):
+            yield str(group), divided
+    if parts:
+        yield ALL, pd.concat(parts)

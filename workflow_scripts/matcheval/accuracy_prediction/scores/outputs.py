@@ -1,0 +1,471 @@
+"""What a model gives on a dataset, as far as it is on file: all that scores are computed from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError, unknown_name_error
+from matcheval.inference.statistics import FeatureStatistics
+
+Floats = npt.NDArray[np.float64]
+
+_ROWS = 8192  # converted to float64 at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and covariance of features."""
+
+    n: int
+    mean: Floats
+    covariance: Floats
+
+    @cached_property
+    def root(self) -> Floats:
+        """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        kept = values > rounded_to_zero(values)
+        root: Floats = vectors[:, kept] * np.sqrt(values[kept])
+        return root
+
+
+def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
+    """Compute mean and covariance in float64, in two passes and bounded memory."""
+    n, width = features.shape
+    mean: Floats = features.mean(axis=0, dtype=np.float64)
+    scatter = np.zeros((width, width))
+    for start in range(0, n, _ROWS):
+        centred = features[start : start + _ROWS] - mean
+        scatter += centred.T @ centred
+    return Moments(n, mean, scatter / (n - 1 if n > 1 else np.nan))
+
+
+def moments_of_statistics(statistics: FeatureStatistics) -> Moments:
+    """Take mean and covariance from the statistics of a forward pass."""
+    return Moments(statistics.n, statistics.feature_mean, statistics.feature_covariance)
+
+
+def rounded_to_zero(values: npt.NDArray[Any]) -> float:
+    """Return the size up to which eigenvalues of a symmetric matrix are zero up to rounding."""
+    return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
+
+
+Classes = npt.NDArray[np.int64]
+Predictions = npt.NDArray[np.integer]  # predicted classes, fastest in a narrow dtype
+
+_BLOCK = 1 << 22  # probabilities whose entropies are computed at a time, 32 MiB
+
+
+class Members(StrEnum):
+    """How the probability of a class follows from those of the classes that it groups."""
+
+    MAX = "max"
+    MEAN = "mean"
+    SUM = "sum"
+
+
+@dataclass(frozen=True)
+class ClassRule:
+    """Which classes of the base count on a set, and how the prediction is made from them."""
+
+    columns: tuple[tuple[int, ...], ...] = ()
+    renormalise: bool = False
+    restrict_argmax: bool = True
+    members: Members = Members.MAX
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """One model's outputs on the datapoints of one dataset, in dataset order.
+
+    What is not on file is None; scores that need it are not available then. `subsets.restrict`
+    cuts outputs to the classes of a rule; what an attribute is then follows "Cut:".
+
+    Attributes
+    ----------
+    labels : int64 array, shape (n,) or (n, n_labels), or None
+        True classes of the base's label space, from 0; -1 for a class that the base does not have,
+        and after the last label of a datapoint that has fewer than others. Cut: positions in
+        `rule.columns`.
+    predicted : int64 array, shape (n,)
+        Predicted classes: the argmax over all classes. Cut: positions in `rule.columns`; a class
+        of the base that does not count has its number plus the number of positions.
+    confidences : float64 array, shape (n,)
+        Probability of the predicted class. Cut: largest probability of the classes that count.
+    logits : float array, shape (n, n_classes), or None
+        Computed with in float64, whatever is stored. Cut: still those of all classes.
+    probabilities : float64 array, shape (n, n_classes), or None
+        The softmax of the logits, or as given where there are no logits. Cut: a column for every
+        member of `rule.columns`, in that order.
+    features : float32 array, shape (n, n_features), or None
+        Input of the last linear layer.
+    statistics : FeatureStatistics or None
+        Mean and covariance of the features of all datapoints, and those of all probabilities.
+    orientations : float32 array, shape (n, 4, 4), or None
+        For each image turned counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
+        orientations, from a classifier of features (see `scores.rotation`).
+    rule : ClassRule
+        What the outputs were cut to.
+    index : int array, shape (n,), or None
+        Positions of the datapoints in the dataset; None if they are not known.
+    """
+
+    labels: Classes | None
+    predicted: Classes
+    confidences: Floats
+    logits: npt.NDArray[np.float32] | Floats | None = None
+    probabilities: Floats | None = None
+    features: npt.NDArray[np.float32] | None = None
+    statistics: FeatureStatistics | None = None
+    orientations: npt.NDArray[np.float32] | None = None
+    rule: ClassRule = ClassRule()
+    index: npt.NDArray[np.integer] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of datapoints."""
+        return len(self.predicted)
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        """Whether the prediction equals the label, shape (n,); the labels have to be known."""
+        assert self.labels is not None
+        if self.labels.ndim == 1:
+            return np.equal(self.predicted, self.labels)
+        among: npt.NDArray[np.bool_] = (self.predicted[:, None] == self.labels).any(axis=1)
+        return among
+
+    @cached_property
+    def entropies(self) -> Floats:
+        """Entropies -Σ p log p over the classes that count, in nats, shape (n,); 0 log 0 is 0."""
+        from scipy.special import entr
+
+        assert self.probabilities is not None
+        found = np.empty(len(self))
+        rows = max(1, _BLOCK // max(1, self.probabilities.shape[1]))
+        for start in range(0, len(self), rows):
+            found[start : start + rows] = entr(self.probabilities[start : start + rows]).sum(axis=1)
+        return found
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct predictions; NaN where labels are unknown or there are no datapoints."""
+        known = self.labels is not None and len(self)
+        return float(self.correct.mean()) if known else float("nan")
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """Mean and covariance of the features; None if neither they nor statistics are known."""
+        if self.features is not None:
+            return moments_of_features(self.features) if len(self) else None
+        return None if self.statistics is None else moments_of_statistics(self.statistics)
+
+    def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
+        """Return the outputs on some of the datapoints.
+
+        Parameters
+        ----------
+        chosen : bool array, shape (n,), or int64 array
+            Rows. Statistics are dropped: they are those of all datapoints.
+        """
+
+        def cut(array: npt.NDArray[Any] | None) -> Any:
+            return None if array is None else array[chosen]
+
+        found = replace(
+            self, labels=cut(self.labels), predicted=self.predicted[chosen],
+            confidences=self.confidences[chosen], logits=cut(self.logits),
+            probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
+            orientations=cut(self.orientations), index=cut(self.index),
+        )  # fmt: skip
+        # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
+        for name in ("correct", "entropies"):
+            if name in self.__dict__:
+                found.__dict__[name] = self.__dict__[name][chosen]
+        return found
+
+
+def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
+    """Compute the softmax over classes in float64, the maximum subtracted."""
+    wide: Floats = np.array(logits, np.float64, order="C")
+    wide -= wide.max(axis=1, keepdims=True)
+    wide /= temperature
+    np.exp(wide, out=wide)
+    wide /= wide.sum(axis=1, keepdims=True)
+    return wide
+
+
+def from_logits(
+    logits: npt.NDArray[Any], labels: Sequence[int] | Classes | None = None, **others: object
+) -> Outputs:
+    """Return the outputs of a model of which the logits are known."""
+    probabilities = softmax(logits)
+    return Outputs(
+        labels=None if labels is None else np.asarray(labels, np.int64),
+        predicted=np.asarray(logits).argmax(axis=1),
+        confidences=probabilities.max(axis=1),
+        logits=logits,
+        probabilities=probabilities,
+        **others,  # type: ignore[arg-type]
+    )
+
+
+def joined(parts: Sequence[Outputs]) -> Outputs:
+    """Return the outputs of a model on all datapoints of several sets, one set after the other."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def together(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+    known = [part.statistics for part in parts if part.statistics is not None]
+    return Outputs(
+        labels=together("labels"), predicted=together("predicted"),
+        confidences=together("confidences"), logits=together("logits"),
+        probabilities=together("probabilities"), features=together("features"),
+        statistics=pooled(known) if len(known) == len(parts) else None,
+    )  # fmt: skip
+
+
+def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
+    """Return the statistics of all datapoints of several sets."""
+    n = np.array([part.n for part in parts], np.float64)
+
+    def mean_of(name: str) -> Any:
+        values = np.stack([getattr(part, name) for part in parts])
+        return np.tensordot(n, values, axes=1) / n.sum()
+
+    mean = mean_of("feature_mean")
+    scatter = np.zeros((len(mean), len(mean)))
+    for part in parts:
+        shift = part.feature_mean - mean
+        scatter += part.n * np.outer(shift, shift)
+        if part.n > 1:  # a single datapoint has no covariance
+            scatter += (part.n - 1) * part.feature_covariance
+    return FeatureStatistics(
+        int(n.sum()), mean, scatter / (n.sum() - 1), mean_of("softmax_mean"),
+        mean_of("softmax_gram"),
+    )  # fmt: skip
+
+
+_LISTED = 5  # names in a message
+
+
+def class_rule(
+    base: Sequence[str],
+    target: Sequence[str] | Mapping[str, Sequence[str]],
+    *,
+    renormalise: bool = False,
+    restrict_argmax: bool = True,
+    members: Members = Members.MAX,
+) -> ClassRule:
+    """Return the rule for a target with other classes than the base."""
+    position = {name: k for k, name in enumerate(base)}
+    if isinstance(target, Mapping):
+        for name in (name for group in target.values() for name in group):
+            if name not in position:
+                raise unknown_name_error("class of the base set", name, position, field="groups")
+        columns = tuple(tuple(position[name] for name in group) for group in target.values())
+        columns = tuple(group for group in columns if group)
+    else:
+        columns = tuple((k,) for k, name in enumerate(base) if name in set(target))
+    if not columns:
+        raise InputError(
+            f"no class in common: the base set has {_listed(base)}, the target {_listed(target)}",
+            field="classes",
+            remedy="Name the target's classes as the base's, or give groups of the base's classes",
+        )
+    _check_disjoint(columns, base)
+    if columns == _whole(len(base)):
+        columns = ()
+    return ClassRule(columns, renormalise, restrict_argmax, members)
+
+
+def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
+    """Cut outputs to the datapoints and the classes that count."""
+    side = "base set" if is_base else "target"
+    n_classes = _n_classes(outputs)
+    if n_classes and rule.columns == _whole(n_classes):
+        rule = ClassRule()
+    if rule.columns and is_base and outputs.labels is None:
+        raise InputError(
+            f"the {side} has no labels to tell which datapoints are of the classes that count",
+            remedy="Give a base set with labels",
+        )
+    if rule.columns and not n_classes:
+        raise InputError(
+            f"the {side} has the probability of the predicted class only; a part of the classes "
+            "needs the others",
+            remedy="Switch on inference.outputs: [logits]",
+        )
+    labels = _positions(outputs.labels, rule, n_classes, side)
+    counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
+    if labels is not None:
+        counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
+    if not counts.any():
+        raise InputError(
+            f"no datapoint of the {side} is of a class that counts",
+            remedy="Compare the classes of the base set and of the target",
+        )
+    chosen = None if counts.all() else counts
+    if not rule.columns:
+        return outputs if chosen is None else outputs.rows(chosen)
+    return _cut(outputs, rule, chosen, labels)
+
+
+def class_probabilities(
+    logits: npt.NDArray[Any], rule: ClassRule, temperature: float = 1.0
+) -> Floats:
+    """Compute the probabilities of the classes that count from the logits of all.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+    rule : ClassRule
+    temperature : float
+        Positive number that the logits are divided by.
+
+    Returns
+    -------
+    float64 array, shape (n, n_columns)
+        A column for every member of `rule.columns`; of all classes if the rule has none.
+    """
+    if not rule.columns:
+        return softmax(logits, temperature)
+    if rule.renormalise:  # the same as dividing by their sum, which may underflow
+        return softmax(np.take(logits, _flat(rule), axis=1), temperature)
+    return np.take(softmax(logits, temperature), _flat(rule), axis=1)
+
+
+def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
+    """Return the largest probability of a class of the target (P1, equation 5).
+
+    Parameters
+    ----------
+    probabilities : float64 array, shape (n, n_columns)
+        Of the classes that count, as `class_probabilities` returns them.
+    rule : ClassRule
+
+    Returns
+    -------
+    float64 array, shape (n,)
+    """
+    grouped = probabilities if rule.members is Members.MAX else _grouped(probabilities, rule)
+    largest: Floats = grouped.max(axis=1)
+    return largest
+
+
+def _cut(
+    outputs: Outputs, rule: ClassRule, chosen: npt.NDArray[np.bool_] | None, labels: Classes | None
+) -> Outputs:
+    """Cut outputs to the columns of a rule, and to some datapoints if any are chosen."""
+    cut = replace(outputs, probabilities=None, labels=labels)
+    cut = cut if chosen is None else cut.rows(chosen)
+    members = _flat(rule)
+    if outputs.probabilities is None or (rule.renormalise and cut.logits is not None):
+        assert cut.logits is not None
+        probabilities = class_probabilities(cut.logits, rule)
+    else:
+        p = outputs.probabilities
+        index = np.ix_(np.flatnonzero(chosen), members) if chosen is not None else None
+        probabilities = np.take(p, members, axis=1) if index is None else p[index]
+        if rule.renormalise:
+            probabilities /= _positive_sums(probabilities)
+    if not rule.restrict_argmax:
+        n_classes = _n_classes(outputs)
+        others = len(rule.columns) + np.arange(n_classes)
+        predicted = _lookup(rule, others)[cut.predicted]
+    elif cut.logits is not None and rule.members is Members.MAX:  # no ties by underflow
+        predicted = _grouped(np.take(cut.logits, members, axis=1), rule).argmax(axis=1)
+    else:
+        predicted = _grouped(probabilities, rule).argmax(axis=1)
+    return replace(
+        cut, predicted=predicted, confidences=largest_probability(probabilities, rule),
+        probabilities=probabilities, rule=rule,
+    )  # fmt: skip
+
+
+def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
+    """Return a column per class of the target from a column per member."""
+    sizes = np.array([len(group) for group in rule.columns])
+    if not rule.columns or (sizes == 1).all():
+        return values
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    if rule.members is Members.MAX:
+        return np.maximum.reduceat(values, starts, axis=1)
+    sums = np.add.reduceat(values, starts, axis=1)
+    return sums / sizes if rule.members is Members.MEAN else sums
+
+
+def _positions(
+    labels: Classes | None, rule: ClassRule, n_classes: int, side: str
+) -> Classes | None:
+    """Return labels as positions in the rule's columns, -1 for those that do not count."""
+    if labels is None or not rule.columns:
+        return labels
+    for label in (labels.min(initial=0), labels.max(initial=0)):
+        if not -1 <= label < n_classes:
+            raise InputError(
+                f"label {label} of the {side} is out of range: there are {n_classes} classes",
+                remedy="Labels are positions in the base's label space, from 0, or -1",
+            )
+    return _lookup(rule, np.full(n_classes, -1))[labels]
+
+
+def _lookup(rule: ClassRule, others: Classes) -> Classes:
+    """Return each class's position in the columns, or what `others` has; -1 at the end."""
+    found = np.append(others, -1)
+    for position, group in enumerate(rule.columns):
+        found[list(group)] = position
+    return found
+
+
+def _positive_sums(probabilities: Floats) -> Floats:
+    """Return the sums of rows, of which none may be 0."""
+    sums: Floats = probabilities.sum(axis=1, keepdims=True)
+    if zero := int((sums == 0).sum()):
+        raise InputError(
+            f"on {zero} of {len(sums)} datapoints the probabilities of the classes that count add "
+            "up to 0 and cannot be normalised",
+            field="renormalise",
+            remedy="Give logits instead of probabilities, or set renormalise: false",
+        )
+    return sums
+
+
+def _n_classes(outputs: Outputs) -> int:
+    """Return the number of the base's classes; 0 if it is not on file."""
+    for array in (outputs.logits, outputs.probabilities):
+        if array is not None:
+            return int(array.shape[1])
+    return 0
+
+
+def _flat(rule: ClassRule) -> Classes:
+    return np.array([k for group in rule.columns for k in group], np.int64)
+
+
+def _whole(n_classes: int) -> tuple[tuple[int, ...], ...]:
+    return tuple((k,) for k in range(n_classes))
+
+
+def _check_disjoint(columns: Sequence[Sequence[int]], base: Sequence[str]) -> None:
+    seen: set[int] = set()
+    for k in (k for group in columns for k in group):
+        if k in seen:
+            raise InputError(
+                f"class '{base[k]}' of the base set is given twice",
+                field="groups",
+                remedy="A class of the base may stand for one class of the target only",
+            )
+        seen.add(k)
+
+
+def _listed(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(list(names)[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,364 @@
+"""Schemas of the tables of the model of difficulty, and their readable form."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.errors import InputError, configuration_error
+from matcheval.figures.many_models import point_options
+from matcheval.figures.saving import save_figure
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MODELS,
+    ORIGINAL,
+    REFERENCE,
+    REPLICATION,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    set_title,
+    shortened,
+    style,
+)
+from matcheval.io.columns import MODEL, PAIR, fraction
+from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.io.text_tables import TextColumn, write_readable
+from matcheval.replication.analysis import Replication
+from matcheval.replication.schemas import FITS, RESULTS
+from matcheval.settings import Names, Number, Seed, Settings
+from matcheval.statistics.intervals import FloatArray
+from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, Rule
+from matcheval.study.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SKILLS = "standard deviations of a model's own noise"
+
+DIFFICULTY = TableSchema(
+    "model of difficulty",
+    (
+        *PAIR,
+        Column("slope", pa.float64(), "1", "slope u of the probit fit"),
+        Column("offset", pa.float64(), "standard deviations", "offset v of the probit fit"),
+        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty of the original; chosen"),
+        Column("sigma_original", pa.float64(), _SKILLS, "their standard deviation; chosen"),
+        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty of the replication"),
+        Column("sigma_replication", pa.float64(), _SKILLS, "their standard deviation"),
+        fraction("rms_error", "root mean square over models of new minus expected accuracy"),
+        Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
+        Column("seed", pa.int64(), "1", "seed of the simulated sets"),
+    ),
+)
+
+SKILLS = TableSchema(
+    "skills of models",
+    (
+        MODEL,
+        Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
+        fraction("accuracy_original", "accuracy on the original"),
+        fraction("accuracy_replication", "accuracy on the replication"),
+        fraction(
+            "expected_replication",
+            "accuracy on the replication that the model of difficulty expects",
+        ),
+        fraction("simulated_original", "accuracy on a simulated set of the original's size"),
+        fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
+    ),
+)
+
+
+def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the fitted difficulties for a readable table."""
+    heads = {
+        "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
+        "mu_replication": "μ new", "sigma_replication": "σ new",
+    }  # fmt: skip
+    numbers = [
+        TextColumn(head, [f"{value:.3f}".replace("-", "−") for value in table[name]])
+        for name, head in heads.items()
+    ]
+    return [
+        TextColumn("Pair", table["pair"].tolist(), is_number=False),
+        *numbers,
+        TextColumn("RMS error (points)", [f"{100 * value:.2f}" for value in table["rms_error"]]),
+        TextColumn("Models", [f"{n}" for n in table["n_models"]]),
+    ]
+
+
+@dataclass(frozen=True)
+class Difficulties:
+    """The distribution N(μ, σ²) of the difficulties of a set."""
+
+    mu: float
+    sigma: float
+
+    @property
+    def spread(self) -> float:
+        """√(σ² + 1): the standard deviation of difficulty and a model's own noise combined."""
+        return float(np.hypot(self.sigma, 1))
+
+
+def expected_accuracy(skill: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
+    """Compute the accuracies that models are expected to have on a set."""
+    z = (np.asarray(skill, np.float64) - difficulty.mu) / difficulty.spread
+    return from_scale(z, Scale.PROBIT)
+
+
+def skills(accuracy: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
+    """Compute the skills of models from their accuracies; the inverse of `expected_accuracy`."""
+    return difficulty.mu + difficulty.spread * to_scale(accuracy, Scale.PROBIT)
+
+
+def fitted_difficulty(slope: float, offset: float, original: Difficulties) -> Difficulties:
+    """Compute the difficulty of the replication from a line on the probit scale."""
+    variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
+    if variance < 0:
+        least = "" if slope <= 0 else f": above {np.sqrt(max(slope**2 - 1, 0)):.3g}"
+        raise InputError(
+            f"no Gaussian difficulty gives a probit slope of {slope:.4g} with σ = "
+            f"{original.sigma:g} on the original",
+            field="difficulty.sigma",
+            remedy=f"Choose a larger σ{least}" if least else "",
+        )
+    spread = original.spread / slope
+    return Difficulties(original.mu - offset * spread, float(np.sqrt(variance)))
+
+
+def simulate_correct(
+    skill: npt.ArrayLike, difficulty: Difficulties, n: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Simulate the classification of a random set of images by the model of difficulty."""
+    tau = rng.normal(difficulty.mu, difficulty.sigma, n)
+    chances = (from_scale(s - tau, Scale.PROBIT) for s in np.asarray(skill, np.float64))
+    return np.array([(rng.random(n) < chance).sum() for chance in chances], np.int64)
+
+
+def model_difficulty(
+    results: pd.DataFrame, fit: pd.Series, sigma: float = 1.0, seed: int = 0
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Fit the model of difficulty to a pair, and simulate sets of the same sizes."""
+    original = Difficulties(0.0, sigma)
+    replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
+    known = results[results["accuracy_original"].between(0, 1, inclusive="neither")]
+    known = known.sort_values("model", ignore_index=True)
+    table = known[["model", "accuracy_original", "accuracy_replication"]].copy()
+    table["skill"] = skills(known["accuracy_original"], original)
+    table["expected_replication"] = expected_accuracy(table["skill"], replication)
+    rng = np.random.default_rng(seed)
+    for origin, difficulty in (("original", original), ("replication", replication)):
+        n = int(known[f"n_{origin}"].iloc[0])
+        drawn = simulate_correct(table["skill"], difficulty, n, rng) / n if n else np.nan
+        table[f"simulated_{origin}"] = drawn
+    error = table["accuracy_replication"] - table["expected_replication"]
+    row = {
+        **{name: fit[name] for name in ("pair", "top", "original", "replication")},
+        "slope": fit["slope"],
+        "offset": fit["offset"],
+        "mu_original": original.mu,
+        "sigma_original": original.sigma,
+        "mu_replication": replication.mu,
+        "sigma_replication": replication.sigma,
+        "rms_error": float(np.sqrt((error**2).mean())),
+        "n_models": len(table),
+        "seed": seed,
+    }
+    return {name: row[name] for name in DIFFICULTY.names}, table[SKILLS.names]
+
+
+_SIMULATED = SeriesStyle("#009E73", "none", "x")
+_REACH = 3.5  # half the width of a drawn density, in standard deviations
+
+
+def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
+    """Plot the difficulties of both sets, and observed accuracies against expected ones."""
+    original, replication = (
+        Difficulties(row[f"mu_{o}"], row[f"sigma_{o}"]) for o in ("original", "replication")
+    )
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.3)
+        left, right = figure.subplots(1, 2)
+        _draw_densities(
+            left,
+            {
+                shortened(row["original"]): (original, ORIGINAL),
+                shortened(row["replication"]): (replication, REPLICATION),
+            },
+        )
+        left.plot(
+            of_models["skill"], np.zeros(len(of_models)), "|", color=MODELS.color, label="skills",
+            markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
+        )  # fmt: skip
+        left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
+        left.set_ylim(bottom=0)
+        _draw_accuracies(right, results, of_models, original, replication)
+        right.set(
+            xlabel=f"Accuracy on {shortened(row['original'])} (%)",
+            ylabel=f"Accuracy on {shortened(row['replication'])} (%)",
+        )
+        for axes in (left, right):
+            legend_above(axes, ncols=2)
+        set_title(
+            figure,
+            f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
+            f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
+            f"{row['sigma_original']:g}²)",
+        )
+    return figure
+
+
+def _draw_densities(axes: "Axes", sets: dict[str, tuple[Difficulties, SeriesStyle]]) -> None:
+    for name, (difficulty, look) in sets.items():
+        if not difficulty.sigma:  # all images are equally difficult
+            axes.axvline(difficulty.mu, label=name, **look.line_options())
+            continue
+        x = difficulty.mu + difficulty.sigma * np.linspace(-_REACH, _REACH, 200)
+        z = (x - difficulty.mu) / difficulty.sigma
+        density = np.exp(-z * z / 2) / (difficulty.sigma * np.sqrt(2 * np.pi))
+        axes.plot(x, density, label=name, **look.line_options())
+
+
+def _draw_accuracies(
+    axes: "Axes",
+    results: pd.DataFrame,
+    of_models: pd.DataFrame,
+    original: Difficulties,
+    replication: Difficulties,
+) -> None:
+    observed = 100 * results[["accuracy_original", "accuracy_replication"]].to_numpy(np.float64)
+    low, high = max(observed.min() - 3, 0.1), min(observed.max() + 3, 99.9)
+    axes.plot([low, high], [low, high], label="equal accuracy", **REFERENCE)
+    x = np.linspace(low, high, 200)
+    curve = 100 * expected_accuracy(skills(x / 100, original), replication)
+    axes.plot(x, curve, label="model", **FITTED.line_options())
+    # Rings around the crosses: simulated accuracies lie close to observed ones.
+    look = point_options(len(results), size=7.0)
+    size, alpha = look["markersize"], look["alpha"]
+    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.11 * size}
+    axes.plot(
+        *observed.T, "o", color=MODELS.color, label="observed", markersize=size, alpha=alpha, **ring
+    )
+    simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
+    if np.isfinite(simulated).any():
+        axes.plot(
+            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=0.57 * size,
+            markeredgewidth=0.11 * size, alpha=alpha, label="simulated",
+        )  # fmt: skip
+    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+
+
+def write_difficulty(
+    *,
+    results: Path,
+    fits: Path,
+    models: Sequence[str],
+    sigma: float,
+    seed: int,
+    tables: Sequence[Path],
+    skills: Path,
+    plots: Sequence[Path],
+) -> None:
+    """Fit the model of difficulty to one pair, and write tables and figures."""
+    table = RESULTS.read(results).to_pandas()
+    table = table[table["model"].isin(models)].reset_index(drop=True)
+    fit = FITS.read(fits).to_pandas()
+    fit = fit[fit["scale"] == "probit"].iloc[0]
+    row, of_models = model_difficulty(table, fit, sigma, seed)
+    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
+    write_table(SKILLS.from_frame(of_models), skills)
+    save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
+    logging.info(
+        "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
+    )
+
+
+class DifficultySettings(Settings):
+    """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
+
+    pairs: Names = Field(
+        (), description="Pairs of datasets that the model of difficulty is fitted to"
+    )
+    sigma: Annotated[Number, Field(ge=0)] = Field(
+        1.0,
+        description="Standard deviation of the original's difficulties, a free choice",
+    )
+    seed: Seed = Field(0, description="Seed of the simulated datasets")
+    without: Names = Field((), description="Models to leave out")
+
+
+class Difficulty(Analysis):
+    """Fit the Gaussian model of difficulty to the probit fits of the replication analysis."""
+
+    name: ClassVar[str] = "difficulty"
+    Settings: ClassVar[type[DifficultySettings]] = DifficultySettings
+    settings: DifficultySettings
+
+    def __init__(self, settings: DifficultySettings, study: Study) -> None:
+        super().__init__(settings, study)
+        stem, labels = "{pair}-top{top}", {"table": self.name, "of": "{pair}-top{top}"}
+        caption = (
+            "The Gaussian model of difficulty for **{{ snakemake.wildcards.pair }}**: densities of "
+            "the difficulties of both sets, and expected against observed accuracies. The mean and "
+            "standard deviation of the original set's difficulties are chosen, which fixes the "
+            "scale."
+        )
+        self.result = self.table(stem, caption, labels)
+        self.skills = Artifact(f"{study.folder}/difficulty/{stem}.skills", (".parquet",))
+        self.plot = self.figure(f"difficulty/{stem}", caption, labels)
+
+    @property
+    def replication(self) -> Replication:
+        """The analysis whose probit fits the model explains."""
+        return self.study.analysis(Replication)
+
+    def check(self) -> None:
+        """Check names of pairs and models, and that there are probit fits."""
+        self.study.check_models(self.settings.without, self.field("without"))
+        for pair in self.settings.pairs:
+            self.study.check_pair(pair, self.field("pairs"))
+        if self.settings.pairs and "probit" not in self.replication.fitted_scales:
+            raise configuration_error(
+                "the model of difficulty requires a probit fit",
+                field=self.field("pairs"),
+                remedy="Add probit to replication.scales; a fit requires at least three models",
+            )
+
+    @property
+    def targets(self) -> list[str]:
+        """Table, skills of the models and figure, for every pair and k of top-k."""
+        each = {"pair": self.settings.pairs, "top": self.replication.settings.top}
+        artifacts = (self.result, self.skills, self.plot)
+        return [file for artifact in artifacts for file in artifact.expand(**each)]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the tables and the figure of a pair."""
+        return [
+            Rule(
+                name="model_difficulty",
+                run=write_difficulty,
+                input={
+                    "results": self.replication.result.file(".parquet"),
+                    "fits": self.replication.fits.file(".parquet"),
+                },
+                output={"tables": self.result, "skills": self.skills.file(), "plots": self.plot},
+                arguments=lambda wildcards: {
+                    "models": self.models,
+                    "sigma": self.settings.sigma,
+                    "seed": self.settings.seed,
+                },
+                message="Modelling the difficulty of {wildcards.pair}, top {wildcards.top}",
+            )
+        ]

@@ -1,1 +1,0 @@
-"""The Gaussian model of image difficulty, fitted to the accuracies of all models on a pair."""

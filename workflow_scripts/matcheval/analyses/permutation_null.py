@@ -1,0 +1,387 @@
+"""Gap, matched gap and unmatched share of every model beside their null distributions."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MATCHED_GAP,
+    NOTE_SIZE,
+    new_figure,
+    set_note,
+    set_title_and_legend,
+    shortened,
+    style,
+)
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import matching_label
+from matcheval.protocol.matched_errors import error_of_model
+from matcheval.protocol.matching import UNMATCHED, match, named_sequence
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.plans import DividedPlans
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.words import matching_column
+from matcheval.settings import Count, Seed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangements:
+    """Divisions of the pooled datapoints, source rows first, into a source and a target."""
+
+    n_source: int
+    n_target: int
+    blocks: Blocks | None
+    n_permutations: int
+
+    @property
+    def n_possible(self) -> float:
+        """Number of divisions of blocks; infinite for datapoints, where it is astronomical."""
+        blocks = self.blocks
+        if blocks is None:
+            return math.inf
+        joint = blocks.joint
+        return (
+            2**blocks.n if joint else math.comb(blocks.n_source + blocks.n_target, blocks.n_source)
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all divisions are listed."""
+        return self.n_possible <= self.n_permutations + 1
+
+    @property
+    def n(self) -> int:
+        """Number of divisions, the observed one included."""
+        return int(min(self.n_possible, self.n_permutations + 1))
+
+    def smallest_p(self, *, mirrored: bool) -> float:
+        """Return the smallest p-value that can occur."""
+        blocks = self.blocks
+        has_mirror = blocks is not None and (blocks.joint or blocks.n_source == blocks.n_target)
+        return (2 if self.is_exact and mirrored and has_mirror else 1) / self.n
+
+    def draw(self, generator: np.random.Generator) -> Iterator[Booleans]:
+        """Go through the divisions, the observed one first."""
+        observed = np.arange(self.n_source + self.n_target) < self.n_source
+        yield observed
+        if self.blocks is None:
+            for _ in range(self.n_permutations):
+                yield generator.permutation(observed)
+            return
+        blocks = self.blocks
+        choices = _all(blocks) if self.is_exact else _some(blocks, self.n_permutations, generator)
+        if blocks.joint:
+            block = np.concatenate([blocks.source, blocks.target])
+            yield from (observed ^ exchanged[block] for exchanged in choices)
+        else:
+            block = np.concatenate([blocks.source, blocks.n_source + blocks.target])
+            yield from (in_source[block] for in_source in choices)
+
+
+def _all(blocks: Blocks) -> Iterator[Booleans]:
+    """All choices but the observed one: exchanged blocks, or groups in the source."""
+    if blocks.joint:
+        each = itertools.product((False, True), repeat=blocks.n)
+        yield from (np.array(one) for one in itertools.islice(each, 1, None))
+        return
+    n_groups = blocks.n_source + blocks.n_target
+    for chosen in itertools.islice(
+        itertools.combinations(range(n_groups), blocks.n_source), 1, None
+    ):
+        in_source = np.zeros(n_groups, bool)
+        in_source[list(chosen)] = True
+        yield in_source
+
+
+def _some(blocks: Blocks, n: int, generator: np.random.Generator) -> Iterator[Booleans]:
+    """Random choices, like those of `_all`."""
+    in_source = np.arange(blocks.n_source + blocks.n_target) < blocks.n_source
+    for _ in range(n):
+        if blocks.joint:
+            yield generator.random(blocks.n) < 1 / 2
+        else:
+            yield generator.permutation(in_source)
+
+
+_TOLERANCE = 1e-12
+_PERCENTILES = (2.5, 97.5)
+
+Floats = npt.NDArray[np.float64]
+
+
+class Statistic(StrEnum):
+    """What is compared with its null distribution; the first two are two-sided."""
+
+    GAP = "gap"
+    MATCHED_GAP = "matched_gap"
+    UNMATCHED = "fraction_unmatched"
+
+
+_OF_MATCHINGS = (Statistic.MATCHED_GAP, Statistic.UNMATCHED)
+
+
+def permuted_statistics(
+    comparison: Comparison,
+    methods: Mapping[str, MatchingMethod],
+    arrangements: Arrangements,
+    seed: int,
+) -> dict[tuple[Statistic, str], Floats]:
+    """Compute the statistics of one model for every division of the datapoints."""
+    source, target, pair = comparison.source, comparison.target, comparison.pair.name
+    correct = np.concatenate([source.correct, target.correct]).astype(np.float64)
+    sign = 1 if comparison.source_is_original else -1
+    generator = np.random.default_rng(named_sequence(pair, "divisions", child=seed))
+    plans, picks = {}, {}
+    for name, one in methods.items():
+        plans[name] = DividedPlans(source, target, one.criterion, one.epsilon, one.score)
+        names = (pair, "divisions", one.criterion.value, comparison.model)
+        picks[name] = np.random.default_rng(named_sequence(*names, child=seed))
+    kinds = [(Statistic.GAP, ""), *itertools.product(_OF_MATCHINGS, methods)]
+    found = {kind: np.full(arrangements.n, np.nan) for kind in kinds}
+    for i, in_source in enumerate(arrangements.draw(generator)):
+        order = generator.permutation(len(in_source))
+        sources, targets = (order[is_in[order]] for is_in in (in_source, ~in_source))
+        if not len(sources) or not len(targets):
+            continue
+        found[Statistic.GAP, ""][i] = sign * (correct[sources].mean() - correct[targets].mean())
+        for name, plan in plans.items():
+            row = match(plan.plan(sources, targets), picks[name])
+            hit = row != UNMATCHED
+            found[Statistic.UNMATCHED, name][i] = 1 - hit.mean()
+            if hit.any():
+                difference = correct[sources[row[hit]]].mean() - correct[targets[hit]].mean()
+                found[Statistic.MATCHED_GAP, name][i] = sign * difference
+    return found
+
+
+def summarise(
+    values: Floats, statistic: Statistic, arrangements: Arrangements
+) -> dict[str, float | int | bool]:
+    """Compare the observed value, the first, with the null distribution; by name of column."""
+    extremes = values if statistic is Statistic.UNMATCHED else np.abs(values)
+    as_extreme = ~(extremes < extremes[0] - _TOLERANCE)
+    null = values if arrangements.is_exact else values[1:]
+    null, nan = null[~np.isnan(null)], float("nan")
+    low, high = np.percentile(null, _PERCENTILES).tolist() if len(null) else (nan, nan)
+    return {
+        "observed": float(values[0]),
+        "null_mean": float(null.mean()) if len(null) else nan,
+        "null_std": float(null.std(ddof=1)) if len(null) > 1 else nan,
+        "null_low": low,
+        "null_high": high,
+        "null_least": float(null.min()) if len(null) else nan,
+        "null_most": float(null.max()) if len(null) else nan,
+        "p": nan if np.isnan(values[0]) else float(as_extreme.mean()),
+        "smallest_p": arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
+        "n_divisions": len(values),
+        "n_undefined": int(np.isnan(values).sum()),
+        "exact": arrangements.is_exact,
+    }
+
+
+# No test at 5 % is possible where p cannot be smaller.
+_LEVEL = 0.05
+_NO_TEST = "no test: of {} divisions of the groups, p cannot be below 5 %"
+
+SCHEMA = TableSchema(
+    "null distributions",
+    (
+        *MATCHED_MODEL,
+        Column("statistic", pa.string(), "", "gap, matched_gap or fraction_unmatched"),
+        fraction("mean_over_seeds", "of the real sets in dataset order, as in other tables"),
+        fraction("mean_low", "lower bound of its 95 % interval; of matched gaps that have one"),
+        fraction("mean_high", "upper bound of its 95 % interval"),
+        fraction("observed", "of the real sets as they enter the comparison: one run"),
+        fraction("null_mean", "mean of the null distribution"),
+        fraction("null_std", "its standard deviation (ddof = 1)"),
+        fraction("null_low", "its percentile 2.5"),
+        fraction("null_high", "its percentile 97.5"),
+        fraction("null_least", "its least value"),
+        fraction("null_most", "its greatest value"),
+        fraction("p", "share of divisions at least as extreme; NaN if there is no test"),
+        fraction("smallest_p", "the smallest p that can occur"),
+        Column("n_divisions", pa.int64(), "1", "divisions, the observed one included"),
+        Column("n_undefined", pa.int64(), "1", "of them, those without a matched pair"),
+        Column("exact", pa.bool_(), "", "whether all possible divisions are listed"),
+        Column("reason", pa.string(), "", "why p is NaN; empty if it is not"),
+    ),
+)
+
+
+def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -> pd.DataFrame:
+    """Compare every model's gaps with those of random divisions of its datapoints."""
+    first = known.comparisons[0]
+    arrangements = Arrangements(len(first.source), len(first.target), known.blocks, permutations)
+    displayed: dict[str, dict[tuple[Statistic, str], dict[str, Any]]] = {}
+    for one in known.matched():
+        displayed.setdefault(one.comparison.model, {}).update(_displayed(one, known.blocks))
+    rows = []
+    for comparison in known.comparisons:
+        found = permuted_statistics(comparison, known.methods, arrangements, seed)
+        for (statistic, matching), values in found.items():
+            shown = displayed[comparison.model][statistic, matching]
+            row = {**shown, "statistic": statistic.value, "reason": ""}
+            row |= summarise(values, statistic, arrangements)
+            if np.isnan(row["observed"]):
+                row["reason"] = "the observed value is undefined: no target was matched"
+            elif row["exact"] and row["smallest_p"] > _LEVEL:
+                row |= {"p": float("nan"), "reason": _NO_TEST.format(row["n_divisions"])}
+            rows.append(row)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _displayed(
+    one: MatchedModel, blocks: Blocks | None
+) -> Iterator[tuple[tuple[Statistic, str], dict[str, Any]]]:
+    """Identity and mean over seeds of each statistic of a model and matching."""
+    nan = float("nan")
+    no_matching = {"matching": "", "criterion": "", "epsilon": nan}
+    original, replication = one.comparison.original, one.comparison.replication
+    gap = float(original.correct.mean() - replication.correct.mean())
+    matched = error_of_model(one, blocks)
+    unmatched = float(one.fractions_unmatched.mean())
+
+    def shown(mean: float, low: float = nan, high: float = nan) -> dict[str, Any]:
+        return {**one.identity, "mean_over_seeds": mean, "mean_low": low, "mean_high": high}
+
+    yield (Statistic.GAP, ""), shown(gap) | no_matching
+    yield (Statistic.MATCHED_GAP, one.name), shown(matched.gap, matched.low, matched.high)
+    yield (Statistic.UNMATCHED, one.name), shown(unmatched)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format observed values and null distributions for a readable table."""
+    low, high = (signed_cells(table[f"null_{end}"].tolist(), 2) for end in ("low", "high"))
+    p = zip(table["p"], table["reason"], strict=True)
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        matching_column(table["matching"]),
+        TextColumn("Of", table["statistic"].str.replace("_", " ").tolist(), is_number=False),
+        TextColumn("Mean over seeds", signed_cells(table["mean_over_seeds"].tolist(), 2)),
+        TextColumn("One run", signed_cells(table["observed"].tolist(), 2)),
+        TextColumn("Null mean", signed_cells(table["null_mean"].tolist(), 2)),
+        TextColumn("95 % of the null", [" to ".join(ends) for ends in zip(low, high, strict=True)]),
+        TextColumn("p", [reason or f"{value:.3g}" for value, reason in p]),
+    ]
+
+
+_ROW, _MARGIN = 0.14, 1.6  # inches: of a named model, and around the rows
+_MOST_NAMED = 50  # models; more are drawn by rank, on a page
+_HEIGHT = 4.5  # inches: of the rows of more models
+_PANEL, _CHARACTER = 1.0, 0.046  # inches: of a panel, and of a character of a name
+_LABELS = {
+    "gap": "Gap\n(points)",
+    "matched_gap": "Matched gap\n(points)",
+    "fraction_unmatched": "Unmatched\n(%)",
+}
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw observed values over their null distributions."""
+    panels = table[["statistic", "matching"]].drop_duplicates()
+    gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
+    models = gaps.sort_values(kind="stable").index.tolist()
+    is_named = len(models) <= _MOST_NAMED
+    names = [shortened(model) for model in models]
+    rows_height = _ROW * len(models) if is_named else _HEIGHT
+    bar = 0.6 * 72 * rows_height / len(models)  # points: the bars of the rows leave gaps
+    width = _PANEL * len(panels) + (0.2 + _CHARACTER * max(map(len, names)) if is_named else 0.5)
+    from matplotlib.ticker import MaxNLocator
+
+    with style():
+        figure = new_figure(max(width, COLUMN_WIDTH), _MARGIN + rows_height)
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for panel, (_, key) in zip(axes, panels.iterrows(), strict=True):
+            chosen = (table["statistic"] == key["statistic"]) & (
+                table["matching"] == key["matching"]
+            )
+            _draw(panel, table[chosen].set_index("model").loc[models], min(bar, 4.0))
+            panel.set_xlabel(_LABELS[str(key["statistic"])])
+            panel.xaxis.set_major_locator(MaxNLocator(3))
+            title = shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
+            panel.set_title(title, fontsize=NOTE_SIZE)
+        if is_named:
+            axes[0].set_yticks(range(len(models)), names, fontsize=NOTE_SIZE)
+        else:
+            axes[0].set_ylabel("Model, by increasing gap")
+        axes[0].set_ylim(len(models) - 0.5, -0.5)
+        title = f"{table['pair'].iloc[0]}: beside random divisions of the datapoints"
+        set_title_and_legend(figure, f"{title}, {counted(len(models), 'model')}", ncols=3)
+        set_note(figure, "Black lines of matched gaps: 95 % intervals of the mean over seeds.")
+    return figure
+
+
+def _draw(axes: "Axes", rows: pd.DataFrame, bar: float) -> None:
+    """Draw the rows of one statistic; `bar` is the thickness of a bar, in points."""
+    at, many = np.arange(len(rows)), len(rows) > _MOST_NAMED
+    axes.hlines(
+        at, 100 * rows["null_low"], 100 * rows["null_high"], color="0.75", linewidth=bar,
+        label="95 % of the null",
+    )  # fmt: skip
+    axes.hlines(
+        at, 100 * rows["mean_low"], 100 * rows["mean_high"], color="black",
+        linewidth=0.2 if many else 0.6,
+    )  # fmt: skip
+    axes.plot(
+        100 * rows["mean_over_seeds"], at, "|", color="black", label="mean over seeds",
+        markersize=1.5 if many else 4,
+    )  # fmt: skip
+    axes.plot(
+        100 * rows["observed"], at, MATCHED_GAP.marker, color=FITTED.color,
+        label="observed, one run", **point_options(len(rows)),
+    )  # fmt: skip
+
+
+class PermutationNullSettings(PairTableSettings):
+    """Pairs whose gaps are compared with those of random divisions of the same datapoints."""
+
+    permutations: Count = Field(
+        999, description="Random divisions besides the observed one; all where there are no more"
+    )
+    seed: Seed = Field(0, description="Seed of divisions and picks")
+
+
+class PermutationNull(PairTableAnalysis):
+    """Compare gaps with those that arise if both sets are draws from one population."""
+
+    name: ClassVar[str] = "permutation_null"
+    caption: ClassVar[str] = (
+        "Gap, matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, "
+        "beside what they are if the same datapoints are divided into two sets at random and "
+        "matched again. In the figure, models are ordered by increasing gap; bars are the "
+        "middle 95 % of the null distribution; the mark is the run that is compared with it, "
+        "the line the mean over seeds, with its 95 % interval. A small p of the matched gap "
+        "says that the two sets differ in something, not that accuracies differ at equal "
+        "confidence."
+    )
+    Settings: ClassVar[type[PermutationNullSettings]] = PermutationNullSettings
+    settings: PermutationNullSettings
+    has_figure: ClassVar[bool] = True
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Every permutation is matched once, not once per seed."""
+        return 1 + self.settings.permutations // self.matching.settings.seeds

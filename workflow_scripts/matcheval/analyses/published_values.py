@@ -1,0 +1,415 @@
+"""Comparison of a study's results with the values printed in a paper: table and page."""
+
+import logging
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from enum import StrEnum
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.errors import InputError, suggest
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.files import atomic_file
+from matcheval.io.tables import Column, TableSchema, read_parquet
+from matcheval.io.text_tables import TextColumn, markdown, write_readable
+from matcheval.settings import Settings
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Rule
+from matcheval.study.study import Study
+
+COLUMNS = (
+    "study", "source", "name", "quantity", "published", "table", "rows", "column", "statistic",
+    "remark",
+)  # fmt: skip
+_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
+_PUBLISHED = re.compile(rf"({_NUMBER})(?: \[({_NUMBER}), ({_NUMBER})\])?")
+
+
+class Statistic(StrEnum):
+    """How the selected rows of a column are reduced to one number."""
+
+    VALUE = ""  # the value of a single row
+    COUNT = "count"
+    MIN = "min"
+    MEAN = "mean"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """A printed value, and where the study's tables have its counterpart."""
+
+    source: str
+    name: str
+    quantity: str
+    published: tuple[Decimal, ...]
+    table: str
+    rows: tuple[tuple[str, str], ...]
+    column: str
+    statistic: Statistic
+    remark: str
+    place: str
+
+
+def read_published(path: str | Path, study: str) -> list[PublishedValue]:
+    """Read the values published for a study."""
+    rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
+    values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
+    if not values:
+        raise InputError(f"no values of study '{study}'", file=path, field="study")
+    places: dict[tuple[str, str, str], str] = {}
+    for value in values:
+        first = places.setdefault((value.source, value.name, value.quantity), value.place)
+        if first != value.place:
+            raise InputError(
+                f"{value.source}, {value.name} already has this quantity: {first}",
+                file=value.place,
+                field="quantity",
+                remedy="Remove one of them, or give them different names",
+            )
+    return values
+
+
+def tables_of(values: Sequence[PublishedValue]) -> list[str]:
+    """List the tables that values are looked up in, each once."""
+    return list(dict.fromkeys(value.table for value in values if value.table))
+
+
+def _value(row: dict[str, str], place: str) -> PublishedValue:
+    def wrong(field: str | None, problem: str, remedy: str) -> InputError:
+        return InputError(problem, file=place, field=field, remedy=remedy)
+
+    if None in row:  # the key of csv.DictReader for cells without a column
+        raise wrong(None, "has more cells than the header", 'Put text with commas into "quotes"')
+    table, published, statistic = row["table"], row["published"], row["statistic"]
+    found = _PUBLISHED.fullmatch(published.strip())
+    if not found:
+        problem = f"'{published}' is neither a number nor a number with an interval"
+        raise wrong("published", problem, "Write it like '1.69' or '1.69 [1.63, 1.76]'")
+    known = [each.value for each in Statistic]
+    if statistic not in known:
+        remedy = f"Known: {', '.join(filter(None, known))}"
+        raise wrong("statistic", f"unknown statistic '{statistic}'", remedy)
+    if not table and not row["remark"]:
+        remedy = "Say why the study cannot compute the value"
+        raise wrong("remark", "missing, although no table is given", remedy)
+    if table and not row["column"] and statistic != Statistic.COUNT:
+        remedy = "Name the column; only 'count' needs none"
+        raise wrong("column", f"missing: which column of '{table}'?", remedy)
+    conditions = []
+    for part in filter(str.strip, row["rows"].split(";")):
+        column, equals, value = map(str.strip, part.partition("="))
+        if not (column and equals and value):
+            problem = f"'{part.strip()}' does not have the form column=value"
+            raise wrong("rows", problem, "Write conditions like 'model=a;top=1'")
+        conditions.append((column, value))
+    return PublishedValue(
+        source=row["source"],
+        name=row["name"],
+        quantity=row["quantity"],
+        published=tuple(Decimal(text) for text in found.groups() if text),
+        table=table,
+        rows=tuple(conditions),
+        column=row["column"],
+        statistic=Statistic(statistic),
+        remark=row["remark"],
+        place=place,
+    )
+
+
+def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
+    """Find the computed counterpart of a published value, or of a bound of its interval."""
+    frame = _selected_rows(table.to_pandas(), value)
+    if value.statistic is Statistic.COUNT:
+        return float(len(frame))
+    _check_column(column, frame, value, "column")
+    if not pd.api.types.is_numeric_dtype(frame[column]):
+        raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
+    if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
+        raise InputError(
+            f"{len(frame)} rows of '{value.table}' for '{value.name}', {value.quantity}",
+            file=value.place,
+            field="rows",
+            remedy="Select one row, or give a 'statistic' of several rows",
+        )
+    cells = frame[column]
+    name = value.statistic.value
+    reduced = getattr(cells, name)() if name else cells.iloc[0]  # such as `cells.mean()`
+    unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
+    number = float(reduced) * (100 if unit == b"fraction" else 1)
+    return number if math.isfinite(number) else math.nan
+
+
+def _selected_rows(frame: pd.DataFrame, value: PublishedValue) -> pd.DataFrame:
+    """Rows that meet all conditions of a published value."""
+    is_selected = np.ones(len(frame), bool)
+    for name, wanted in value.rows:
+        _check_column(name, frame, value, "rows")
+        found = (frame[name].astype(str) == wanted).to_numpy()
+        if not found.any():
+            raise InputError(
+                f"'{wanted}' does not occur in column '{name}' of '{value.table}'",
+                file=value.place,
+                field="rows",
+                remedy=suggest(wanted, frame[name].astype(str).unique().tolist()),
+            )
+        is_selected &= found
+    return frame[is_selected]
+
+
+def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: str) -> None:
+    if name not in frame:
+        raise InputError(
+            f"no column '{name}' in '{value.table}'; its columns are {', '.join(frame.columns)}",
+            file=value.place,
+            field=field,
+        )
+
+
+def _number(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), "as printed", meaning)
+
+
+COMPARED = TableSchema(
+    "comparison with published values",
+    (
+        Column("source", pa.string(), "", "where the number is printed: table or section"),
+        Column("name", pa.string(), "", "what the number is about: row of the comparison"),
+        Column("quantity", pa.string(), "", "what the number is: column of the comparison"),
+        Column("part", pa.string(), "", "value, or a bound of its interval: low or high"),
+        _number("published", "the printed number"),
+        Column("digits", pa.int16(), "1", "digits printed after the decimal point"),
+        _number("computed", "the number computed by this study; NaN if there is none"),
+        _number("difference", "computed minus published"),
+        Column(
+            "agrees",
+            pa.bool_(),
+            "",
+            "whether rounding to the printed digits gives the printed number",
+        ),
+        Column("table", pa.string(), "", "table of the study with the computed number"),
+        Column("column", pa.string(), "", "column of that table"),
+        Column("remark", pa.string(), "", "why the computed number differs or is missing"),
+    ),
+)
+
+_PARTS = ("value", "low", "high")
+_ROUNDING = Decimal("1e-9")  # numbers this close to halfway are rounded both ways
+
+
+def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.DataFrame:
+    """Compare published values with their counterparts in the study's tables."""
+    tables: dict[str, pa.Table] = {}
+    rows = []
+    for value in values:
+        if value.table and value.table not in tables:
+            tables[value.table] = read_parquet(folder / f"{value.table}.parquet")
+        for part, printed in zip(_PARTS, value.published, strict=False):
+            column = value.column if part == "value" else f"{value.column}_{part}"
+            computed = look_up(tables[value.table], value, column) if value.table else math.nan
+            digits = max(0, -int(printed.as_tuple().exponent))
+            agrees = not math.isnan(computed) and printed in _roundings(computed, digits, part)
+            rows.append(
+                (value.source, value.name, value.quantity, part, float(printed), digits, computed,
+                 computed - float(printed), agrees, value.table, column, value.remark)
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=COMPARED.names)
+
+
+def write_comparison(
+    *, study: str, published: Path, folder: Path, outputs: Sequence[Path]
+) -> None:  # fmt: skip
+    """Compare published and computed values, and write the comparison as tables and as a page."""
+    compared = compare_published(read_published(published, study), folder)
+    for path in outputs:
+        if path.suffix == ".md":
+            with atomic_file(path) as partial:
+                partial.write_text(page(compared, study), encoding="utf-8")
+        else:
+            write_readable(compared, COMPARED, compared_columns, [path])
+    known = compared[compared["computed"].notna()]
+    logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))
+
+
+def page(compared: pd.DataFrame, study: str) -> str:
+    """Format the comparison as a Markdown page with a table per source."""
+    known = compared[compared["computed"].notna()]
+    lines = [
+        f"<!-- Written by the workflow (rule compare_published), study {study}. -->\n",
+        f"Of {len(known)} printed numbers that have a counterpart in the released data, "
+        f"{int(known['agrees'].sum())} agree to every printed digit; the others are bold. "
+        "Bounds of intervals also agree if they do when rounded outward; computed numbers are "
+        "shown rounded to the nearest.\n",
+    ]
+    for source, of_source in compared.groupby("source", sort=False):
+        lines += [f"**{source}**\n", markdown(_columns(of_source))]
+        lines += _remarks(of_source)
+    return "\n".join(lines)
+
+
+def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
+    """Format the comparison for a LaTeX table."""
+    heads = (("Source", "source"), ("Of", "name"), ("Quantity", "quantity"), ("", "part"))
+    return [
+        *(TextColumn(head, compared[name].tolist(), is_number=False) for head, name in heads),
+        *(
+            TextColumn(head, list(map(_text, compared[name].tolist(), compared["digits"].tolist())))
+            for head, name in (("Paper", "published"), ("Computed", "computed"))
+        ),
+    ]
+
+
+def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
+    """All roundings of a computed number that count as agreeing with the printed one."""
+    found = set(_nearest(computed, digits))
+    outward = {"low": ROUND_FLOOR, "high": ROUND_CEILING}.get(part)
+    if outward:
+        found.add(Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward))
+    return found
+
+
+def _nearest(computed: float, digits: int) -> list[Decimal]:
+    """Round a number to the nearest; both ways if it is halfway."""
+    unit, exact = Decimal(1).scaleb(-digits), Decimal(computed)
+    return [(exact + shift).quantize(unit, ROUND_HALF_EVEN) for shift in (-_ROUNDING, _ROUNDING)]
+
+
+def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
+    """Two rows per name, printed and computed numbers, and a column per quantity."""
+    names = list(dict.fromkeys(of_source["name"]))
+    quantities = list(dict.fromkeys(of_source["quantity"]))
+    cells = dict(iter(of_source.groupby(["name", "quantity"], sort=False)))
+    columns = [
+        TextColumn("", [text for name in names for text in (name, "")], is_number=False),
+        TextColumn("", ["paper", "computed"] * len(names), is_number=False),
+    ]
+    for quantity in quantities:
+        texts: list[str] = []
+        for name in names:
+            group = cells.get((name, quantity))
+            texts += ["", ""] if group is None else [_cell(group, False), _cell(group, True)]
+        columns.append(TextColumn(quantity, texts))
+    return columns
+
+
+def _cell(group: pd.DataFrame, is_computed: bool) -> str:
+    """Format `value` or `value [low, high]`; in bold, with one more digit, if it differs."""
+    numbers = list(group[["published", "computed", "digits"]].itertuples(index=False, name=None))
+    if not is_computed:
+        return _interval([_text(printed, digits) for printed, _, digits in numbers])
+    computed = group["computed"]
+    if computed.isna().any():
+        return "–"
+    if group["agrees"].all():
+        return _interval([_rounded(*number) for number in numbers])
+    extra = int((computed != computed.round()).any())
+    return f"**{_interval([_text(number, digits + extra) for _, number, digits in numbers])}**"
+
+
+def _rounded(printed: float, computed: float, digits: int) -> str:
+    """Round a computed number to the printed digits; if halfway, to the printed number."""
+    nearest = [float(number) for number in _nearest(computed, digits)]
+    return _text(printed if printed in nearest else nearest[0], digits)
+
+
+def _interval(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def _text(value: float, digits: int) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def _remarks(of_source: pd.DataFrame) -> list[str]:
+    """List the remarks, each once, with the names that it applies to."""
+    remarked = of_source[of_source["remark"] != ""]
+    lines = []
+    for remark, group in remarked.groupby("remark", sort=False):
+        names = list(dict.fromkeys(group["name"]))
+        applies_to_all = set(names) == set(of_source["name"])
+        lines.append(f"- {remark}" if applies_to_all else f"- {', '.join(names)}: {remark}")
+    return [line for line, _ in groupby(lines)] + ([""] if lines else [])
+
+
+class PublishedValuesSettings(Settings):
+    """The published values that results are compared with."""
+
+    file: str = Field("", description="CSV file of the published values; empty for none")
+
+
+class PublishedValues(Analysis):
+    """Compare every published value with its counterpart in a table of the study."""
+
+    name: ClassVar[str] = "published_values"
+    Settings: ClassVar[type[PublishedValuesSettings]] = PublishedValuesSettings
+    settings: PublishedValuesSettings
+
+    def __init__(self, settings: PublishedValuesSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        self.result = self.table(
+            "comparison",
+            "Values printed in a paper, beside those of this study. Numbers that differ after "
+            "rounding to the printed digits are bold; remarks give the reason.",
+            {"table": self.name},
+        )
+
+    @cached_property
+    def values(self) -> list[PublishedValue]:
+        """The values published for this study; empty without a file."""
+        return read_published(self.settings.file, self.study.name) if self.settings.file else []
+
+    def check(self) -> None:
+        """Check that the study writes the tables that values are looked up in."""
+        written = self._tables_of_the_study if self.values else []
+        for value in self.values:
+            if value.table and value.table not in written:
+                raise InputError(
+                    f"the study does not write a table '{value.table}'",
+                    file=value.place,
+                    field="table",
+                    remedy=suggest(value.table, written),
+                )
+
+    @property
+    def targets(self) -> list[str]:
+        """The comparison, if there are published values."""
+        return self.result.files if self.settings.file else []
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the comparison."""
+        study, file = self.study, self.settings.file
+        tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
+        return [
+            Rule(
+                name="compare_published",
+                run=write_comparison,
+                input={"tables": tables, "published": file or []},
+                output={"outputs": self.result},
+                arguments=lambda wildcards: {"study": study.name, "folder": study.folder},
+                message=f"Comparing the results of study {study.name} with published values",
+            )
+        ]
+
+    @property
+    def _tables_of_the_study(self) -> list[str]:
+        """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
+        others = (one for one in self.study.analyses.values() if one is not self)
+        accuracies = map(self.study.accuracies_file, self.study.paired)
+        files = [*accuracies, *(file for one in others for file in one.targets)]
+        below = f"{self.study.folder}/"
+        return [
+            file.removeprefix(below).removesuffix(".parquet")
+            for file in files
+            if file.startswith(below) and file.endswith(".parquet")
+        ]

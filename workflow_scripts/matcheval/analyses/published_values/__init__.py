@@ -1,1 +1,0 @@
-"""Published values: the numbers printed in a paper beside the results of a study."""

@@ -1,0 +1,530 @@
+"""Kinds of experiments: their settings, which models they train and test, and their findings.
+
+To add a kind, add a class with a line in `EXPERIMENTS`.
+"""
+
+import itertools
+import json
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.datasets.derivations import Derivation, part, rest, union
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import ErrorCollector, InputError, configuration_error
+from matcheval.io.files import atomic_file
+from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.io.text_tables import TextColumn, accuracy_cells, markdown
+from matcheval.predictions.files import read_predictions
+from matcheval.settings import (
+    Count,
+    Integer,
+    Name,
+    Named,
+    OpenFraction,
+    Seed,
+    Settings,
+    SomeNames,
+    Unique,
+    UniqueItems,
+)
+from matcheval.statistics.intervals import clopper_pearson
+from matcheval.study.analysis import Analysis
+from matcheval.study.catalogue import Model
+from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.trained_models import TrainedModel
+from matcheval.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from matcheval.study.study import Study
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The test of one model on one dataset, which gives one accuracy of an experiment."""
+
+    base: str
+    model: str
+    dataset: str
+    variant: str
+    train: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+BASELINE = "baseline"
+
+TRIALS = TableSchema(
+    "results of an experiment",
+    (
+        Column("experiment", pa.string(), "", "name of the experiment"),
+        Column("kind", pa.string(), "", "kind of the experiment"),
+        Column("base", pa.string(), "", "the study's model that the model is a variant of"),
+        Column("variant", pa.string(), "", "how it was trained; baseline: as in the study"),
+        Column("model", pa.string(), "", "name of the model that was tested"),
+        Column("train", pa.string(), "", "name of its training set"),
+        Column("test", pa.string(), "", "name of its test set"),
+        Column("values", pa.string(), "", "varied fields of the recipe, a JSON object"),
+        Column("n", pa.int64(), "datapoints", "size of the test set"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
+        Column("accuracy", pa.float64(), "fraction", "n_correct over n"),
+        Column("accuracy_low", pa.float64(), "fraction", "Clopper-Pearson lower bound"),
+        Column("accuracy_high", pa.float64(), "fraction", "Clopper-Pearson upper bound"),
+        Column("confidence", pa.float64(), "fraction", "level of the intervals"),
+    ),
+)
+
+
+def tabulate_trials(
+    experiment: str,
+    kind: str,
+    trials: Sequence[Trial],
+    files: Sequence[str],
+    confidence: float,
+) -> pd.DataFrame:
+    """Tabulate the accuracies of the models of an experiment."""
+    rows, problems = [], ErrorCollector()
+    for trial, file in zip(trials, files, strict=True):
+        with problems.collected():
+            found = read_predictions(file)
+            n, right = len(found.label), int((found.label == found.prediction).sum())
+            values = json.dumps(trial.values)
+            rows.append(
+                (experiment, kind, trial.base, trial.variant, trial.model, trial.train,
+                 trial.dataset, values, n, right)
+            )  # fmt: skip
+    problems.raise_any()
+    table = pd.DataFrame(rows, columns=TRIALS.names[:10])
+    interval = clopper_pearson(table["n_correct"].to_numpy(), table["n"].to_numpy(), confidence)
+    return table.assign(
+        accuracy=table["n_correct"] / table["n"], accuracy_low=interval.low,
+        accuracy_high=interval.high, confidence=confidence,
+    )  # fmt: skip
+
+
+def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    return [
+        TextColumn("Model", table["base"].tolist(), is_number=False),
+        TextColumn("Variant", table["variant"].tolist(), is_number=False),
+        TextColumn("Tested on", table["test"].tolist(), is_number=False),
+        TextColumn("n", [f"{n:,}" for n in table["n"]]),
+        TextColumn(f"Accuracy (%) [{level}]", accuracy_cells(table, "")),
+    ]
+
+
+Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
+
+
+class Experiment:
+    """A checked experiment: the datasets it derives, the models it trains and its trials."""
+
+    def __init__(self, settings: "ExperimentSettings", study: "Study") -> None:
+        self.kind, self.pair = settings.kind, study.pairs[settings.pair]
+        self.derivations: dict[str, Derivation] = {}
+        self.trained: dict[str, TrainedModel] = {}
+        self.trials: list[Trial] = []
+        assert study.training is not None  # `design_experiment` refuses studies without it
+        self.validation, self._train = study.training.validation_sets, study.training.train
+        for model in settings.models:
+            settings.design(study.models[model], self)
+
+    def derived(self, derivation: Derivation) -> str:
+        """Add a derived dataset."""
+        self.derivations[derivation.name] = derivation
+        return derivation.name
+
+    def sets_of(self, base: Model) -> tuple[str, ...]:
+        """Return the names of a model's training sets."""
+        return base.train or self._train
+
+    def set_of(self, base: Model) -> str:
+        """Return the name of a model's only training set."""
+        train, *others = self.sets_of(base)
+        if others:
+            raise InputError(
+                f"model '{base.name}' is trained on several sets ({', '.join((train, *others))}), "
+                "and this experiment changes one",
+                field="models",
+                remedy="Name models that are trained on one set",
+            )
+        return train
+
+    def variant(
+        self,
+        base: Model,
+        name: str,
+        train: tuple[str, ...],
+        validation: tuple[str, ...],
+        recipe: Recipe | None = None,
+    ) -> str:
+        """Add a model to train, by the recipe of its base if none is given."""
+        recipe = recipe or base.recipe
+        assert recipe is not None  # `design_experiment` refuses models without one
+        self.trained[name] = TrainedModel(base.variant(name, recipe), train, validation)
+        return name
+
+
+class ExperimentSettings(Settings):
+    """Settings that all kinds of experiment share."""
+
+    title: ClassVar[str]
+    kind: str
+    models: SomeNames = Field(description="Models of the catalogue, with a recipe, that are varied")
+    pair: Name = Field(description="Pair of datasets that the experiment examines")
+
+    @abstractmethod
+    def design(self, base: Model, to: Experiment) -> None:
+        """Add what the experiment derives, trains and tests for one of its models."""
+
+    @staticmethod
+    @abstractmethod
+    def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
+        """Say in words what the accuracies of a model and its variants show."""
+
+
+class HalfOfNew(ExperimentSettings):
+    """Half of the new set is added to the training set; the other half is the test set."""
+
+    title: ClassVar[str] = "Half of the new set added to the training set"
+    kind: Literal["half_of_new"]
+    seeds: Count = Field(
+        description="Number of random divisions of the new set, with seeds 0, 1, ..."
+    )
+
+    def design(self, base: Model, to: Experiment) -> None:
+        """Train on one half and test on the other, for every seed (Recht et al., B.2.6)."""
+        new, train = to.pair.replication, to.set_of(base)
+        for seed in range(self.seeds):
+            added, tested = (to.derived(part(new, i, 2, seed)) for i in (1, 2))
+            joined = to.derived(union(train, added))
+            name = f"{base.name}.and-half-{new}.seed-{seed}"
+            to.variant(base, name, (joined,), to.validation)
+            for dataset in (tested, to.pair.original):
+                baseline = Trial(base.name, base.name, dataset, BASELINE, train)
+                if baseline not in to.trials:
+                    to.trials.append(baseline)
+                variant = f"half of {new} added, seed {seed}"
+                to.trials.append(Trial(base.name, name, dataset, variant, joined))
+
+    @staticmethod
+    def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
+        """Compare every variant with the baseline on the same set."""
+        baselines = rows[rows["variant"] == BASELINE].set_index("test")
+        lines = []
+        for _, row in rows[rows["variant"] != BASELINE].iterrows():
+            base = baselines.loc[row["test"]]
+            where = original if row["test"] == original else f"the other half of {replication}"
+            mine, others = accuracy_cells(pd.DataFrame([row, base]), "")
+            lines.append(
+                f"{row['variant']}: {mine} % on {where}, {others} % without "
+                f"({_points(row['accuracy'] - base['accuracy'])}; n = {row['n']:,})"
+            )
+        return lines
+
+
+class CrossValidation(ExperimentSettings):
+    """Folds of the training set replace the test set."""
+
+    title: ClassVar[str] = "Folds of the training set as test sets"
+    kind: Literal["cross_validation"]
+    folds: Annotated[Integer, Field(ge=2)] = Field(
+        description="Number of folds of the training set"
+    )
+    seed: Seed = Field(description="Seed of the division into folds")
+
+    def design(self, base: Model, to: Experiment) -> None:
+        """Test on every fold of the training set (Recht et al., B.2.7, C.3.1)."""
+        train, original = to.set_of(base), to.pair.original
+        for dataset in (original, to.pair.replication):
+            to.trials.append(Trial(base.name, base.name, dataset, BASELINE, train))
+        for fold in range(1, self.folds + 1):
+            tested = to.derived(part(train, fold, self.folds, self.seed))
+            others = to.derived(rest(train, fold, self.folds, self.seed))
+            joined = to.derived(union(others, original))
+            name = f"{base.name}.fold-{fold}-of-{self.folds}.seed-{self.seed}"
+            to.variant(base, name, (joined,), (tested,))
+            variant = f"fold {fold} of {self.folds}"
+            to.trials.append(Trial(base.name, name, tested, variant, joined))
+
+    @staticmethod
+    def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
+        """Set the drop between the sets against the folds' range."""
+        folds = rows[rows["variant"] != BASELINE]["accuracy"]
+        base = rows[rows["variant"] == BASELINE].set_index("test")["accuracy"]
+        drop, spread = base[original] - base[replication], folds.max() - folds.min()
+        times = f"{drop / spread:.1f} times" if spread > 0 else "against no spread of"
+        return [
+            f"{len(folds)} folds: {100 * folds.min():.1f} to {100 * folds.max():.1f} %, mean "
+            f"{100 * folds.mean():.1f} %, standard deviation {100 * folds.std(ddof=1):.1f} points",
+            f"{original} {100 * base[original]:.1f} %, {replication} "
+            f"{100 * base[replication]:.1f} %: the drop of {100 * drop:.1f} points is {times} the "
+            "folds' range",
+        ]
+
+
+class Discriminator(ExperimentSettings):
+    """A network is trained to distinguish the two datasets of a pair."""
+
+    title: ClassVar[str] = "Telling the two sets apart"
+    kind: Literal["discriminator"]
+    per_set: Annotated[Integer, Field(ge=2)] = Field(description="Number of images of each dataset")
+    test_fraction: OpenFraction = Field(
+        description="Fraction of these images that is held out for testing"
+    )
+    seed: Seed = Field(description="Seed of the random choice of images")
+
+    def design(self, base: Model, to: Experiment) -> None:
+        """Train a network to distinguish the two sets of the pair (Recht et al., B.2.8)."""
+        both = (to.pair.original, to.pair.replication)
+        options = {key: getattr(self, key) for key in ("per_set", "test_fraction", "seed")}
+        train, tested = (
+            to.derived(Derivation("origins", both, {**options, "role": role}))
+            for role in ("train", "test")
+        )
+        name = to.variant(base, f"{base.name}.tells-{train}", (train,), (tested,))
+        to.trials.append(Trial(base.name, name, tested, "tells the sets apart", train))
+
+    @staticmethod
+    def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
+        """Say whether the sets are told apart beyond chance."""
+        row, (accuracy,) = rows.iloc[0], accuracy_cells(rows, "")
+        half = row["accuracy_low"] <= 0.5 <= row["accuracy_high"]
+        no, yes = "contains 50 %: no difference found", "does not contain 50 %: the sets differ"
+        return [
+            f"{accuracy} % of {row['n']:,} images are correctly attributed to {original} or "
+            f"{replication}; the interval {no if half else yes}"
+        ]
+
+
+class Grid(ExperimentSettings):
+    """Models are trained with every combination of the given hyper-parameters."""
+
+    title: ClassVar[str] = "Other hyper-parameters"
+    kind: Literal["grid"]
+    values: Annotated[dict[str, Values], Field(min_length=1)] = Field(
+        description="Values to try, by field of the recipe"
+    )
+
+    def design(self, base: Model, to: Experiment) -> None:
+        """Train with other hyper-parameters (Recht et al., B.2.3)."""
+        known = sorted(entry.name for entry in fields(Recipe))
+        for key in self.values:
+            if key not in known:
+                remedy = f"Fields: {', '.join(known)}"
+                raise InputError(f"unknown field '{key}'", field="values", remedy=remedy)
+        recipe, train = base.recipe, to.sets_of(base)
+        assert recipe is not None  # `design_experiment` refuses models without one
+        rows = [(base.name, BASELINE, {key: getattr(recipe, key) for key in self.values})]
+        for combination in itertools.product(*self.values.values()):
+            chosen: dict[str, Any] = dict(zip(self.values, combination, strict=True))
+            changed = Recipe.from_mapping(recipe.to_mapping() | chosen)
+            if changed != recipe:
+                name = ".".join(f"{key}-{value}" for key, value in chosen.items())
+                name = to.variant(base, f"{base.name}.grid.{name}", train, to.validation, changed)
+                rows.append((name, _values_text(chosen), chosen))
+        to.trials += [
+            Trial(base.name, name, dataset, variant, "+".join(train), chosen)
+            for name, variant, chosen in rows
+            for dataset in (to.pair.original, to.pair.replication)
+        ]
+
+    @staticmethod
+    def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
+        """Name the best hyper-parameters on both sets, and where the grid may end too early."""
+        on_original, on_new = (
+            dict(zip(of_set["model"], of_set["accuracy"].astype(float), strict=True))
+            for of_set in (rows[rows["test"] == name] for name in (original, replication))
+        )
+        values = {
+            model: json.loads(text)
+            for model, text in zip(rows["model"], rows["values"], strict=True)
+        }
+        base = str(rows["base"].iloc[0])
+        best, found = (max(of_set, key=of_set.__getitem__) for of_set in (on_new, on_original))
+        lines = [
+            f"best on {replication}: {100 * on_new[best]:.1f} % ({_values_text(values[best])}), "
+            f"{_points(on_new[best] - on_new[base])} relative to the baseline's "
+            f"{100 * on_new[base]:.1f} %; chosen by its accuracy on this set, which is therefore "
+            "too high",
+            f"best on {original}: {_values_text(values[found])}, with {100 * on_new[found]:.1f} % "
+            f"on {replication} ({_points(on_new[found] - on_new[base])} relative to the baseline)",
+        ]
+        at_border = []
+        for key, value in values[best].items():
+            tried = sorted({v[key] for v in values.values()})
+            if len(tried) > 2 and not isinstance(value, str) and value in (tried[0], tried[-1]):
+                at_border.append(f"{key} {value}")
+        if at_border:
+            border = ", ".join(at_border)
+            lines.append(f"at the border of the grid, so that the best may lie beyond: {border}")
+        return lines
+
+
+EXPERIMENTS: dict[str, type[ExperimentSettings]] = {
+    "half_of_new": HalfOfNew,
+    "cross_validation": CrossValidation,
+    "discriminator": Discriminator,
+    "grid": Grid,
+}
+
+
+class RetrainingSettings(Settings):
+    """Experiments that train further models."""
+
+    experiments: Named[
+        Annotated[HalfOfNew | CrossValidation | Discriminator | Grid, Field(discriminator="kind")]
+    ] = Field({}, description="Experiments, by name")
+
+
+def design_experiment(name: str, settings: ExperimentSettings, study: "Study") -> Experiment:
+    """Determine what an experiment of the configuration trains and tests."""
+    place = f"retraining.experiments.{name}"
+    study.check_pair(settings.pair, f"{place}.pair")
+    study.check_models(settings.models, f"{place}.models")
+    for dataset in study.pairs[settings.pair].datasets.values():
+        study.check_dataset(dataset, f"{place}.pair", images=True)
+    for model in settings.models:
+        if study.models[model].recipe is None:
+            raise configuration_error(
+                f"model '{model}' is not trained by a recipe, so that it cannot be retrained",
+                field=f"{place}.models",
+            )
+    if study.training is None:
+        raise configuration_error(
+            "missing: experiments derive datasets from the training set", field="training"
+        )
+    try:
+        return Experiment(settings, study)
+    except InputError as error:
+        raise configuration_error(str(error), field=place) from error
+
+
+def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
+    """Format the page of an experiment as Markdown: title, findings and table."""
+    kind = EXPERIMENTS[table["kind"].iloc[0]]
+    parts = [f"# {kind.title}: {table['experiment'].iloc[0]}\n"]
+    for base, rows in table.groupby("base", sort=False):
+        lines = kind.findings(rows, original, replication)
+        parts.append("\n".join([f"**{base}**", "", *(f"- {line}" for line in lines), ""]))
+    return "\n".join([*parts, markdown(trial_columns(table))])
+
+
+def tabulate_retraining(
+    *,
+    experiment: str,
+    kind: str,
+    trials: Sequence[Trial],
+    files: Sequence[str],
+    pair: Pair,
+    confidence: float,
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one experiment, and its page in Markdown."""
+    table = tabulate_trials(experiment, kind, trials, files, confidence)
+    for path in outputs:
+        if path.suffix == ".md":
+            with atomic_file(path) as partial:
+                text = write_page(table, pair.original, pair.replication)
+                partial.write_text(text, encoding="utf-8")
+        else:
+            write_table(TRIALS.from_frame(table), path)
+    logging.info("%s: %d accuracies", experiment, len(table))
+
+
+def _values_text(values: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def _points(difference: float) -> str:
+    return f"{100 * difference:+.1f} points".replace("-", "−")
+
+
+class Retraining(Analysis):
+    """Train and evaluate the models of the configured experiments."""
+
+    name: ClassVar[str] = "retraining"
+    Settings: ClassVar[type[RetrainingSettings]] = RetrainingSettings
+    settings: RetrainingSettings
+
+    def __init__(self, settings: RetrainingSettings, study: "Study") -> None:
+        super().__init__(settings, study)
+        caption = (
+            "Accuracies of the models of an experiment, with Clopper-Pearson intervals, and "
+            "conclusions. Experiments follow sections B.2 and C.3 of Recht, Roelofs, Schmidt & "
+            "Shankar (2019), arXiv 1902.10811."
+        )
+        self.result = Artifact(
+            f"{study.folder}/retraining/{{experiment}}",
+            (".parquet", ".csv", ".md"),
+            ReportEntry(self.title(), caption, {"experiment": "{experiment}"}),
+            (".md",),
+        )
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """Designs of the experiments, by name."""
+        return {
+            name: design_experiment(name, settings, self.study)
+            for name, settings in self.settings.experiments.items()
+        }
+
+    def check(self) -> None:
+        """Check the experiments, by designing them."""
+        _ = self.experiments
+
+    @property
+    def targets(self) -> list[str]:
+        """Table and page of every experiment."""
+        return self.result.expand(experiment=self.experiments)
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that are derived for training or testing, by name."""
+        every = (one.derivations.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """The variants that the experiments train, by name."""
+        every = (one.trained.items() for one in self.experiments.values())
+        return dict(itertools.chain.from_iterable(every))
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rule of the table of an experiment, which waits for all its predictions."""
+
+        def files(wildcards: Wildcards) -> list[str]:
+            trials = self.experiments[wildcards.experiment].trials
+            inputs = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
+            return list(dict.fromkeys(file for files in inputs for file in files))
+
+        def arguments(wildcards: Wildcards) -> dict[str, Any]:
+            one = self.experiments[wildcards.experiment]
+            return {
+                "kind": one.kind,
+                "trials": [asdict(trial) for trial in one.trials],
+                "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
+                "pair": vars(one.pair),
+                "confidence": self.study.confidence,
+            }
+
+        return [
+            Rule(
+                name="tabulate_retraining",
+                run=tabulate_retraining,
+                input={"predictions": files},
+                output={"outputs": self.result},
+                arguments=arguments,
+                values={"experiment": self.experiments},
+                message="Tabulating experiment {wildcards.experiment}",
+            )
+        ]

@@ -1,0 +1,474 @@
+"""Gaps of every model when it is matched on several uncertainty scores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.accuracy_prediction.output_files import read_user_file
+from matcheval.accuracy_prediction.scores.confidence import fit_temperature
+from matcheval.accuracy_prediction.scores.outputs import (
+    Outputs,
+    class_probabilities,
+    largest_probability,
+)
+from matcheval.errors import configuration_error
+from matcheval.figures.many_models import draw_rows
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    MATCHED_GAP,
+    NOTE_SIZE,
+    REFERENCE,
+    UNMATCHED,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    set_title,
+    style,
+)
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
+from matcheval.predictions.layout import Layout, layout_of
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    ComparedModels,
+    MatchedModel,
+    PredictionFile,
+    identity,
+    std_of_defined,
+)
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.criteria import matching_label
+from matcheval.protocol.decomposition import decompose
+from matcheval.protocol.matched_errors import error_of_model
+from matcheval.protocol.matching import run_sequence
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.plans import plan_measured
+from matcheval.protocol.runs import match_once
+from matcheval.protocol.scores import MeasuredScores, pooled_ranks
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.standard_errors import error_terms, pick_weights
+from matcheval.protocol.words import matching_column
+from matcheval.settings import Name, Named, SomeNames
+from matcheval.study.rules import Wildcards
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+
+
+class Uncertainty(StrEnum):
+    """The scores. `bounded` ones lie in [0, 1], so that they can be matched as they are."""
+
+    CONFIDENCE = "confidence"
+    MARGIN = "margin"
+    ENTROPY = "entropy"
+    ENERGY = "energy"
+    TEMPERATURE = "temperature"
+    VOTE_SHARE = "vote_share"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether its values lie in [0, 1]."""
+        return self is not Uncertainty.ENERGY
+
+    @property
+    def label(self) -> str:
+        """What readers call it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Uncertainty.CONFIDENCE: "confidence",
+    Uncertainty.MARGIN: "margin of the two largest",
+    Uncertainty.ENTROPY: "1 − normalised entropy",
+    Uncertainty.ENERGY: "energy (log-sum-exp)",
+    Uncertainty.TEMPERATURE: "confidence, temperature-scaled",
+    Uncertainty.VOTE_SHARE: "vote share of the ensemble",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A score of the datapoints of one set, or why there is none."""
+
+    values: npt.NDArray[Any] | None
+    reason: str = ""
+
+
+def margin(probabilities: Floats) -> Floats:
+    """Return the largest minus the second largest probability."""
+    two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    difference: Floats = two[:, 1] - two[:, 0]
+    return difference
+
+
+def certainty(probabilities: Floats) -> Floats:
+    """Return 1 minus the entropy over its largest value, in [0, 1]."""
+    from scipy.special import entr
+
+    entropy = entr(probabilities).sum(axis=1)
+    clipped: Floats = np.clip(1 - entropy / np.log(probabilities.shape[1]), 0, 1)
+    return clipped
+
+
+def energy(logits: npt.NDArray[Any]) -> Floats:
+    """Return the logarithm of the sum of the exponentials: minus the free energy."""
+    from scipy.special import logsumexp
+
+    values: Floats = logsumexp(logits.astype(np.float64), axis=1)
+    return values
+
+
+def votes(
+    predicted: Sequence[npt.NDArray[np.integer]],
+) -> tuple[npt.NDArray[np.int16], Floats]:
+    """Return the majority of several models, and the share of them that voted for it."""
+    stacked = np.stack(predicted).astype(np.int64)
+    majority = np.zeros(stacked.shape[1], np.int64)
+    most = np.zeros(stacked.shape[1], np.int64)
+    for candidate in np.sort(stacked, axis=0):  # from the lowest class of each datapoint
+        count = (stacked == candidate).sum(axis=0)
+        majority = np.where(count > most, candidate, majority)
+        most = np.maximum(most, count)
+    return majority.astype(np.int16), most / len(stacked)
+
+
+def measure(
+    score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any], temperature: float | None
+) -> Measured:
+    """Measure a score of a single model."""
+    if score is Uncertainty.CONFIDENCE:
+        return Measured(confidence)
+    of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
+    given: npt.NDArray[Any] | None = outputs.probabilities if of_probabilities else outputs.logits
+    if given is None:
+        return Measured(None, "no logits on file: add logits to inference.outputs")
+    if score is Uncertainty.ENERGY:
+        return Measured(energy(given))
+    if of_probabilities:
+        if given.shape[1] < 2:
+            return Measured(None, "needs two classes or more")
+        return Measured(margin(given) if score is Uncertainty.MARGIN else certainty(given))
+    if temperature is None:
+        return Measured(None, "no validation data to fit a temperature on")
+    probabilities = class_probabilities(given, outputs.rule, temperature)
+    return Measured(largest_probability(probabilities, outputs.rule))
+
+
+RANKS, AS_IS = "ranks", "as is"
+_SINGLE = tuple(score for score in Uncertainty if score is not Uncertainty.VOTE_SHARE)
+_PARTS = (
+    "confidence_part", "confidence_low", "confidence_high", "conditional_part", "conditional_low",
+    "conditional_high",
+)  # fmt: skip
+
+SCHEMA = TableSchema(
+    "gaps by uncertainty score",
+    (
+        *MATCHED_MODEL,
+        Column("score", pa.string(), "", "what datapoints are compared by"),
+        Column("scale", pa.string(), "", "ranks: comparable between scores; as is: its values"),
+        Column("temperature", pa.float64(), "1", "fitted temperature; NaN for other scores"),
+        fraction("gap", "accuracy on the original minus on the replication"),
+        fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
+        fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
+        fraction("matched_gap_se", "its standard error, given scores and picks"),
+        fraction("matched_gap_low", "lower bound of its 95 % interval"),
+        fraction("matched_gap_high", "upper bound of its 95 % interval"),
+        fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
+        fraction("confidence_part", "part of gap that goes with the score, in bins of it"),
+        fraction("confidence_low", "lower bound of its 95 % interval"),
+        fraction("confidence_high", "upper bound of its 95 % interval"),
+        fraction("conditional_part", "part of gap at equal score, in bins of it"),
+        fraction("conditional_low", "lower bound of its 95 % interval"),
+        fraction("conditional_high", "upper bound of its 95 % interval"),
+        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+    ),
+)
+
+
+def tabulate(
+    known: ComparedModels,
+    *,
+    ensembles: Mapping[str, Sequence[str]] | None = None,
+    validation: Mapping[str, Mapping[str, Any]] | None = None,
+) -> pd.DataFrame:
+    """Match every model on every score, and every ensemble on the share of votes."""
+    rows: list[dict[str, Any]] = []
+    for comparison, files in zip(known.comparisons, known.files, strict=True):
+        sides = [_outputs(files[origin]) for origin in _origins(comparison)]
+        temperature = None
+        if validation and sides[0].logits is not None:
+            given = validation[comparison.model]
+            known_outputs = _outputs(PredictionFile(given["path"], Layout(**given["layout"])))
+            if known_outputs.logits is not None and known_outputs.labels is not None:
+                temperature = fit_temperature(known_outputs.logits, known_outputs.labels)
+        for score in _SINGLE:
+            both = [
+                measure(score, outputs, side.probability, temperature)
+                for outputs, side in zip(sides, (comparison.source, comparison.target), strict=True)
+            ]
+            shown = temperature if score is Uncertainty.TEMPERATURE else None
+            rows += _rows(known, comparison, score, both, shown)
+    by_name = {comparison.model: comparison for comparison in known.comparisons}
+    for name, members in (ensembles or {}).items():
+        comparison, both = _ensemble(name, [by_name[member] for member in members])
+        rows += _rows(known, comparison, Uncertainty.VOTE_SHARE, both, None)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _origins(comparison: Comparison) -> tuple[str, str]:
+    """Origins of the source and of the target."""
+    origins = ("original", "replication")
+    return origins if comparison.source_is_original else (origins[1], origins[0])
+
+
+def _outputs(file: PredictionFile) -> Outputs:
+    return read_user_file(file.path, layout=file.layout).outputs
+
+
+def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, list[Measured]]:
+    """Return the predictions of the majority, and the share of votes on source and target."""
+    sets, shares = {}, {}
+    for origin in ("original", "replication"):
+        of_members = [getattr(member, origin) for member in members]
+        majority, shares[origin] = votes([one.prediction for one in of_members])
+        sets[origin] = replace(
+            of_members[0], prediction=majority, probability=shares[origin].astype(np.float32),
+            metadata={},
+        )  # fmt: skip
+    comparison = Comparison(name, members[0].pair, sets["original"], sets["replication"])
+    return comparison, [Measured(shares[origin]) for origin in _origins(comparison)]
+
+
+def _rows(
+    known: ComparedModels,
+    comparison: Comparison,
+    score: Uncertainty,
+    both: Sequence[Measured],
+    temperature: float | None,
+) -> Iterator[dict[str, Any]]:
+    """Match one model on one score by all matchings, on ranks and as it is."""
+    source, target = both
+    gap = float(comparison.original.correct.mean() - comparison.replication.correct.mean())
+    for name, method in known.methods.items():
+        for scale in (RANKS, AS_IS) if score.is_bounded else (RANKS,):
+            row = {
+                **identity(comparison, name, method), "score": score.value, "scale": scale,
+                "temperature": float("nan") if temperature is None else temperature,
+                "gap": gap, "reason": source.reason or target.reason,
+            }  # fmt: skip
+            if source.values is not None and target.values is not None:
+                measured = MeasuredScores(source.values, target.values, method.epsilon)
+                if scale == RANKS:
+                    measured = pooled_ranks(source.values, target.values, method.epsilon)
+                row |= _quantities(known, comparison, name, method, measured)
+            yield row
+
+
+def _quantities(
+    known: ComparedModels,
+    comparison: Comparison,
+    name: str,
+    method: MatchingMethod,
+    measured: MeasuredScores,
+) -> dict[str, Any]:
+    """Match one model once per seed, with the random numbers of the study's runs."""
+    plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
+    rows = {
+        seed: match_once(
+            plan, method.order,
+            run_sequence(
+                seed, pair=known.pair.name, criterion=method.criterion, model=comparison.model
+            ),
+        )
+        for seed in known.seeds
+    }  # fmt: skip
+    matched = MatchedModel(comparison, name, method, rows)
+    source = Scored(measured.source, comparison.source.correct)
+    target = Scored(measured.target, comparison.target.correct)
+    terms = error_terms(source, target, pick_weights(rows, len(comparison.source)))
+    found = error_of_model(matched, known.blocks, terms)
+    parts = decompose(
+        source, target, source_is_original=comparison.source_is_original, blocks=known.blocks
+    )
+    return {
+        **found.columns, "matched_gap_std": std_of_defined(matched.matched_gaps),
+        "fraction_unmatched": float(matched.fractions_unmatched.mean()),
+        **{part: getattr(parts, part) for part in _PARTS},
+        "reason": found.reason,
+    }  # fmt: skip
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format means over models for a readable table: all scores on ranks."""
+    ranked = table[table["scale"] == RANKS]
+    by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
+    groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
+    points = {
+        "Gap": "gap", "Matched gap": "matched_gap", "Part that goes with it": "confidence_part",
+        "Conditional part": "conditional_part",
+    }  # fmt: skip
+    means = groups[[*points.values(), "fraction_unmatched"]].mean()
+    labels = [Uncertainty(score).label for _, score in means.index]
+    return [
+        matching_column(matching for matching, _ in means.index),
+        TextColumn("Score, on ranks", labels, is_number=False),
+        TextColumn("Models", [f"{n}" for n in groups["matched_gap"].count()]),
+        *(TextColumn(head, signed_cells(means[name].tolist(), 2)) for head, name in points.items()),
+        TextColumn("Unmatched (%)", [percent_cell(u) for u in means["fraction_unmatched"]]),
+        TextColumn("Remark", groups["reason"].max().tolist(), is_number=False),
+    ]
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw matched gaps and unmatched shares of every model on every score."""
+    ranked = table[table["scale"] == RANKS]
+    matchings = ranked["matching"].unique().tolist()
+    scores = [score for score in Uncertainty if score in set(ranked["score"])]
+    with style():
+        figure = new_figure(1.2 + 0.82 * COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores))
+        panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
+        for number, matching in enumerate(matchings):
+            gaps, unmatched = panels[2 * number : 2 * number + 2]
+            rows = ranked[ranked["matching"] == matching]
+            _draw(gaps, rows, "matched_gap", MATCHED_GAP, scores)
+            gaps.axvline(
+                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **REFERENCE
+            )
+            gaps.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+            gaps.set_xlabel("Matched gap (points)")
+            legend_above(gaps, title=matching_label(matching), fontsize=NOTE_SIZE)
+            _draw(unmatched, rows, "fraction_unmatched", UNMATCHED, scores)
+            unmatched.set_xlabel("Unmatched (%)")
+        panels[0].set_yticks(range(len(scores)), [score.label for score in scores])
+        panels[0].set_ylim(len(scores) - 0.5, -0.5)
+        models = counted(len(_models(ranked)["model"].unique()), "model")
+        set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
+    return figure
+
+
+def _models(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per single model."""
+    return table[table["score"] == Uncertainty.CONFIDENCE]
+
+
+def _draw(
+    axes: "Axes", table: pd.DataFrame, column: str, look: SeriesStyle, scores: list[Uncertainty]
+) -> None:
+    rows = table["score"].map({score.value: row for row, score in enumerate(scores)})
+    several = len(_models(table)) > 1
+    if several:
+        groups = (100 * table[column]).groupby(rows)
+        draw_rows(axes, {int(at): v.to_numpy(np.float64) for at, v in groups}, look.color)
+    elif column == "matched_gap":
+        low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
+        axes.hlines(rows, low, high, color=look.color)
+    label = "mean over models" if several else "matched gap, 95 % interval"
+    mean = (100 * table[column]).groupby(rows).mean()
+    axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
+
+
+class ScoreComparisonSettings(PairTableSettings):
+    """Pairs that are matched on several uncertainty scores."""
+
+    validation: Name | None = Field(
+        None, description="Dataset that a temperature is fitted on; no set of the pairs"
+    )
+    ensembles: Named[SomeNames] = Field(
+        {}, description="Models whose votes are counted, by name of the ensemble"
+    )
+
+
+class ScoreComparison(PairTableAnalysis):
+    """Match every model on several uncertainty scores, all of them on ranks."""
+
+    name: ClassVar[str] = "score_comparison"
+    caption: ClassVar[str] = (
+        "Matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, with "
+        "datapoints matched on the pooled ranks of several uncertainty scores. Small points are "
+        "models, large ones means over models; dashed is the mean gap of all datapoints."
+    )
+    Settings: ClassVar[type[ScoreComparisonSettings]] = ScoreComparisonSettings
+    settings: ScoreComparisonSettings
+    has_figure: ClassVar[bool] = True
+
+    @classmethod
+    def options(cls, settings: PairTableSettings) -> dict[str, Any]:
+        """Return the ensembles; the files on validation data are added for a study."""
+        assert isinstance(settings, ScoreComparisonSettings)
+        return {"ensembles": {name: list(of) for name, of in settings.ensembles.items()}}
+
+    def check(self) -> None:
+        """Check pairs, models, ensembles and the validation set."""
+        super().check()
+        for name, members in self.settings.ensembles.items():
+            field = self.field("ensembles", name)
+            self.study.check_models(members, field)
+            problem = f"'{name}' is a model, too" if name in self.study.models else ""
+            left_out = [member for member in members if member not in self.models]
+            if left_out:
+                problem = f"'{left_out[0]}' is left out"
+            if problem:
+                raise configuration_error(problem, field=field)
+        if self.settings.validation is not None:
+            self._check_validation(self.settings.validation)
+
+    def _check_validation(self, validation: str) -> None:
+        field = self.field("validation")
+        self.study.check_dataset(validation, field)
+        if not self.study.datasets[validation].has_probabilities:
+            raise configuration_error(f"'{validation}' has no prediction files", field=field)
+        for pair in self.settings.pairs:
+            if validation in self.study.pairs[pair].datasets.values():
+                raise configuration_error(
+                    f"'{validation}' is a set of pair '{pair}'",
+                    field=field,
+                    remedy="Fit the temperature on data that are in neither set",
+                )
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """The validation set."""
+        validation = self.settings.validation
+        is_needed = validation in self.study.datasets and self.settings.pairs
+        return (validation,) if validation and is_needed else ()
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Five scores, on ranks and, but for the energy, as they are; reading takes longest."""
+        return 20
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of a pair, and of the validation set."""
+        validation = self.settings.validation
+        further = self.study.results_inputs(validation, self.models) if validation else []
+        return list(dict.fromkeys([*super().inputs(wildcards), *further]))
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a pair's table, with the files on the validation set."""
+        parameters, validation = super().arguments(wildcards), self.settings.validation
+        if validation:
+            layout = asdict(layout_of(self.study.datasets[validation]))
+            parameters["options"]["validation"] = {
+                model: {"path": self.study.predictions_file(validation, model), "layout": layout}
+                for model in self.models
+            }
+        return parameters
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files of the pair and the validation set."""
+        validation = self.settings.validation
+        further = self.study.custom_results_state(validation, self.models) if validation else []
+        return [*super().custom_files_state(wildcards), *further]

@@ -1,1 +1,0 @@
-"""Matching on uncertainty scores other than the confidence."""

@@ -1,0 +1,300 @@
+"""Accuracies of models on the sets of a suite, compared with a base set."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.datasets.all_labels import AllLabels, right_predictions
+from matcheval.datasets.folders import read_description
+from matcheval.datasets.label_spaces import compare_classes
+from matcheval.datasets.suites import Groups, Member, Suite, check_subset
+from matcheval.errors import configuration_error
+from matcheval.execution import analysis_resources, resources
+from matcheval.figures.many_models import draw_rows
+from matcheval.figures.saving import fix_layout
+from matcheval.figures.style import (
+    MODELS,
+    NOTE_SIZE,
+    REFERENCE,
+    legend_above,
+    new_figure,
+    set_title,
+    shortened,
+    style,
+)
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.predictions.correctness import Correctness, dataset_correctness
+from matcheval.predictions.provenance import SameModels
+from matcheval.predictions.records import Predictions
+from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.study.checks import check_label_spaces
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass
+class SuiteCorrectness:
+    """Reads the predictions on a suite and its base."""
+
+    files: SuiteFiles
+    _bases: dict[Groups, Correctness] = field(default_factory=dict)
+    _same_models: SameModels = field(default_factory=SameModels)
+
+    def __post_init__(self) -> None:
+        self._classes = {
+            name: tuple(read_description(self.files.folders[name])["classes"])
+            if name in self.files.folders
+            else spec.settings.known_classes
+            for name, spec in self.files.specs.items()
+        }
+
+    def __call__(self, name: str, member: Member) -> Correctness:
+        """Return which predictions on a set, or on the base, are right."""
+        if name != self.files.base:
+            return self._read(name, member.groups, member.all_labels)
+        if member.groups not in self._bases:
+            self._bases[member.groups] = self._read(name, member.groups, "")
+        return self._bases[member.groups]
+
+    @property
+    def labels(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Labels of the classes that count, by dataset; of those only that have not all."""
+        found, base, suite = {}, self.files.base, self.files.suite
+        of_base = self._classes[base]
+        for member in suite.members:
+            of_set = self._classes[member.dataset]
+            if of_set and of_base and of_set != of_base:
+                raise configuration_error(
+                    f"dataset '{member.dataset}' has, against the base '{base}', "
+                    f"{compare_classes(of_set, of_base)}",
+                    field=f"suite_accuracies.suites.{suite.name}",
+                )
+            if member.counting:
+                known = list(of_set or of_base or ())
+                found[member.dataset] = np.array([known.index(one) for one in member.counting])
+        return found
+
+    def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
+        known = self.files
+        classes = self._classes[name] or self._classes[known.base] or ()
+        every = (
+            AllLabels(Path(all_labels), known.folders[name], groups).read() if all_labels else None
+        )
+        right = partial(_right, groups=groups, classes=classes, every=every)
+        return dataset_correctness(
+            known.specs[name], known.models, known.paths(name), right, self._same_models
+        )
+
+
+def _right(
+    predictions: Predictions,
+    groups: Groups,
+    classes: Sequence[str],
+    every: npt.NDArray[np.int64] | None,
+) -> npt.NDArray[np.bool_]:
+    if every is None and not groups:
+        return predictions.correct
+    labels = predictions.label if every is None else every[predictions.index]
+    return right_predictions(predictions.prediction, labels, groups, classes)
+
+
+SCHEMA = TableSchema(
+    "accuracies on a suite",
+    (
+        MODEL,
+        Column("suite", pa.string(), "", "name of the suite"),
+        DATASET,
+        Column("group", pa.string(), "", "group of the set; empty if not said"),
+        Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+        Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+        *accuracy("set", "datapoints of the set, of the classes that its member names"),
+        Column("base", pa.string(), "", "name of the base"),
+        *accuracy("base", "datapoints of the base, of the same classes"),
+        fraction("gap", "accuracy on the base minus accuracy on the set"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Tabulate accuracies of predictions on file; see `tabulate_suite`."""
+    known = SuiteCorrectness(files)
+    return tabulate_suite(files.suite, files.base, known, known.labels, confidence)
+
+
+def tabulate_suite(
+    suite: Suite,
+    base: str,
+    correctness: Callable[[str, Member], Correctness],
+    labels: Mapping[str, npt.NDArray[np.int64]],
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Tabulate the accuracies of models on the sets of a suite and on the base."""
+    rows = []
+    for member in suite.members:
+        known, chosen = correctness(member.dataset, member), labels.get(member.dataset)
+        on_set = _of_classes(known, chosen, member.dataset, suite.name)
+        on_base = _of_classes(correctness(base, member), chosen, base, suite.name)
+        for model, correct, correct_base in zip(known.models, on_set, on_base, strict=True):
+            of_set = accuracy_columns("set", correct, confidence)
+            of_base = accuracy_columns("base", correct_base, confidence)
+            rows.append(
+                {
+                    "model": model, "suite": suite.name, "dataset": member.dataset,
+                    "group": member.group, "subgroup": member.subgroup,
+                    "severity": float("nan") if member.severity is None else member.severity,
+                    **of_set, "base": base, **of_base,
+                    "gap": of_base["accuracy_base"] - of_set["accuracy_set"],
+                    "confidence": confidence,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _of_classes(
+    known: Correctness, chosen: npt.NDArray[np.int64] | None, dataset: str, suite: str
+) -> npt.NDArray[np.bool_]:
+    """Return the correctness of the datapoints of some classes, by model."""
+    if chosen is None:
+        return known.right
+    rows = np.isin(known.labels, chosen)
+    if not rows.any():
+        raise configuration_error(
+            f"dataset '{dataset}' has no datapoints of the classes of a member",
+            field=f"suites.{suite}",
+            remedy="Correct 'classes', or leave the set out",
+        )
+    return known.right[:, rows]
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    sets = table.groupby("dataset", sort=False)
+    first = sets.first()
+    severity = ["" if np.isnan(s) else f"{s:g}" for s in first["severity"]]
+    percent = {
+        name: [f"{100 * value:.1f}" for value in values]
+        for name, values in sets["accuracy_set"].agg(["mean", "min", "max"]).items()
+    }
+    return [
+        TextColumn("Set", first.index.tolist(), is_number=False),
+        TextColumn("Group", first["group"].tolist(), is_number=False),
+        TextColumn("Subgroup", first["subgroup"].tolist(), is_number=False),
+        TextColumn("Severity", severity),
+        TextColumn("n", [f"{n:,}" for n in first["n_set"]]),
+        TextColumn(f"Mean accuracy of {table['model'].nunique()} models (%)", percent["mean"]),
+        TextColumn("Lowest (%)", percent["min"]),
+        TextColumn("Highest (%)", percent["max"]),
+        TextColumn(
+            f"Mean gap to {first['base'].iloc[0]}", signed_cells(sets["gap"].mean().tolist(), 1)
+        ),
+    ]
+
+
+_ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many
+_MARGIN = 1.4
+_PAGE, _HIGHEST = 9.5, 40.0  # inches
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw the accuracy of every model on every set, with the mean over models."""
+    sets = table.groupby("dataset", sort=False)
+    first, means = sets.first(), sets["accuracy_set"].mean()
+    models = table["model"].nunique()
+    row_height = np.clip((_PAGE - _MARGIN) / len(first), _LEAST_ROW, _ROW)
+    base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
+    with style():
+        figure = new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
+        axes = figure.add_subplot()
+        several = models > 1
+        if several:
+            values = (100 * of_set.to_numpy(np.float64) for _, of_set in sets["accuracy_set"])
+            draw_rows(axes, dict(enumerate(values)), MODELS.color)
+        label = "mean over models" if several else "the model"
+        axes.plot(100 * means, range(len(means)), "k|", markersize=65 * row_height, label=label)
+        axes.plot(
+            100 * base,
+            range(len(base)),
+            label=f"{'mean ' * several}on {shortened(first['base'].iloc[0], 20)}",
+            **REFERENCE,
+        )
+        groups = first["group"].tolist()
+        for row in range(1, len(groups)):
+            if groups[row] != groups[row - 1]:
+                axes.axhline(row - 0.5, color="0.5", linewidth=0.5)
+        axes.set_yticks(
+            range(len(first)), [shortened(name) for name in first.index], fontsize=NOTE_SIZE
+        )
+        axes.set_ylim(len(first) - 0.5, -0.5)
+        axes.set_xlabel("Accuracy (%)")
+        legend_above(axes, ncols=3)
+        set_title(
+            figure, f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
+        )
+        fix_layout(figure)
+    return figure
+
+
+class SuiteAccuracies(SuiteTableAnalysis):
+    """Tabulate the accuracies of all models on the sets of a suite, and their gap to the base."""
+
+    name: ClassVar[str] = "suite_accuracies"
+    caption: ClassVar[str] = (
+        "Accuracies of all models on the sets of suite **{{ snakemake.wildcards.suite }}**, and "
+        "on the base that they are compared with."
+    )
+
+    def check_suite(self, name: str, base: str) -> None:
+        """Check that correctness is known of all sets, and the classes that members name."""
+        self.check_has_correctness(base, self.field("suites", name))
+        for member in self.study.suites[name].members:
+            self.check_has_correctness(member.dataset, f"suites.{name}")
+            check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
+            spec = self.study.labelled_like(member.dataset)
+            known = spec.settings.known_classes
+            self._check_member(name, base, member)
+            if member.counting and known is not None:
+                check_subset(name, member, known)
+            elif member.counting and not spec.has_images:
+                raise configuration_error(
+                    f"the classes of '{member.dataset}' are not known by name",
+                    field=f"suites.{name}",
+                    remedy="Leave 'classes' out",
+                )
+
+    def _check_member(self, suite: str, base: str, member: Member) -> None:
+        """Check that groups and several labels can be used: they need every predicted class."""
+        field = f"suites.{suite}: all_labels of '{member.dataset}'"
+        if member.all_labels:
+            self.study.check_dataset(member.dataset, field, images=True)
+        for name in (base, member.dataset) if member.groups else ():
+            if not self.study.datasets[name].has_probabilities:
+                raise configuration_error(
+                    f"'{name}' has no prediction files, which groups of classes need",
+                    field=f"suites.{suite}",
+                    remedy="Leave 'groups' out, or the suite out of suite_accuracies",
+                )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The level of intervals."""
+        return {"confidence": self.study.confidence}
+
+    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        """By the number of models and the sizes of the sets."""
+        datasets = self.datasets_of(wildcards.suite)
+        images = max(dataset_size(self.study, name).images for name in datasets)
+        return analysis_resources.of_reading(len(self.models), len(datasets), images)

@@ -1,1 +1,0 @@
-"""Accuracies of all models on all sets of a suite."""

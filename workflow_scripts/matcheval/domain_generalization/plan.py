@@ -1,0 +1,219 @@
+"""Blocks of sources and targets, groups of hyper-parameters, and the trainings that they need."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matcheval.domain_generalization.settings import ERM
+from matcheval.errors import ErrorCollector, InputError, configuration_error
+from matcheval.training.options import ALGORITHMS, equals_erm
+from matcheval.training.search import hyper_parameter_groups
+
+if TYPE_CHECKING:
+    from matcheval.datasets.dataset import Dataset
+
+# What becomes of an algorithm on the sources of a block.
+TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
+# What the defaults and ranges of options are meant for: facebookresearch/DomainBed.
+_STEPS, _LEARNING_RATE = 5001, 5e-5
+_DIGITS = 4  # significant digits of scaled values
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of hyper-parameters of an algorithm."""
+
+    algorithm: str
+    number: int
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Sources, and the sets that models trained on them are tested on."""
+
+    name: str
+    design: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training, or why there is none."""
+
+    sources: tuple[str, ...]
+    group: Group
+    seed: int
+    state: str
+    model: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All trainings of a study and the sets that they are tested on, both by their sources."""
+
+    blocks: tuple[Block, ...] = ()
+    runs: Mapping[tuple[str, ...], tuple[Run, ...]] = field(default_factory=dict)
+    tested: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def trained(self) -> dict[str, Run]:
+        """The runs that are trained, by model."""
+        every = (run for runs in self.runs.values() for run in runs)
+        return {run.model: run for run in every if run.state == TRAINED}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table `PLAN`: what is trained and what is not."""
+        return [
+            {
+                "sources": "+".join(sources),
+                "purpose": ", ".join(b.name for b in self.blocks if b.sources == sources)
+                or "selection",
+                "algorithm": run.group.algorithm, "group": run.group.number,
+                "options": json.dumps(dict(run.group.options), sort_keys=True), "seed": run.seed,
+                "state": run.state, "model": run.model, "note": run.note,
+            }
+            for sources, runs in self.runs.items()
+            for run in runs
+        ]  # fmt: skip
+
+
+def scaling(steps: int, learning_rate: float) -> dict[str, float]:
+    """Return the factors that fit options in steps, and learning rates, to a recipe."""
+    return {
+        "burn_in_steps": steps / _STEPS,
+        "late_learning_rate": learning_rate / _LEARNING_RATE,
+    }
+
+
+def groups_of(
+    algorithm: str, n: int, seed: int, given: Mapping[str, Any], scale: Mapping[str, float]
+) -> tuple[Group, ...]:
+    """Return up to n distinct groups of an algorithm: scaled defaults, and others drawn."""
+    kind = ALGORITHMS[algorithm]
+    defaults = {name: option.default for name, option in kind.model_fields.items()}
+    most = min(n, 1 + len(kind.groups)) if kind.groups else n
+    found: dict[str, Group] = {}
+    for number, drawn in enumerate(hyper_parameter_groups(algorithm, most, seed)):
+        options = {**defaults, **drawn}
+        options |= {name: _scaled(options[name], scale[name]) for name in options.keys() & scale}
+        options |= given
+        changed = {name: options[name] for name in defaults if options[name] != defaults[name]}
+        found.setdefault(repr(changed), Group(algorithm, number, changed))
+    return tuple(found.values())
+
+
+def _scaled(value: float, factor: float) -> float | int:
+    if isinstance(value, int):
+        return round(value * factor)
+    return float(f"{value * factor:.{_DIGITS}g}")
+
+
+def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return what is left of the sources without each of them."""
+    if len(sources) == 1:
+        return {}
+    return {out: tuple(name for name in sources if name != out) for out in sources}
+
+
+def make_plan(
+    study: str,
+    blocks: Sequence[Block],
+    groups: Sequence[Group],
+    seeds: int,
+    *,
+    leave_one_out: bool,
+) -> Plan:
+    """List the trainings that blocks need, each once."""
+    tests = [(block.sources, block.targets) for block in blocks]
+    if leave_one_out:
+        for block in blocks:
+            tests += [(rest, (out,)) for out, rest in without_each(block.sources).items()]
+    tested: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for sources, targets in tests:
+        tested[sources] = tuple(dict.fromkeys((*tested.get(sources, ()), *targets)))
+    runs = {sources: tuple(_runs(study, sources, groups, seeds)) for sources in tested}
+    return Plan(tuple(blocks), runs, tested)
+
+
+def name_of_sources(study: str, sources: Sequence[str]) -> str:
+    """Return what the names of all models of the same sources begin with."""
+    return f"{study}.{'.and.'.join(sources)}"
+
+
+def batch_of(study: str, run: Run) -> str:
+    """Return the name of the job that tests a model, with others of its sources and algorithm."""
+    return f"{name_of_sources(study, run.sources)}.{run.group.algorithm}"
+
+
+def _runs(
+    study: str, sources: tuple[str, ...], groups: Sequence[Group], seeds: int
+) -> Iterator[Run]:
+    for group in groups:
+        kind = ALGORITHMS[group.algorithm]
+        refused = kind.single_source == "refused" and len(sources) == 1
+        same = equals_erm(group.algorithm, len(sources))
+        state = REFUSED if refused else SAME_AS_ERM if same else TRAINED
+        for seed in range(seeds):
+            algorithm, number = (ERM, 0) if same else (group.algorithm, group.number)
+            name = f"{name_of_sources(study, sources)}.{algorithm}-{number}.seed-{seed}"
+            note = kind.refusal if refused else ""
+            yield Run(sources, group, seed, state, "" if refused else name, note)
+
+
+def check_images(
+    blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
+) -> None:
+    """Check prepared sources and targets, before any training."""
+    problems = ErrorCollector()
+    for name in dict.fromkeys(name for block in blocks for name in block.sources):
+        with problems.collected():
+            _check_source(sets[name], batch_size, parts)
+    for block in blocks:
+        first = sets[block.sources[0]]
+        for name in (*block.sources[1:], *block.targets):
+            for what in ("classes", "image_shape", "max_value"):
+                ours, theirs = getattr(first, what), getattr(sets[name], what)
+                with problems.collected():
+                    if ours != theirs:
+                        raise InputError(
+                            f"is {theirs} in {name}, but {ours} in {first.name}",
+                            file=f"domain_generalization, block {block.name}",
+                            field=what,
+                            remedy="Use sets that do not differ in it",
+                        )
+    problems.raise_any()
+
+
+def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
+    counts = np.bincount(source.labels, minlength=source.n_classes)
+    present = np.flatnonzero(counts)
+    if len(present) < 2:
+        raise InputError(
+            f"has images of class '{source.classes[present[0]]}' only",
+            file=source.name,
+            field="labels",
+            remedy="Use sources with images of at least two classes",
+        )
+    kept = len(source) - -(-len(source) // parts)
+    if kept < batch_size:
+        raise configuration_error(
+            f"is {batch_size}, but {source.name} has {kept} images to train on",
+            field="domain_generalization.recipe.batch_size",
+            remedy=f"Give at most {kept}, or leave the source out",
+        )
+    if counts.min() < parts:
+        label = source.classes[counts.argmin()]
+        raise InputError(
+            f"has {counts.min()} images of class '{label}', fewer than {parts} parts",
+            file=source.name,
+            field="labels",
+            remedy="Lower validation_parts, or use a larger set",
+        )

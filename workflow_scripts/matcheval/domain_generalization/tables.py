@@ -1,0 +1,315 @@
+"""Tables of domain generalisation: their columns, and their layouts for readers."""
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.scoring import METHOD
+from matcheval.datasets.folders import read_dataset
+from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
+from matcheval.domain_generalization.settings import ERM
+from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells, write_readable
+
+MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
+DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
+
+# Names in tables and figures, as in the papers.
+TITLES = {
+    "erm": "ERM", "sd": "SD", "vrex": "VREx", "group_dro": "GroupDRO", "coral": "CORAL",
+    "fishr": "Fishr", "eqrm": "EQRM", "sagnet": "SagNet", "selfreg": "SelfReg", "rcs": "RCS",
+    "vne": "VNE",
+}  # fmt: skip
+
+_SOURCES = Column("sources", pa.string(), "", "names of the training sets, joined by +")
+_ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")
+_MODEL = Column("model", pa.string(), "", "name of the trained model")
+_DESIGN = Column("design", pa.string(), "", "design that leaves one domain out; empty for others")
+_BLOCK = (
+    Column("block", pa.string(), "", "name of the block; `average` over those of a design"),
+    Column("n_sources", pa.int64(), "sets", "number of sources"),
+    Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+)
+BLOCK_COLUMNS = [column.name for column in (_DESIGN, *_BLOCK)]
+
+PLAN = TableSchema(
+    "plan of trainings",
+    (
+        _SOURCES,
+        Column("purpose", pa.string(), "", "blocks that use it; `selection` if none tests it"),
+        _ALGORITHM,
+        Column("group", pa.int64(), "1", "group of hyper-parameters; 0 is the default"),
+        Column("options", pa.string(), "", "options that differ from their defaults, as JSON"),
+        Column("seed", pa.int64(), "1", "seed of the split and of the training"),
+        Column("state", pa.string(), "", "trained, = ERM (the same training) or refused"),
+        Column("model", pa.string(), "", "name of the model; empty if refused"),
+        Column("note", pa.string(), "", "why it is refused"),
+    ),
+)
+RUNS = TableSchema(
+    "runs",
+    (
+        *PLAN.columns,
+        Column("best_step", pa.int64(), "steps", "after which the weights were kept; 0: no run"),
+        fraction("validation_accuracy", "then, mean over the sources' validation parts; or NaN"),
+    ),
+)
+CURVES = TableSchema(
+    "learning curves",
+    (
+        _MODEL,
+        Column("step", pa.int64(), "steps", "updates so far"),
+        Column("train_loss", pa.float64(), "1", "mean loss since the last evaluation"),
+        fraction("train_accuracy", "accuracy since then, on augmented images"),
+        fraction("validation_accuracy", "mean over the sources' validation parts"),
+    ),
+)
+ACCURACIES = TableSchema(
+    "accuracies on sets",
+    (
+        _MODEL,
+        Column("dataset", pa.string(), "", "name of the set"),
+        Column("n", pa.int64(), "datapoints", "size of the set"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
+        fraction("accuracy", "n_correct over n"),
+    ),
+)
+RESULTS = TableSchema(
+    "results",
+    (
+        _DESIGN,
+        *_BLOCK,
+        _ALGORITHM,
+        Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
+        Column("column", pa.string(), "", "group of sets, or set; `mean` of all sets"),
+        Column("n_sets", pa.int64(), "sets", "sets that are averaged"),
+        Column("groups", pa.string(), "", "selected groups, by seed, or of all blocks"),
+        Column("n_runs", pa.int64(), "runs", "seeds"),
+        fraction("mean", "mean accuracy over runs, of means over sets"),
+        fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
+        fraction("low", "lower bound of Student's interval of the mean"),
+        fraction("high", "upper bound"),
+        fraction("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
+        fraction("gain_low", "lower bound of Student's interval of the gain"),
+        fraction("gain_high", "upper bound"),
+        Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
+        Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+GAINS = TableSchema(
+    "gains by set",
+    (
+        _DESIGN,
+        *_BLOCK,
+        _ALGORITHM,
+        Column("dataset", pa.string(), "", "name of the set"),
+        Column("column", pa.string(), "", "group of the set"),
+        fraction("accuracy", "mean over runs"),
+        fraction("accuracy_erm", "that of ERM, selected likewise"),
+        fraction("gain", "their difference"),
+    ),
+)
+SPREAD = TableSchema(
+    "spread",
+    (
+        _DESIGN,
+        *_BLOCK,
+        Column("n_algorithms", pa.int64(), "algorithms", "those that are not ERM or refused"),
+        fraction("sd_algorithms", "standard deviation over algorithms of their mean accuracies"),
+        fraction("range_algorithms", "highest minus lowest of these"),
+        fraction("sd_runs", "root mean square over algorithms of the deviations over runs"),
+        fraction("erm", "mean accuracy of ERM"),
+    ),
+)
+_COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+IMAGE_COUNTS = TableSchema(
+    "numbers of images and accuracies",
+    (
+        *_BLOCK,
+        _ALGORITHM,
+        Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these"),
+        *_COEFFICIENTS,
+    ),
+)
+PREDICTABILITY = TableSchema(
+    "accuracies predicted by scores",
+    (
+        *_BLOCK,
+        _ALGORITHM,
+        *METHOD,
+        Column("n_sets", pa.int64(), "sets", "with a score"),
+        Column("n_runs", pa.int64(), "runs", "seeds"),
+        Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
+        Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
+        Column("spearman_high", pa.float64(), "1", "upper bound"),
+        fraction("mae", "mean absolute error if each set is left out of a line, mean over runs"),
+        fraction("mae_low", "lower bound of Student's interval"),
+        fraction("mae_high", "upper bound"),
+        fraction("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
+        fraction("mae_gain_low", "lower bound of Student's interval of the difference"),
+        fraction("mae_gain_high", "upper bound"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+NEAR_FAR = TableSchema(
+    "gains and distances",
+    (
+        *_BLOCK,
+        _ALGORITHM,
+        Column("n_sets", pa.int64(), "sets", "that are compared"),
+        *_COEFFICIENTS,
+        Column("pearson", pa.float64(), "1", "correlation"),
+    ),
+)
+
+
+def texts(head: str, values: Iterable[object]) -> TextColumn:
+    """Return a column of texts."""
+    return TextColumn(head, [str(value) for value in values], is_number=False)
+
+
+def numbers(head: str, values: Iterable[object]) -> TextColumn:
+    """Return a column of whole numbers."""
+    return TextColumn(head, [str(value) for value in values])
+
+
+def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a plan with a row per group of hyper-parameters."""
+    keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
+    rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
+    return [
+        texts("Sources", rows["sources"]),
+        texts("Purpose", rows["purpose"]),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        numbers("Group", rows["group"]),
+        texts("Options", rows["options"].replace("{}", "")),
+        texts("State", rows["state"]),
+        numbers("Seeds", rows["seed"]),
+    ]
+
+
+def counts(plan: pd.DataFrame) -> str:
+    """Say how many trainings there are, for a note below the plan."""
+    trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
+    refused = plan[plan["state"] == REFUSED].groupby("algorithm")["note"].first()
+    text = f"{trained} trainings."
+    for algorithm, note in refused.items():
+        text += f" {algorithm} is not trained on a single set: {note}."
+    return text
+
+
+def result_columns(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out the means over all sets, and over all blocks of a design, compared with ERM."""
+    rows = results[results["column"] == MEAN]
+    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+    rows = rows[~rows["selection"].str.endswith(PER_RUN)]
+    level = f"{100 * rows['confidence'].iloc[0]:g} % CI"
+    ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
+    cells = [
+        "" if name == ERM else "= ERM" if same else f"{gain} [{low}, {high}]"
+        for name, same, gain, low, high in zip(
+            rows["algorithm"], rows["same_as_erm"], *ends, strict=True
+        )
+    ]
+    blocks = rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"])
+    return [
+        texts("Block", blocks),
+        texts("Selection", rows["selection"].str.replace("_", " ")),
+        texts("Algorithm", rows["algorithm"].map(TITLES)),
+        texts("Groups", rows["groups"]),
+        numbers("Runs", rows["n_runs"]),
+        TextColumn("Accuracy (%)", mean_and_sd(rows)),
+        TextColumn(f"Gain over ERM (points) [{level}]", cells),
+        TextColumn("p", [_p(value) for value in rows["p"]]),
+        TextColumn("p (Holm)", [_p(value) for value in rows["p_holm"]]),
+    ]
+
+
+def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
+    """Return the results of one selection, of the blocks of one design."""
+    return results[(results["selection"] == selection) & (results["design"] == design)]
+
+
+def by_group(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets."""
+    rows = results[results["column"] == MEAN]
+    values = results.set_index(["block", "algorithm", "column"])["mean"]
+    keys = list(zip(rows["block"], rows["algorithm"], strict=True))
+    names = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
+    return [
+        texts("Block (sources)", rows["block"] + rows["n_sources"].map(" ({})".format)),
+        texts("Algorithm", _marked(rows)),
+        *(
+            TextColumn(name, [percent_cell(values.get((*key, name), math.nan)) for key in keys])
+            for name in names
+        ),
+        TextColumn("Mean ± SD", mean_and_sd(rows)),
+    ]
+
+
+def by_domain(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average."""
+    rows = results[results["column"] == MEAN]
+    average = rows[rows["block"] == AVERAGE]
+    columns = [texts("Algorithm", _marked(average))]
+    for block, each in rows.groupby("block", sort=False):
+        of_block = each.set_index("algorithm").reindex(average["algorithm"])
+        columns.append(TextColumn(str(block), mean_and_sd(of_block)))
+    return columns
+
+
+def mean_and_sd(rows: pd.DataFrame) -> list[str]:
+    """Format means with standard deviations."""
+    return [
+        percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
+        for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
+    ]
+
+
+def _marked(rows: pd.DataFrame) -> list[str]:
+    """Names of algorithms, with a mark where one is ERM."""
+    return [
+        TITLES[name] + (" (= ERM)" if same else "")
+        for name, same in zip(rows["algorithm"], rows["same_as_erm"], strict=True)
+    ]
+
+
+def _p(value: float) -> str:
+    return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def write_plan(
+    *,
+    blocks: Sequence[Block],
+    plan: Sequence[Mapping[str, Any]],
+    folders: Mapping[str, Path],
+    batch_size: int,
+    parts: int,
+    outputs: Sequence[Path],
+) -> None:
+    """Check the prepared sources and targets, and write the plan."""
+    sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
+    check_images(blocks, sets, batch_size, parts)
+    table = pd.DataFrame(plan, columns=PLAN.names)
+    write_readable(table, PLAN, plan_columns, outputs, [counts(table)])
+    logging.info("%d sets, %s", len(sets), counts(table))
+
+
+def lay_out_results(
+    *, design: str, selection: str, results: Path, outputs: Sequence[Path]
+) -> None:  # fmt: skip
+    """Write the results of one selection in the layout of a paper's table."""
+    table = only(RESULTS.read(results).to_pandas(), selection, design)
+    write_readable(table, RESULTS, by_domain if design else by_group, outputs)
+    logging.info("%s: %d results", selection, len(table))
