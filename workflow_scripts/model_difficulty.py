@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from matcheval.analyses.difficulty.figures import plot_difficulty
-from matcheval.analyses.difficulty.model import model_difficulty
-from matcheval.analyses.difficulty.tables import DIFFICULTY, SKILLS, difficulty_columns
+from matcheval.analyses.difficulty import (
+    DIFFICULTY,
+    SKILLS,
+    difficulty_columns,
+    model_difficulty,
+    plot_difficulty,
+)
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.analyses.revisions.tables import SCHEMA, tabulate_revisions, text_columns
+from matcheval.analyses.revisions import SCHEMA, tabulate_revisions, text_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import ACCURACIES

@@ -10,6 +10,8 @@ from drawings import draw
 from matcheval.analyses import class_balanced as class_balanced
 from matcheval.analyses import groups as groups
 from matcheval.analyses import hard_images as hard
+from matcheval.analyses import human_accuracy as human_accuracy
+from matcheval.analyses import revisions as revisions
 from matcheval.analyses import selection_frequency as frequency_figures
 from matcheval.analyses import selection_frequency as selection_frequency
 from matcheval.analyses import shared_errors as shared_error_figures
@@ -17,8 +19,7 @@ from matcheval.analyses import shared_errors as shared_errors
 from matcheval.analyses.class_balanced import balanced_rows
 from matcheval.analyses.groups import read_groups
 from matcheval.analyses.hard_images import plot_hard_images
-from matcheval.analyses.human_accuracy import tables as human_accuracy
-from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
+from matcheval.analyses.human_accuracy import human_accuracies, read_annotations
 from matcheval.analyses.near_duplicates import analysis as near_duplicates
 from matcheval.analyses.near_duplicates.search import (
     find_near_duplicates,
@@ -26,8 +27,7 @@ from matcheval.analyses.near_duplicates.search import (
     most_alike,
     plot_near_duplicates,
 )
-from matcheval.analyses.revisions import tables as revisions
-from matcheval.analyses.revisions.tables import tabulate_revisions
+from matcheval.analyses.revisions import tabulate_revisions
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset

@@ -25,12 +25,10 @@ from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
+from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, read_models
-from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.gaps import matched_gap
-from matcheval.protocol.pair_blocks import GroupSource
-from matcheval.protocol.scores import Score
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod, Score
 from studies import configuration, load
 
 P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])

@@ -33,7 +33,7 @@ from matcheval.io.columns import MODEL, PAIR, fraction
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.io.text_tables import TextColumn, write_readable
 from matcheval.replication.analysis import Replication
-from matcheval.replication.schemas import FITS, RESULTS
+from matcheval.replication.tables import FITS, RESULTS
 from matcheval.settings import Names, Number, Seed, Settings
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.scales import Scale, from_scale, to_scale

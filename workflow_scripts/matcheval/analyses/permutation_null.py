@@ -29,14 +29,16 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    ComparedModels,
+    MatchedModel,
+    error_of_model,
+)
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.matched_errors import error_of_model
-from matcheval.protocol.matching import UNMATCHED, match, named_sequence
+from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
-from matcheval.protocol.plans import DividedPlans
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.protocol.words import matching_column
 from matcheval.settings import Count, Seed
 

@@ -17,7 +17,7 @@ from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells, write_readable
-from matcheval.predictions.schemas import ACCURACIES
+from matcheval.predictions.correctness import ACCURACIES
 from matcheval.settings import Named, Names, Settings, SomeNames
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.analysis import Analysis

@@ -41,20 +41,16 @@ from matcheval.protocol.compared_models import (
     ComparedModels,
     MatchedModel,
     PredictionFile,
+    error_of_model,
     identity,
+    match_once,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.matched_errors import error_of_model
-from matcheval.protocol.matching import run_sequence
+from matcheval.protocol.decomposition import Scored, decompose
+from matcheval.protocol.matching import plan_measured, run_sequence
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
-from matcheval.protocol.plans import plan_measured
-from matcheval.protocol.runs import match_once
-from matcheval.protocol.scores import MeasuredScores, pooled_ranks
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms, pick_weights
 from matcheval.protocol.words import matching_column
 from matcheval.settings import Name, Named, SomeNames

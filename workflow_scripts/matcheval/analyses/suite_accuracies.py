@@ -33,8 +33,8 @@ from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fra
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
+from matcheval.predictions.suspicions import SameModels
 from matcheval.statistics.accuracies import accuracy_columns
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
