@@ -13,8 +13,8 @@ from matcheval.accuracy_prediction.figures import (
     figures_of_tables,
     plot_tables,
 )
-from matcheval.accuracy_prediction.figures.outputs import plot_outputs
 from matcheval.accuracy_prediction.gaps import write_gaps
+from matcheval.accuracy_prediction.output_figures import plot_outputs
 from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
