@@ -198,7 +198,7 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_accuracy",
                 run=write_scores,
-                input={"files": self.score_inputs},
+                input={"results": self.score_inputs},
                 output={"scores": self.scores},
                 arguments=self.score_arguments,
                 custom_files=self._custom_files,
@@ -210,7 +210,7 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_agreement",
                 run=write_agreement,
-                input={"files": lambda wildcards: self._inputs(wildcards.suite, self.models)},
+                input={"results": lambda wildcards: self._inputs(wildcards.suite, self.models)},
                 output={"scores": self.agreement},
                 arguments=self.agreement_arguments,
                 custom_files=self._custom_files,
@@ -223,7 +223,7 @@ class AccuracyPrediction(Analysis):
             Rule(  # how the matched evaluation protocol sees the same gaps
                 name="compare_gaps",
                 run=write_gaps,
-                input={"files": self.score_inputs},
+                input={"results": self.score_inputs},
                 output={"gaps": self.gaps},
                 arguments=self.gap_arguments,
                 custom_files=self._custom_files,
@@ -308,7 +308,7 @@ class AccuracyPrediction(Analysis):
                 name="plot_model_outputs",
                 run=plot_outputs,
                 input={
-                    "files": lambda wildcards: self._inputs(
+                    "results": lambda wildcards: self._inputs(
                         wildcards.suite, self._members_shown(wildcards)
                     )
                 },
