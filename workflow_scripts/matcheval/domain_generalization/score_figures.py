@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.layout import TITLES
@@ -35,7 +34,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
     means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
-    means["title"] = titles(means, ALL_SCORES)
+    means["title"] = titles(means)
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
     with style():

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.layout import TITLES, selection_names
 from matcheval.domain_generalization.selection import PER_RUN
@@ -22,7 +21,7 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Block", rows["block"].tolist(), is_number=False),
         TextColumn("Selection", selection_names(rows), is_number=False),
         TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
-        TextColumn("Method", titles(rows, ALL_SCORES), is_number=False),
+        TextColumn("Method", titles(rows), is_number=False),
         TextColumn("Sets", [str(n) for n in rows["n_sets"]]),
         TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
         TextColumn(
