@@ -13,8 +13,8 @@ from matcheval.accuracy_prediction.figures import (
     figures_of_tables,
     plot_tables,
 )
-from matcheval.accuracy_prediction.figures.outputs import plot_outputs
 from matcheval.accuracy_prediction.gaps import write_gaps
+from matcheval.accuracy_prediction.output_figures import plot_outputs
 from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
@@ -198,8 +198,8 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_accuracy",
                 run=write_scores,
-                input={"files": self.score_inputs},
-                output={"scores": self.scores},
+                input={"results": self.score_inputs},
+                output={"scores": self.scores.file()},
                 arguments=self.score_arguments,
                 custom_files=self._custom_files,
                 request=self._scoring_request,
@@ -210,8 +210,8 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_agreement",
                 run=write_agreement,
-                input={"files": lambda wildcards: self._inputs(wildcards.suite, self.models)},
-                output={"scores": self.agreement},
+                input={"results": lambda wildcards: self._inputs(wildcards.suite, self.models)},
+                output={"scores": self.agreement.file()},
                 arguments=self.agreement_arguments,
                 custom_files=self._custom_files,
                 request=lambda wildcards: analysis_resources.of_reading(
@@ -223,8 +223,8 @@ class AccuracyPrediction(Analysis):
             Rule(  # how the matched evaluation protocol sees the same gaps
                 name="compare_gaps",
                 run=write_gaps,
-                input={"files": self.score_inputs},
-                output={"gaps": self.gaps},
+                input={"results": self.score_inputs},
+                output={"gaps": self.gaps.file()},
                 arguments=self.gap_arguments,
                 custom_files=self._custom_files,
                 request=self._scoring_request,
@@ -279,7 +279,7 @@ class AccuracyPrediction(Analysis):
                         suite=wildcards.suite, model=self.models
                     ),
                 },
-                output={"tables": self.comparison, "of_suite": self.gaps_of_suite},
+                output={"tables": self.comparison, "of_suite": self.gaps_of_suite.file()},
                 arguments=lambda wildcards: self._of_all_models(wildcards.suite),
                 request=self._predicting_request,
                 values=of_suite,
@@ -308,7 +308,7 @@ class AccuracyPrediction(Analysis):
                 name="plot_model_outputs",
                 run=plot_outputs,
                 input={
-                    "files": lambda wildcards: self._inputs(
+                    "results": lambda wildcards: self._inputs(
                         wildcards.suite, self._members_shown(wildcards)
                     )
                 },

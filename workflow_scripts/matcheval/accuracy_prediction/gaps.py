@@ -1,9 +1,8 @@
 """How the matched evaluation protocol sees the gaps whose size the methods predict."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +26,8 @@ from matcheval.datasets.suites import Suite
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import Scored, decompose
+from matcheval.protocol.confidence_bins import Scored
 from matcheval.protocol.settings import MatchingMethod
 
 LOGGER = logging.getLogger(__name__)
@@ -65,46 +63,39 @@ def tabulate_gaps(
     reader: SuiteReader,
     read: Callable[[str], Outputs],
     method: MatchingMethod,
-    seeds: Iterable[int],
+    seeds: Sequence[int],
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
+    # Here, because a dry run imports this module and need not wait for Numba and SciPy.
+    from matcheval.protocol.decomposition import decompose
+    from matcheval.protocol.gaps import matched_gap
+
     rows = []
     for member in suite.members:
-        of_base, of_set = reader.sides(member, read(member.dataset))
+        of_base, of_set = sides = reader.sides(member, read(member.dataset))
+        pair = Pair(member.dataset, base, member.dataset)
+        matched = matched_gap(
+            Comparison(model, pair, *map(_predictions, sides)), method, list(seeds)
+        )
+        parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
         rows.append(
             {
                 **set_columns(model, suite, base, member),
-                **_gap(model, Pair(member.dataset, base, member.dataset), of_base, of_set, method,
-                       list(seeds)),
+                "n": len(of_set), "n_base": len(of_base),
+                "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
+                "gap": parts.gap, "gap_se": parts.gap_se,
+                "matched_gap": matched.mean, "matched_gap_sd": matched.std,
+                "share_matched": matched.share_matched,
+                "confidence_part": parts.confidence_part,
+                "confidence_part_low": parts.confidence_low,
+                "confidence_part_high": parts.confidence_high,
+                "conditional_part": parts.conditional_part,
+                "conditional_part_low": parts.conditional_low,
+                "conditional_part_high": parts.conditional_high,
+                "confidence_share": parts.share,
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=GAPS.names)
-
-
-def _gap(
-    model: str, pair: Pair, base: Outputs, target: Outputs, method: MatchingMethod, seeds: list[int]
-) -> Mapping[str, Any]:
-    comparison = Comparison(model, pair, _predictions(base), _predictions(target))
-    matched = MatchedModel.of(comparison, method, seeds)
-    parts = decompose(_scored(base), _scored(target))
-    return {
-        "n": len(target), "n_base": len(base),
-        "accuracy_base": base.accuracy, "accuracy": target.accuracy,
-        "gap": parts.gap, "gap_se": parts.gap_se,
-        "matched_gap": mean_of_defined(matched.matched_gaps),
-        "matched_gap_sd": std_of_defined(matched.matched_gaps),
-        "share_matched": float(np.mean(1 - matched.fractions_unmatched)),
-        "confidence_part": parts.confidence_part,
-        "confidence_part_low": parts.confidence_low, "confidence_part_high": parts.confidence_high,
-        "conditional_part": parts.conditional_part,
-        "conditional_part_low": parts.conditional_low,
-        "conditional_part_high": parts.conditional_high,
-        "confidence_share": parts.share,
-    }  # fmt: skip
-
-
-def _scored(outputs: Outputs) -> Scored:
-    return Scored(outputs.confidences, outputs.correct)
 
 
 def single_labels(outputs: Outputs) -> Classes:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, drawing
+from matcheval.accuracy_prediction.drawing import COLORS, MARKERS, drawing
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.scores.features import features_of
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
