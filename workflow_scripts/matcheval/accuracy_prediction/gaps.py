@@ -27,7 +27,7 @@ from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.settings import MatchingMethod
 
 LOGGER = logging.getLogger(__name__)
