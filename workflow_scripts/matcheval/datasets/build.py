@@ -13,8 +13,7 @@ from matcheval.settings import read_settings
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset
-    from matcheval.datasets.sources import Sources
-    from matcheval.datasets.streams import ImageStream
+    from matcheval.datasets.sources import ImageStream, Sources
 
 # Kinds that are built here; not those that have predictions only.
 KINDS = tuple(name for name, kind in kinds.KINDS.items() if kind.builder)

@@ -18,8 +18,7 @@ from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import CIFAR10, check_classes, labels_of_folders
 from matcheval.datasets.pickles import load_plain_pickle
 from matcheval.datasets.published_kinds import Cifar10, Cifar10C, Cifar101, Cifar102, Cinic10
-from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream, LabelledFile
+from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
 from matcheval.datasets.trees import Tree
 from matcheval.errors import InputError
 

@@ -17,8 +17,7 @@ from matcheval.datasets.label_spaces import (
     map_labels,
     resolve_classes,
 )
-from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream, LabelledFile
+from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
 from matcheval.errors import InputError
 
 _BATCH_ROWS = 256

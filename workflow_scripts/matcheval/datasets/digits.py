@@ -12,18 +12,38 @@ fourteen such sheets: two are by one writer, or there were more writers. Sheets 
 eleventh are among the known writers'.
 """
 
+from typing import ClassVar, Literal
+
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.kind import PixelFormat, Subset
 from matcheval.datasets.label_spaces import DIGITS
-from matcheval.datasets.published_kinds import Digits
 from matcheval.datasets.sources import Sources
 
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
 # Never to be changed: every published number of the digits study depends on it.
 SPLIT_SEED = 20220904
 PARTS = ("train", "validation", "known", "new-writers")
+
+
+class Digits(Subset):
+    """Scikit-learn's handwritten digits."""
+
+    kind: Literal["digits"]
+    part: Literal["train", "validation", "known", "new-writers"] = Field(
+        description="Three parts are of the same writers, new-writers are of others"
+    )
+    builder: ClassVar[str] = "digits.build_digits"
+    builder_version: ClassVar[int] = 2
+    label_space: ClassVar[tuple[str, ...] | None] = DIGITS
+
+    @property
+    def pixel_format(self) -> PixelFormat:
+        """8 × 8 pixels, one channel, values from 0 to 16."""
+        return PixelFormat(8, 1, 16)
 
 
 def rows_of(part: str) -> npt.NDArray[np.int64]:

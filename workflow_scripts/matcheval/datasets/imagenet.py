@@ -13,8 +13,7 @@ import numpy as np
 
 from matcheval.datasets.label_spaces import check_classes, imagenet_classes, labels_of_folders
 from matcheval.datasets.published_kinds import ImageNet, ImageNetV2
-from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream, LabelledFile
+from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
 from matcheval.datasets.trees import Tree
 from matcheval.errors import InputError
 

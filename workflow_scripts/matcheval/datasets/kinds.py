@@ -7,6 +7,7 @@ fields and the name of its builder (see `datasets.build`), and a line here. Impo
 from collections.abc import Mapping
 
 from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
+from matcheval.datasets.digits import Digits
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.made_kinds import Corrupted, Restyled
 from matcheval.datasets.published_kinds import (
@@ -15,7 +16,6 @@ from matcheval.datasets.published_kinds import (
     Cifar101,
     Cifar102,
     Cinic10,
-    Digits,
     ImageNet,
     ImageNetV2,
 )

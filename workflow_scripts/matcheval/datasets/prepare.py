@@ -26,8 +26,8 @@ from matcheval.datasets.folders import (
 )
 from matcheval.datasets.images import MadeImages
 from matcheval.datasets.kinds import builder_version
-from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream, LabelledFile, map_in_order, write_stream
+from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
+from matcheval.datasets.streams import map_in_order, write_stream
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, file_lock
 

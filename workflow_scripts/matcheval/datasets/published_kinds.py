@@ -6,27 +6,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from matcheval.datasets.kind import Decoded, PixelFormat, Severity, Subset, paths_by_option
-from matcheval.datasets.label_spaces import CIFAR10, DIGITS, imagenet_classes
+from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes
 from matcheval.settings import (
     PathText,
 )
-
-
-class Digits(Subset):
-    """Scikit-learn's handwritten digits."""
-
-    kind: Literal["digits"]
-    part: Literal["train", "validation", "known", "new-writers"] = Field(
-        description="Three parts are of the same writers, new-writers are of others"
-    )
-    builder: ClassVar[str] = "digits.build_digits"
-    builder_version: ClassVar[int] = 2
-    label_space: ClassVar[tuple[str, ...] | None] = DIGITS
-
-    @property
-    def pixel_format(self) -> PixelFormat:
-        """8 × 8 pixels, one channel, values from 0 to 16."""
-        return PixelFormat(8, 1, 16)
 
 
 class _Cifar(Subset):

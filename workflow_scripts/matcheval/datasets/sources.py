@@ -1,7 +1,8 @@
 """What datasets are built from: published files, the user's files, and other datasets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matcheval.datasets.trees import Tree, open_tree
@@ -98,3 +99,23 @@ class Sources:
             As for `open_tree`.
         """
         return self._stack.enter_context(open_tree(path, wanted))
+
+
+@dataclass(frozen=True)
+class LabelledFile:
+    """An image file in memory."""
+
+    name: str
+    label: int
+    encoded: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class ImageStream:
+    """A dataset whose images are read one by one."""
+
+    name: str
+    classes: tuple[str, ...]
+    source: str
+    files: Iterable[LabelledFile]
+    notes: dict[str, object] = field(default_factory=dict)

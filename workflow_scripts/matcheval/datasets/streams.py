@@ -31,6 +31,7 @@ from matcheval.datasets.folders import (
     write_description,
 )
 from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.sources import ImageStream, LabelledFile
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 
@@ -38,26 +39,6 @@ _MAX_LISTED = 20  # unreadable images in a message
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
-
-
-@dataclass(frozen=True)
-class LabelledFile:
-    """An image file in memory."""
-
-    name: str
-    label: int
-    encoded: bytes
-
-
-@dataclass(frozen=True, eq=False)
-class ImageStream:
-    """A dataset whose images are read one by one."""
-
-    name: str
-    classes: tuple[str, ...]
-    source: str
-    files: Iterable[LabelledFile]
-    notes: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass

@@ -10,8 +10,7 @@ import pyarrow as pa
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
 from matcheval.datasets.images import EncodedImages
-from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream
+from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema
 from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
