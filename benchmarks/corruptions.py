@@ -25,9 +25,8 @@ from pathlib import Path
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.names import EXTRA, SEVERITIES, STANDARD
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from photos import photo
 
 BATCH = {32: 100, 224: 5}  # images at a time

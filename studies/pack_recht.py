@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.cifar import build_cifar10
-from matcheval.datasets.published_kinds import Cifar10
+from matcheval.datasets.published import Cifar10, build_cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file

@@ -43,10 +43,10 @@ from golden.transforms import (
     of_resize,
 )
 from golden.values import Fingerprint, differs
+from matcheval.datasets.corruptions.applying import CORRUPTIONS
 from matcheval.datasets.corruptions.names import CORRUPTION_VERSION
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
-from matcheval.datasets.derivations import DERIVATION_VERSION
-from matcheval.datasets.derivations import KINDS as DERIVATIONS
+from matcheval.datasets.derived import DERIVATION_VERSION
+from matcheval.datasets.derived import KINDS as DERIVATIONS
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.models.sizes import ARCHITECTURES

@@ -10,7 +10,7 @@ from matcheval.analyses.human_accuracy.tables import (
     read_annotations,
     text_columns,
 )
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import dataset_correctness

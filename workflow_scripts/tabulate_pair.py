@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout

@@ -7,7 +7,7 @@ from pathlib import Path
 from matcheval.analyses.retraining.conclusions import write_page
 from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
 from matcheval.analyses.retraining.trials import Trial
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import write_table

@@ -26,13 +26,13 @@ from matcheval.analyses.shared_errors import figures as shared_error_figures
 from matcheval.analyses.shared_errors import tables as shared_errors
 from matcheval.analyses.shared_errors.tables import by_model
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.schemas import ACCURACIES
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 

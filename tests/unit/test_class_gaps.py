@@ -10,7 +10,7 @@ from helpers import predictions
 from matcheval.analyses.class_gaps.figures import plot
 from matcheval.analyses.class_gaps.measures import measure_classes
 from matcheval.analyses.class_gaps.tables import ALL, SCHEMA, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
@@ -18,7 +18,7 @@ from matcheval.protocol.confidence_bins import Scored, parts_of_bins
 from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 
 KNOWN = models(900, 700, n_classes=3)
 

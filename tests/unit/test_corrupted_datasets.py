@@ -18,12 +18,11 @@ from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
 from image_sets import cifar_images, encode, npz, sources_yaml
-from matcheval.datasets import images as images_module
+from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import ARCHIVE
-from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, read_description, write_dataset
-from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.downloads import sources
 from matcheval.errors import InputError

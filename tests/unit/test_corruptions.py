@@ -14,11 +14,10 @@ from sklearn.datasets import load_sample_images
 import corruption_references
 from image_sets import SHARED
 from matcheval.datasets.corruptions import applying
-from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.blur import zoom_factors
-from matcheval.datasets.corruptions.corruption import to_bytes
+from matcheval.datasets.corruptions.corruption import streak_weights, to_bytes
 from matcheval.datasets.corruptions.digital import shrunk
-from matcheval.datasets.corruptions.filters import streak_weights
 from matcheval.datasets.corruptions.names import (
     C_BAR,
     EXTRA,
@@ -28,9 +27,8 @@ from matcheval.datasets.corruptions.names import (
     SYN1,
     SYN2,
 )
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
-from matcheval.datasets.corruptions.water import edges
-from matcheval.datasets.published_kinds import Cifar10C
+from matcheval.datasets.corruptions.weather import edges
+from matcheval.datasets.published import Cifar10C
 from matcheval.errors import InputError
 
 VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"

@@ -13,7 +13,7 @@ from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 def table(n_models, *, n=2000, best=False):

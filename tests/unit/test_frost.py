@@ -9,8 +9,8 @@ import pytest
 from download_file import main
 from image_sets import encode, sources_yaml
 from matcheval.datasets.corruptions.applying import corrupt
-from matcheval.datasets.corruptions.frost_textures import load_textures
 from matcheval.datasets.corruptions.names import ARCHIVE
+from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.downloads import sources
 from matcheval.errors import InputError
 from servers import serving

@@ -12,7 +12,7 @@ from matcheval.analyses.permutation_null.arrangements import Arrangements
 from matcheval.analyses.permutation_null.figures import plot
 from matcheval.analyses.permutation_null.null import Statistic, permuted_statistics, summarise
 from matcheval.analyses.permutation_null.tables import SCHEMA, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion

@@ -13,8 +13,8 @@ from matcheval.analyses.retraining.designs import design_experiment
 from matcheval.analyses.retraining.settings import RetrainingSettings
 from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
 from matcheval.analyses.retraining.trials import Trial
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceSettings
 from matcheval.predictions.records import write_predictions

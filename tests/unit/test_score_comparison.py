@@ -12,7 +12,7 @@ from matcheval.analyses.score_comparison import scores
 from matcheval.analyses.score_comparison.figures import plot
 from matcheval.analyses.score_comparison.scores import Uncertainty, measure, votes
 from matcheval.analyses.score_comparison.tables import AS_IS, RANKS, SCHEMA, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout

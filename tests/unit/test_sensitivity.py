@@ -11,7 +11,7 @@ from matcheval.analyses.epsilon_sweep import tables as sweep
 from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
 from matcheval.analyses.epsilon_sweep.figures import plot
 from matcheval.analyses.target_orders import tables as orders
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison

@@ -9,8 +9,7 @@ from compared import BOTH
 from helpers import predictions, simulate
 from matcheval.analyses.severity.figures import plot
 from matcheval.analyses.severity.tables import SCHEMA, tabulate_severities, text_columns
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import MEAN

@@ -7,13 +7,19 @@ import pytest
 
 from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_columns
-from matcheval.datasets.all_labels import AllLabels, right_predictions
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import class_subset
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.datasets.suites import Member, Suite, read_members, write_suite
+from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.suites import (
+    AllLabels,
+    Member,
+    Suite,
+    read_members,
+    right_predictions,
+    write_suite,
+)
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions

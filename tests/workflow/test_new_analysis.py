@@ -48,7 +48,7 @@ class ErrorRate(DatasetTableAnalysis):
 
 import pandas as pd
 
-from matcheval.io.columns import MODEL, fraction
+from matcheval.io.tables import MODEL, fraction
 from matcheval.io.tables import TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell
 

@@ -7,7 +7,7 @@ import yaml
 from engine import SMALL_CATALOGUE, Workflow
 
 from matcheval.analyses.sampling.schemas import PROVENANCE
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.top_k import read_top_k

@@ -15,7 +15,7 @@ from typing import Any
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.analyses.sampling import SAMPLING_VERSION
-from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.files import atomic_file

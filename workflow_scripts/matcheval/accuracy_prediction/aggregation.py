@@ -14,8 +14,7 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals, subgroups_of
 from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
-from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 RESAMPLES = 2000

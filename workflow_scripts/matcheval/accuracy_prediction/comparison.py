@@ -10,8 +10,7 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.bootstrap import subgroups_of
 from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
-from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction
 
 RESAMPLES = 1000
 MIN_SETS = 5  # fewer say nothing about a correlation of ranks

@@ -28,8 +28,7 @@ from matcheval.accuracy_prediction.scores.score import (
     missing_inputs,
 )
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
 N_RESAMPLES = 200

@@ -10,10 +10,8 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Outputs
 from matcheval.accuracy_prediction.schemas import SET
 from matcheval.accuracy_prediction.scoring import SuiteReader, set_columns
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Suite
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.datasets.suites import Pair, Suite
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored

@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 
 SUITE = Column("suite", pa.string(), "", "name of the suite")
 METHOD = (

@@ -11,14 +11,13 @@ import pandas as pd
 from matcheval.api.inputs import InputWarning, Models
 from matcheval.api.model_accuracies import read_accuracies
 from matcheval.api.options import check_names
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.replication.fits import Fit, fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import FITS, REGION
 from matcheval.replication.settings import ReplicationSettings
-from matcheval.statistics.lines import MIN_MODELS, RESAMPLES
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,10 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.array_files import write_array
-from matcheval.datasets.content import check_content, content_digest
-from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.images import EncodedImages, Images, MadeImages, chunks
+from matcheval.datasets.dataset import (
+    Dataset,
+    EncodedImages,
+    Images,
+    MadeImages,
+    check_content,
+    chunks,
+    content_digest,
+)
+from matcheval.datasets.sources import write_array
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json, write_json
@@ -105,7 +111,7 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     labels = datapoints["label"].to_numpy().astype(np.int16)
     images: Images
     if description["stored"] == "made":
-        from matcheval.datasets.corrupted import open_corrupted  # which reads the other dataset
+        from matcheval.datasets.transformed import open_corrupted
 
         images = open_corrupted(folder, description["provenance"], verify=verify)
     else:

@@ -4,13 +4,19 @@ To add a kind: a class in `published_kinds`, `custom_kinds` or `made_kinds`, wit
 fields and the name of its builder (see `datasets.build`), and a line here. Imports no images.
 """
 
-from collections.abc import Mapping
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
+from matcheval.datasets.custom import Arrays, ImageFolder, Parquet
 from matcheval.datasets.digits import Digits
 from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.made_kinds import Corrupted, Restyled
-from matcheval.datasets.published_kinds import (
+from matcheval.datasets.published import (
     Cifar10,
     Cifar10C,
     Cifar101,
@@ -19,7 +25,8 @@ from matcheval.datasets.published_kinds import (
     ImageNet,
     ImageNetV2,
 )
-from matcheval.datasets.results_kinds import Accuracies, LabelArchive, Labels, Predictions
+from matcheval.datasets.results import Accuracies, LabelArchive, Labels, Predictions
+from matcheval.datasets.transformed import Corrupted, Restyled
 
 KINDS: Mapping[str, type[DatasetKind]] = {
     "digits": Digits,
@@ -45,3 +52,104 @@ KINDS: Mapping[str, type[DatasetKind]] = {
 def builder_version(kind: str) -> int | None:
     """Return the version of a kind's builder, which is raised when an edit changes its datasets."""
     return KINDS[kind].builder_version if kind in KINDS else None
+
+
+PREDICTIONS_KIND = "predictions"
+# Published results: classes without probabilities, or accuracies alone.
+LABELS_KIND = "labels"
+ARCHIVE_KIND = "label_archive"
+ACCURACIES_KIND = "accuracies"
+
+# Threads for decoding or making images that a builder can use.
+_DECODING_THREADS = 4
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset as the configuration has it."""
+
+    name: str
+    kind: str
+    options: Mapping[str, Any]
+
+    @property
+    def kind_class(self) -> type[DatasetKind]:
+        """Class of its kind; the base class for kinds that an analysis builds."""
+        return KINDS.get(self.kind, DatasetKind)
+
+    @property
+    def settings(self) -> DatasetKind:
+        """Its options as typed settings; without options for kinds that an analysis builds."""
+        return _settings(self.kind, self.options_json)
+
+    @property
+    def options_json(self) -> str:
+        """The options as JSON, for a command line."""
+        return json.dumps(self.options, sort_keys=True)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether there are images to run models on, or only what models predicted."""
+        return self.kind_class.has_images
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether every prediction comes with a probability, as matching needs."""
+        return self.kind_class.has_probabilities
+
+    @property
+    def custom_files_state(self) -> str:
+        """Digest of the names, sizes and times of the user's files that its images are built from.
+
+        A parameter of the rule that builds the dataset, so that changed files are noticed. In a
+        folder every file is looked at, which takes about a second per 100,000 files on a local
+        disk.
+        """
+        return _state_of_files(tuple(p for ps in self.settings.custom_paths.values() for p in ps))
+
+    @property
+    def preparing_threads(self) -> int:
+        """CPU threads that building it can use: images are decoded, or made, by several."""
+        makes = bool(self.settings.sources) and not self.settings.is_made
+        return _DECODING_THREADS if self.kind_class.is_decoded or makes else 1
+
+    def results_file(self, model: str) -> str:
+        """Return the user's file that holds a model's results; for some kinds, of all models."""
+        if "file" in self.options:
+            return str(self.options["file"])
+        return str(self.options["files"]).replace("{model}", self.alias(model))
+
+    def alias(self, model: str) -> str:
+        """Return the name that a model has in the user's files."""
+        return str(self.options.get("aliases", {}).get(model, model))
+
+    def results_files(self, models: Iterable[str]) -> list[str]:
+        """Return all of the user's files with results of some models, each once, labels last."""
+        files = [self.results_file(model) for model in models]
+        if self.kind == LABELS_KIND:
+            files.append(str(self.options["labels"]))
+        return list(dict.fromkeys(files))
+
+
+@functools.cache
+def _settings(kind: str, options: str) -> DatasetKind:
+    """Read the options of a kind; those of kinds that an analysis builds are left out."""
+    chosen = json.loads(options) if kind in KINDS else {}
+    return KINDS.get(kind, DatasetKind).model_validate({"kind": kind, **chosen})
+
+
+def _state_of_files(paths: tuple[Path, ...]) -> str:
+    """Return a digest of names, sizes and times."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in _files_in(path) if path.is_dir() else [path]:
+            if file.is_file():
+                stat = file.stat()
+                digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """All files below a folder; linked folders are followed, as when the folder is read."""
+    walked = os.walk(folder, followlinks=True)
+    return sorted(Path(place, name) for place, _, names in walked for name in names)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar
 
-from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.derived import Derivation
 from matcheval.domain_generalization import checks
 from matcheval.domain_generalization.designs import Plan, batch_of
 from matcheval.domain_generalization.expansion import Expansion

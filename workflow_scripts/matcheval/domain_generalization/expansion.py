@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from matcheval.datasets.derivations import Derivation, part, rest
+from matcheval.datasets.derived import Derivation, part, rest
 from matcheval.datasets.suites import Member, Suite
 from matcheval.domain_generalization.designs import (
     Block,

@@ -10,7 +10,7 @@ import pandas as pd
 from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.schemas import GAINS, RESULTS, SPREAD
 from matcheval.domain_generalization.settings import ERM
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 _BLOCK = ["design", "block", "n_sources", "selection"]

@@ -3,8 +3,7 @@
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.schemas import METHOD
-from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction
 
 _SOURCES = Column("sources", pa.string(), "", "names of the training sets, joined by +")
 _ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")

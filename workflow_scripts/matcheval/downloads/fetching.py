@@ -1,24 +1,276 @@
 """Downloading published files: retries, alternative addresses, mirrors and verification."""
 
+import argparse
+import json
 import logging
 import os
+import re
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
-from matcheval.downloads.checksums import Expected, verify_file
-from matcheval.downloads.formats import check_format
-from matcheval.downloads.limits import HOURS, LEAST_RATE, Limits
-from matcheval.downloads.transfer import (
-    MissingError,
-    SlowError,
-    TransferError,
-    delete_partial,
-    transfer,
-)
+import requests
+import urllib3
+from tqdm import tqdm
+
+from matcheval.downloads.verification import Expected, check_format, verify_file
 from matcheval.errors import InputError
-from matcheval.io.files import file_lock
+from matcheval.io.files import atomic_file, disk_errors, file_lock
+
+HOURS = 24.0
+LEAST_RATE = 1000.0  # bytes per second
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a transfer that would otherwise not end."""
+
+    end: float
+    least_rate: float
+    size: int | None = None
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say when a download is given up."""
+    parser.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
+    parser.add_argument(
+        "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"
+    )
+
+
+CHUNK_BYTES = 1 << 20
+TIMEOUT_S = (15, 60)  # to connect, and between received bytes
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+_RATE_WINDOW_S = 60.0  # over which the rate of a transfer is measured
+
+
+class TransferError(Exception):
+    """A failed attempt that may succeed if it is repeated."""
+
+    def __init__(self, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait_s = wait_s
+
+
+class SlowError(TransferError):
+    """A failed attempt because the server sends too slowly."""
+
+
+class MissingError(Exception):
+    """An address has no such file, or another one, so that repeating the attempt is useless."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """Which version of which file a partial file belongs to; saved beside it."""
+
+    url: str
+    etag: str = ""
+    modified: str = ""
+    total: int = -1
+
+    @classmethod
+    def of(cls, url: str, headers: Mapping[str, str], total: int) -> "_State":
+        """Create the state from the headers of a response; `total` is in bytes, -1 if unknown."""
+        return cls(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
+
+    @property
+    def validator(self) -> str:
+        """Value of the header `If-Range`, which does not allow weak tags (RFC 9110, 13.1.5)."""
+        return self.modified if self.etag.startswith("W/") or not self.etag else self.etag
+
+    def agrees(self, other: "_State") -> bool:
+        """Whether tags, dates and sizes are equal, as far as both are known."""
+        return all(
+            not a or not b or a == b
+            for a, b in ((self.etag, other.etag), (self.modified, other.modified))
+        ) and (self.total == other.total or -1 in (self.total, other.total))
+
+
+def transfer(
+    url: str, partial: Path, limits: Limits, *, progress: bool, verified: bool = False
+) -> None:
+    """Complete a partial file from a URL."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        try:
+            _from_server(url, partial, limits, progress, verified)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise TransferError(_reason(error)) from error
+        return
+    source = Path(unquote(parts.path) if parts.scheme == "file" else url)
+    if not source.is_file():
+        raise MissingError("no such file")
+    delete_partial(partial)
+    with (
+        disk_errors(partial, source.stat().st_size),
+        source.open("rb") as file,
+        partial.open("wb") as copy,
+    ):
+        shutil.copyfileobj(file, copy, CHUNK_BYTES)
+
+
+def delete_partial(partial: Path) -> None:
+    """Delete a partial file and the record of its version."""
+    for path in (partial, _state_file(partial)):
+        path.unlink(missing_ok=True)
+
+
+def _from_server(url: str, partial: Path, limits: Limits, progress: bool, verified: bool) -> None:
+    state = _read_state(partial, url, verified)
+    start = partial.stat().st_size if state else 0
+    headers = {"Accept-Encoding": "identity"}
+    if state and start:
+        headers["Range"] = f"bytes={start}-"
+        if state.validator:
+            headers["If-Range"] = state.validator
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
+        if (
+            response.status_code == 416
+        ):  # no bytes left: the file is complete, or of another version
+            if state is None or start != state.total:
+                delete_partial(partial)
+                raise TransferError(
+                    "the file on the server is shorter than the part received earlier"
+                )
+            return
+        _check_status(response)
+        start, total = _byte_range(response, state, start, partial)
+        _write_state(partial, _State.of(url, response.headers, total))
+        if limits.size is not None and total not in (-1, limits.size):
+            raise MissingError(f"it has {total:,} bytes, not {limits.size:,}")
+        _append(response, partial, start, total, limits, progress)
+
+
+def _check_status(response: requests.Response) -> None:
+    status = f"HTTP {response.status_code} {response.reason}"
+    if response.status_code in _TEMPORARY:
+        raise TransferError(status, _requested_wait(response.headers.get("Retry-After", "")))
+    if response.status_code not in (200, 206):
+        raise MissingError(status)
+
+
+def _requested_wait(text: str) -> float | None:
+    """Seconds that a header `Retry-After` asks for, as a number or as a date."""
+    if re.fullmatch(r"[0-9]+", text):
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+        return None
+
+
+def _length(text: str) -> int:
+    """Bytes that a header `Content-Length` tells, once or repeatedly; -1 if it tells none."""
+    values = {value.strip() for value in text.split(",")}
+    value = values.pop()
+    return int(value) if not values and re.fullmatch(r"[0-9]{1,18}", value) else -1
+
+
+def _byte_range(
+    response: requests.Response, state: _State | None, start: int, partial: Path
+) -> tuple[int, int]:
+    """Offset of the response's first byte, and size of the complete file (-1 if unknown)."""
+    length = _length(response.headers.get("Content-Length", ""))
+    if response.status_code == 200:
+        return 0, length
+    found = re.fullmatch(
+        r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", response.headers.get("Content-Range", "")
+    )
+    total = int(found[2]) if found and found[2] != "*" else -1
+    new = _State.of(response.url, response.headers, total)
+    if not found or int(found[1]) != start or state is None or not state.agrees(new):
+        delete_partial(partial)
+        raise TransferError(
+            "the file has changed since an earlier attempt, or the server sent another range"
+        )
+    return start, total
+
+
+def _append(
+    response: requests.Response,
+    partial: Path,
+    start: int,
+    total: int,
+    limits: Limits,
+    progress: bool,
+) -> None:
+    bar = tqdm(
+        total=total if total >= 0 else None, initial=start, desc=partial.stem, unit="B",
+        unit_scale=True, disable=not progress,
+    )  # fmt: skip
+    needed = max(0, total - start)
+    with bar, disk_errors(partial, needed), partial.open("r+b" if start else "wb") as file:
+        file.seek(start)
+        for chunk in _in_time(_raw_bytes(response), limits):
+            file.write(chunk)
+            bar.update(len(chunk))
+            if limits.size is not None and file.tell() > limits.size:
+                raise MissingError(f"it has more than {limits.size:,} bytes")
+        end = file.tell()
+    if total >= 0 and end != total:
+        raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
+
+
+def _in_time(chunks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+    """Yield chunks until one comes after the end, or until they come too slowly."""
+    began, received = time.monotonic(), 0
+    for chunk in chunks:
+        yield chunk
+        received += len(chunk)
+        now = time.monotonic()
+        if now > limits.end:
+            raise MissingError("the time for this download is over")
+        if now - began > _RATE_WINDOW_S:
+            if received < limits.least_rate * (now - began):
+                raise SlowError(f"it sent {received:,} bytes in {now - began:.0f} s")
+            began, received = now, 0
+
+
+def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
+    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
+    raw: Any = response.raw
+    while chunk := raw.read1(CHUNK_BYTES, decode_content=False):
+        yield chunk
+
+
+def _state_file(partial: Path) -> Path:
+    return partial.with_name(f"{partial.name}.json")
+
+
+def _read_state(partial: Path, url: str, verified: bool) -> _State | None:
+    """Read the state of a partial file; delete a partial file that cannot be continued."""
+    try:
+        state = _State(**json.loads(_state_file(partial).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        state = None
+    known = verified or (state is not None and state.url == url and state.validator)
+    if state is None or not partial.is_file() or not known:
+        delete_partial(partial)  # it might be continued with bytes of another version
+        return None
+    # Tags and dates of different servers are not comparable; only the size is.
+    return state if state.url == url else _State(url, total=state.total)
+
+
+def _write_state(partial: Path, state: _State) -> None:
+    with atomic_file(_state_file(partial)) as path:
+        path.write_text(json.dumps(asdict(state)), encoding="utf-8")
+
+
+def _reason(error: Exception) -> str:
+    """Message of the innermost exception, without those that urllib3 wraps around it."""
+    inner: BaseException = error
+    while inner.__cause__ or inner.__context__:
+        inner = inner.__cause__ or inner.__context__ or inner
+    return str(inner) or type(inner).__name__
+
 
 ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from matcheval.datasets.specs import (
-    ACCURACIES_KIND,
-    ARCHIVE_KIND,
-    LABELS_KIND,
-    DatasetSpec,
-)
+from matcheval.datasets.kinds import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.accuracy_files import Accuracy, read_accuracies
 from matcheval.predictions.files import read_predictions

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.label_files import models_at
 
 _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.specs import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
+from matcheval.datasets.kinds import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import (

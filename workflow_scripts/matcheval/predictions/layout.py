@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
+from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import InputError
 
 Kind = Literal["logits", "probabilities"]

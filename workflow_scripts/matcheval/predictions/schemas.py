@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import DATASET, MODEL, TOP_K, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, TOP_K, Column, TableSchema, fraction
 
 ACCURACIES = TableSchema(
     "accuracies of a dataset",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison

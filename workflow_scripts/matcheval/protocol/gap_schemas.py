@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.protocol.schemas import IDENTITY_COLUMNS
 
 

@@ -5,8 +5,7 @@ import math
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, accuracy_cells, outward, signed
-from matcheval.statistics.lines import FEW_FAMILIES
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import FEW_FAMILIES, Scale
 
 
 def results_columns(results: pd.DataFrame) -> list[TextColumn]:

@@ -11,7 +11,7 @@ from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:

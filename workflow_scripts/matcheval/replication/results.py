@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness
 from matcheval.replication.schemas import CHANGES, RESULTS
-from matcheval.statistics.differences import count_significant, difference_error, paired_error
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
+from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
 _ORIGINS = ("original", "replication")
 _CONSTANT = ("pair", "top", "original", "replication")

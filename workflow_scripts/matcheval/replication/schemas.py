@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import CONFIDENCE_LEVEL, PAIR, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fraction
 
 
 def _of_set(origin: str) -> tuple[Column, ...]:

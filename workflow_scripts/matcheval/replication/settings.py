@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, field_validator
 
 from matcheval.settings import Count, Fraction, Integer, Names, Settings, Unique, UniqueItems
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 class Extremes(StrEnum):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
-from matcheval.io.csv_rows import check_header
+from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry

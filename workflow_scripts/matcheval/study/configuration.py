@@ -14,7 +14,7 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceSettings
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.settings import (
     Name,
     Named,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.kinds import builder_version
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study

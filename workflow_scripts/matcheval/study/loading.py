@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.models.published import describe_published

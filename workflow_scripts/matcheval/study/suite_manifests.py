@@ -8,7 +8,7 @@ import yaml
 
 from matcheval.datasets.label_spaces import SUBSETS
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.io.csv_rows import read_numbered_rows
+from matcheval.io.user_files import read_numbered_rows
 from matcheval.settings import read_settings
 from matcheval.study.suite_placeholders import Place
 from matcheval.study.suite_settings import SuiteMember

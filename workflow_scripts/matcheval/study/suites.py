@@ -9,7 +9,7 @@ from typing import Any
 from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.names import is_name
 from matcheval.settings import read_settings
 from matcheval.study.suite_manifests import manifest_members

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.tables import Column, TableSchema
+from matcheval.io.user_files import read_csv_rows
 
 KEEP, REJECT, RELABEL = "keep", "reject", "relabel"
 REASONS = ("noise", "wrong class", "several objects", "duplicate", "unsafe", "other")

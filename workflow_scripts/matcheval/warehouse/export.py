@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PIL import Image
 
-from matcheval.datasets.array_files import write_array
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.decoding import Resize
 from matcheval.datasets.folders import (
@@ -19,6 +18,7 @@ from matcheval.datasets.folders import (
     remove_description,
     write_description,
 )
+from matcheval.datasets.sources import write_array
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.warehouse import WAREHOUSE_VERSION

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
 from matcheval.warehouse.plan import planned_sets
 from matcheval.warehouse.settings import WarehouseSettings

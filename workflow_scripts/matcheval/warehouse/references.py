@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import EncodedImages
 from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
-from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema

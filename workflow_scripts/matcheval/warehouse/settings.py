@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from matcheval.datasets.custom_kinds import ClassNames
+from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.errors import InputError, suggest
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.settings import (
     Boolean,
     Count,

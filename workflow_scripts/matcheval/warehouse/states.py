@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.warehouse.boxes import Box, read_boxes
 from matcheval.warehouse.decisions import Decision, read_decisions
 from matcheval.warehouse.review import Review

@@ -8,11 +8,18 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+)
 from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 
 SCHEMA = TableSchema(
     "accuracies on balanced classes",

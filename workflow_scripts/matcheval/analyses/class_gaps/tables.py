@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.analyses.class_gaps.measures import Classes, ClassMeasures, measure_classes
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
@@ -21,7 +20,7 @@ from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.matched_errors import MIN_PAIRS, matched_error
 from matcheval.protocol.standard_errors import ErrorTerms
 from matcheval.protocol.words import matching_column
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 
 KINDS = {"predicted": "prediction", "true": "label"}
 ALL = -1  # stands for all classes together

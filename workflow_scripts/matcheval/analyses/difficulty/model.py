@@ -16,7 +16,7 @@ import pandas as pd
 from matcheval.analyses.difficulty.tables import DIFFICULTY, SKILLS
 from matcheval.errors import InputError
 from matcheval.statistics.intervals import FloatArray
-from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.io.columns import MODEL, PAIR, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 
 _SKILLS = "standard deviations of a model's own noise"

@@ -8,8 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.columns import DATASET
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 

@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from matcheval.analyses.human_accuracy import COLUMNS
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, accuracy, fraction
-from matcheval.io.csv_rows import check_columns
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
+from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 
 SCHEMA = TableSchema(
     "human accuracies",

@@ -3,8 +3,8 @@
 import argparse
 
 from matcheval.errors import InputError
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix
+from matcheval.io.terminal import add_json, json_rows, print_json
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
 
 NEAREST_IMAGES = TableSchema(
     "nearest images",

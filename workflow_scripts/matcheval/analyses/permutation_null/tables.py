@@ -14,8 +14,7 @@ from matcheval.analyses.permutation_null.null import (
     permuted_statistics,
     summarise,
 )
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 
 COLUMNS = (
     "study", "source", "name", "quantity", "published", "table", "rows", "column", "statistic",

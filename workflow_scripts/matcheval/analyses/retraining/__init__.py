@@ -2,5 +2,5 @@
 
 `designs` determines which models an experiment trains and tests on which datasets, `tables`
 tabulates their accuracies, and `conclusions` states the findings in words. The kinds of derived
-dataset are in `matcheval.datasets.derivations`; `matcheval.datasets.derived` builds them.
+dataset are in `matcheval.datasets.derived`; `matcheval.datasets.derived` builds them.
 """

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from matcheval.analyses.retraining.designs import Experiment, design_experiment
 from matcheval.analyses.retraining.settings import RetrainingSettings
-from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.derived import Derivation
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.study import Study

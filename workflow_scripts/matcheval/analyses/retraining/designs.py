@@ -11,8 +11,8 @@ from typing import Any
 
 from matcheval.analyses.retraining.settings import ExperimentSettings
 from matcheval.analyses.retraining.trials import Trial
-from matcheval.datasets.derivations import Derivation, part, rest, union
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.derived import Derivation, part, rest, union
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.study.catalogue import Model
 from matcheval.study.study import Study

@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
 from matcheval.statistics.intervals import clopper_pearson
 

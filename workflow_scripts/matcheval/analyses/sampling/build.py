@@ -16,8 +16,7 @@ from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, build_pool
 from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
 from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.subsets import take_images
+from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.errors import InputError
 
 

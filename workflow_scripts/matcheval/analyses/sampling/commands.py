@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matcheval.analyses.sampling.settings_flags import add_settings, read_settings
 from matcheval.errors import InputError
-from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.terminal import add_json, print_json
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from matcheval.analyses.sampling.annotations import ORIGINS
 from matcheval.analyses.sampling.duplicates import POOL, Image
 from matcheval.analyses.sampling.schemas import PROVENANCE
 from matcheval.errors import InputError
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 
 
 def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:

@@ -12,8 +12,7 @@ from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.scores.temperature import fit_temperature
 from matcheval.analyses.score_comparison.scores import Measured, Uncertainty, measure, votes
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import (

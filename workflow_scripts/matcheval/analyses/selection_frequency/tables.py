@@ -11,12 +11,20 @@ import pyarrow as pa
 
 from matcheval.analyses.sampling.frequencies import frequency_bins
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.csv_rows import check_columns
-from matcheval.io.tables import Column, TableSchema, read_parquet
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+    read_parquet,
+)
 from matcheval.io.text_tables import TextColumn, columns_by_part
+from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 
 SCHEMA = TableSchema(
     "accuracies by selection frequency",

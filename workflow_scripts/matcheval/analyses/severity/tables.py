@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import paired_images

@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.suites import Groups, Member
+from matcheval.datasets.suites import AllLabels, Groups, Member, right_predictions
 from matcheval.errors import configuration_error
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels

@@ -10,11 +10,18 @@ import pyarrow as pa
 from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import configuration_error
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+)
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.suite_files import SuiteFiles
 
 SCHEMA = TableSchema(

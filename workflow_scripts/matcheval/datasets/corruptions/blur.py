@@ -15,12 +15,10 @@ from matcheval.datasets.corruptions.corruption import (
     Generators,
     Images,
     by_size,
-    to_bytes,
-)
-from matcheval.datasets.corruptions.filters import (
     centre_zooms,
     gaussian,
     streaks,
+    to_bytes,
     weighted_shifts,
 )
 from matcheval.jit import compiled

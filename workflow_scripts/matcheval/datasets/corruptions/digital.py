@@ -19,8 +19,8 @@ from matcheval.datasets.corruptions.corruption import (
     Generators,
     Images,
     by_size,
+    sample,
 )
-from matcheval.datasets.corruptions.filters import sample
 from matcheval.jit import compiled
 
 

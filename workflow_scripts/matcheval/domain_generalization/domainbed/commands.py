@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matcheval.domain_generalization.domainbed.selection import Rule
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix
+from matcheval.io.terminal import add_json, json_rows, print_json
 
 DESCRIPTION = """\
 Read the records of a sweep of DomainBed, choose hyper-parameters and steps by each rule of model

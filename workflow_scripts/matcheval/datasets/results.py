@@ -4,18 +4,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.datasets.custom_kinds import ClassNames
+from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.names import MODEL_PATTERN
-from matcheval.settings import (
-    Count,
-    Integer,
-    Names,
-    PathText,
-    Settings,
-    Texts,
-)
+from matcheval.settings import Count, Integer, Names, PathText, Settings, Texts
 
 Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
 PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]

@@ -10,21 +10,123 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
+from pydantic import AfterValidator, Field, model_validator
 
 from matcheval.datasets.corruptions.applying import corrupt
-from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.corruptions.names import (
+    ARCHIVE,
+    C_BAR,
+    CORRUPTION_VERSION,
+    EXTRA,
+    PROCEDURAL,
+    SEVERITIES,
+    STANDARD,
+)
+from matcheval.datasets.dataset import Dataset, MadeImages, make_dataset, release
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
-from matcheval.datasets.images import MadeImages, release
-from matcheval.datasets.made_kinds import Corrupted
+from matcheval.datasets.kind import DatasetKind, Severity
 from matcheval.datasets.sources import Sources
-from matcheval.errors import InputError
+from matcheval.errors import InputError, suggest
+from matcheval.settings import Boolean, Count, Integer, Name, Seed
+
+NO_CORRUPTION = "none"
+_NAMES = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL, NO_CORRUPTION)
+# Raised by hand when an edit of the builder, not of the corruptions, changes images.
+_BUILDER_VERSION = 1
+
+
+def _known(name: str) -> str:
+    if name not in _NAMES:
+        raise ValueError(f"'{name}' is no corruption. {suggest(name, _NAMES)}")
+    return name
+
+
+class Corrupted(DatasetKind):
+    """The images of another dataset, corrupted as in CIFAR-10-C and ImageNet-C."""
+
+    kind: Literal["corrupted"]
+    of: Name = Field(description="The other dataset, of this study")
+    corruption: Annotated[str, AfterValidator(_known)] = Field(
+        description="Its name, or `none` to bring images to a size, or to JPEG, only",
+        json_schema_extra={"enum": list(_NAMES)},
+    )
+    severity: Severity | None = Field(None, description="5 is the strongest, `all` joins them")
+    seed: Seed = Field(0, description="Seed of the random numbers")
+    parameters: Literal["auto", 32, 224] = Field(
+        "auto", description="Those for images of 32 or 224 pixels; by default, by their size"
+    )
+    size: Count | None = Field(
+        None, description="Side that images are brought to first; 224 by default for image files"
+    )
+    jpeg_quality: Literal["auto", "none"] | Annotated[Integer, Field(ge=1, le=95)] = Field(
+        "auto", description="Save as JPEG in the end; `auto` is 85 with parameters for 224, or none"
+    )
+    restore: Boolean = Field(
+        False,
+        description="Enlarge images by repeating pixels, and bring them back, by averages, to the "
+        "size, channels and pixel range of the other dataset, for models that know only these",
+    )
+    stored: Boolean = Field(
+        False, description="Store the pixels, rather than make them whenever they are read"
+    )
+    builder: ClassVar[str] = "corrupted.build_corrupted"
+    builder_version: ClassVar[int] = 100 * _BUILDER_VERSION + CORRUPTION_VERSION
+
+    @model_validator(mode="after")
+    def _has_severity(self) -> "Corrupted":
+        if (self.severity is None) != (self.corruption == NO_CORRUPTION):
+            needed = "has no" if self.corruption == NO_CORRUPTION else "needs a"
+            raise ValueError(f"corruption '{self.corruption}' {needed} severity")
+        return self
+
+    @property
+    def sources(self) -> list[str]:
+        """The other dataset."""
+        return [self.of]
+
+    @property
+    def needs_one_size(self) -> bool:
+        """If images are brought back to the size that they had."""
+        return self.restore
+
+    @property
+    def is_made(self) -> bool:
+        """Unless its images are stored."""
+        return not self.stored
+
+    @property
+    def published_files(self) -> list[str]:
+        """The photographs of frost, for that corruption."""
+        return [ARCHIVE] if self.corruption == "frost" else []
+
+
+class Restyled(DatasetKind):
+    """The images of another dataset in another style, as a domain of the same task."""
+
+    kind: Literal["restyled"]
+    of: Name = Field(description="The other dataset, of this study; its images are arrays")
+    style: Literal["inverted", "background"] = Field(
+        description="Inverted grey levels, or the difference to a random smooth background"
+    )
+    seed: Seed = Field(0, description="Seed of the backgrounds")
+    builder: ClassVar[str] = "restyled.build_restyled"
+
+    @property
+    def needs_one_size(self) -> bool:
+        """Always: its pixels are changed in place."""
+        return True
+
+    @property
+    def sources(self) -> list[str]:
+        """The other dataset."""
+        return [self.of]
+
 
 # Sides of the images that the parameters are meant for.
 _SMALL: Literal[32] = 32
@@ -192,3 +294,44 @@ def _saved_as_jpeg(image: npt.NDArray[np.uint8], quality: int) -> npt.NDArray[np
     file = io.BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality)
     return np.asarray(Image.open(file))
+
+
+_COARSE = 3  # random values per side, between which backgrounds are interpolated
+
+
+def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
+    """Build a dataset from the images of another one, which are arrays of pixels."""
+    source = read_dataset(sources.datasets / settings.of)
+    pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
+    if settings.style == "inverted":
+        made = (source.max_value - pixels).astype(np.uint8)
+    else:
+        made = over_backgrounds(pixels, source.max_value, settings.seed)
+    return make_dataset(
+        name,
+        made,
+        source.labels,
+        classes=source.classes,
+        max_value=source.max_value,
+        source=f"{source.name}, {settings.style}",
+        names=source.names,
+        provenance={"of": {source.name: source.sha256}},
+    )
+
+
+def over_backgrounds(
+    pixels: npt.NDArray[np.uint8], max_value: int, seed: int
+) -> npt.NDArray[np.uint8]:
+    """Draw images over backgrounds of their own, as the difference of both."""
+    n, height, width, channels = pixels.shape
+    coarse = np.random.default_rng(seed).random((n, _COARSE, _COARSE, channels))
+    rows, columns = (_weights(length) for length in (height, width))
+    smooth = np.einsum("ya,nabc,xb->nyxc", rows, coarse, columns)
+    return np.asarray(np.abs(np.rint(max_value * smooth) - pixels), np.uint8)
+
+
+def _weights(length: int) -> npt.NDArray[np.float64]:
+    """Weights of the coarse values at each pixel, shape (length, coarse)."""
+    place = np.linspace(0, _COARSE - 1, length)
+    distance = np.abs(place[:, np.newaxis] - np.arange(_COARSE))
+    return np.asarray(np.maximum(0, 1 - distance))
