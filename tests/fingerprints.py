@@ -59,7 +59,7 @@ FILE = Path(__file__).parent / "data" / "fingerprints.json"
 
 _TRAINING = {"training.TRAINING_VERSION": TRAINING_VERSION}
 _INFERENCE = {"inference.INFERENCE_VERSION": INFERENCE_VERSION}
-_BUILT = tuple(name for name, kind in KINDS.items() if kind.builder)
+_BUILT = tuple(name for name, kind in KINDS.items() if kind.has_images)
 
 # What there is: names, the function, and the constants to raise when a result has changed.
 GROUPS: dict[str, tuple[Iterable[str], Callable[[str], Fingerprint], dict[str, int]]] = {

@@ -9,10 +9,9 @@ from sklearn.datasets import load_digits
 from warm import warm_python
 
 from matcheval.datasets.dataset import content_digest, make_dataset
-from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
+from matcheval.datasets.digits import N_ROWS, PARTS, Digits, rows_of
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import KINDS, build_dataset
-from matcheval.datasets.published import Digits
 from matcheval.errors import InputError
 from matcheval.io.json_files import read_json, write_json
 from matcheval.settings import read_settings

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from helpers import simulate
-from matcheval.datasets.digits import build_digits, writers
+from matcheval.datasets.digits import Digits, build_digits, writers
 from matcheval.datasets.folders import write_datapoints
-from matcheval.datasets.published import Digits
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file

@@ -43,8 +43,11 @@ def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
 _SAMPLING = {"SAMPLING_VERSION": SAMPLING_VERSION}
 STAGES = {
     "prepare_dataset": Stage(
-        {f"builder_version of {name}": k.builder_version for name, k in KINDS.items() if k.builder},
-        _modules("datasets", {kind.builder for kind in KINDS.values() if kind.builder}),
+        {
+            f"builder_version of {name}": k.builder_version
+            for name, k in KINDS.items()
+            if k.has_images
+        },
     ),
     "train_model": Stage(
         {"TRAINING_VERSION": TRAINING_VERSION},

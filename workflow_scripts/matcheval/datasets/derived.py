@@ -190,13 +190,13 @@ def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def _check_alike(sources: Sequence[Dataset], what: Sequence[str]) -> None:
-    for field in what:
-        ours, theirs = (getattr(source, field) for source in sources)
+    for name in what:
+        ours, theirs = (getattr(source, name) for source in sources)
         if ours != theirs:
             raise InputError(
                 f"is {theirs} in {sources[1].name}, but {ours} in {sources[0].name}",
                 file=f"{sources[0].name} and {sources[1].name}",
-                field=field,
+                field=name,
                 remedy="Use sets that do not differ in it",
             )
 

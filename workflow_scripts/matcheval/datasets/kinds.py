@@ -1,8 +1,4 @@
-"""The kinds of dataset that a configuration can name.
-
-To add a kind: a class in `published_kinds`, `custom_kinds` or `made_kinds`, with its options as
-fields and the name of its builder (see `datasets.build`), and a line here. Imports no images.
-"""
+"""The kinds of dataset that a configuration can name, and a dataset as it names it."""
 
 import functools
 import hashlib
@@ -13,40 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.custom import Arrays, ImageFolder, Parquet
-from matcheval.datasets.digits import Digits
-from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.published import (
-    Cifar10,
-    Cifar10C,
-    Cifar101,
-    Cifar102,
-    Cinic10,
-    ImageNet,
-    ImageNetV2,
-)
-from matcheval.datasets.results import Accuracies, LabelArchive, Labels, Predictions
-from matcheval.datasets.transformed import Corrupted, Restyled
+# Modules with kinds, which register them, in the order of the documentation.
+# isort: off
+from matcheval.datasets import digits, published, custom, transformed, results  # noqa: F401
 
-KINDS: Mapping[str, type[DatasetKind]] = {
-    "digits": Digits,
-    "cifar10": Cifar10,
-    "cifar10_1": Cifar101,
-    "cifar10_2": Cifar102,
-    "cifar10_c": Cifar10C,
-    "cinic10": Cinic10,
-    "imagenet": ImageNet,
-    "imagenetv2": ImageNetV2,
-    "image_folder": ImageFolder,
-    "arrays": Arrays,
-    "parquet": Parquet,
-    "corrupted": Corrupted,
-    "restyled": Restyled,
-    "predictions": Predictions,
-    "labels": Labels,
-    "label_archive": LabelArchive,
-    "accuracies": Accuracies,
-}
+# isort: on
+from matcheval.datasets.kind import KINDS, DatasetKind
+
+__all__ = ["KINDS", "DatasetSpec", "builder_version"]
 
 
 def builder_version(kind: str) -> int | None:

@@ -19,6 +19,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.dataset import Dataset
 from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import Expected, verify_file
 from matcheval.errors import InputError
@@ -77,17 +78,11 @@ class _Folder:
         return (self._root / path).read_bytes()
 
 
-@dataclass(frozen=True)
-class _Place:
-    start: int
-    size: int
-
-
 class _Archive:
     def __init__(
         self, path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool
     ) -> None:
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, tuple[int, int]] = {}  # start and size
         self._file = file
         with _opened(path, plain) as archive:
             for member in archive:
@@ -97,14 +92,14 @@ class _Archive:
                 if name in self._places:
                     raise InputError(f"'{name}' occurs twice", file=path)
                 start = member.offset_data if plain else _copy(archive, member, file)
-                self._places[name] = _Place(start, member.size)
+                self._places[name] = start, member.size
         self.paths = sorted(self._places)
 
     def read(self, path: str) -> bytes:
-        place = self._places[path]
-        self._file.seek(place.start)
-        content = self._file.read(place.size)
-        if len(content) != place.size:
+        start, size = self._places[path]
+        self._file.seek(start)
+        content = self._file.read(size)
+        if len(content) != size:
             raise EOFError(f"{path} ends early")
         return content
 
@@ -171,7 +166,7 @@ def _is_hidden(path: str) -> bool:
 
 
 class Sources:
-    """Opens the files that a dataset is built from, and records their checksums.
+    """Opens what a dataset is built from, and records the checksums of the files.
 
     Parameters
     ----------
@@ -181,56 +176,31 @@ class Sources:
         Closes the files once the dataset is built.
     datasets : Path
         Folder of the other datasets, each in a folder with its name.
+    read : callable
+        Reads the folder of a dataset: `folders.read_dataset`.
     """
 
-    def __init__(self, downloads: Path, stack: ExitStack, datasets: Path) -> None:
+    def __init__(
+        self,
+        downloads: Path,
+        stack: ExitStack,
+        datasets: Path,
+        read: Callable[[Path, bool], Dataset],
+    ) -> None:
         self.downloads, self.datasets = downloads, datasets
-        self._stack = stack
+        self._stack, self._read = stack, read
         self.digests: dict[str, str] = {}
 
     def published(self, name: str) -> Path:
-        """Verify a published file in the folder of downloads.
-
-        Parameters
-        ----------
-        name : str
-            Its name in `downloads/sources.yaml`.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        InputError
-            If the name is unknown, or the file is missing or not as published.
-        """
+        """Verify a published file, by its name in `downloads/sources.yaml`, and return its path."""
         file, path = published_file(name), self.downloads / name
         if not path.is_file():
             raise InputError("no such file", file=path, remedy=f"Download {file.urls[0]}")
-        expected = Expected(file.sha256, file.md5, file.size)
-        self.digests[name] = verify_file(path, expected)
+        self.digests[name] = verify_file(path, Expected(file.sha256, file.md5, file.size))
         return path
 
     def custom_path(self, path: str) -> Path:
-        """Find one of the user's files or folders, and record the checksum of a file.
-
-        Parameters
-        ----------
-        path : str
-            Its path; `~` stands for the home folder.
-
-        Returns
-        -------
-        Path
-            The expanded path.
-
-        Raises
-        ------
-        InputError
-            If it does not exist.
-        """
+        """Return the expanded path of the user's file or folder."""
         found = Path(path).expanduser()
         if found.is_file():
             self.digests[found.name] = verify_file(found, Expected())
@@ -239,25 +209,12 @@ class Sources:
         return found
 
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open a folder or archive, which stays open until the dataset is built.
-
-        Parameters
-        ----------
-        path : Path
-            The folder or tar archive.
-        wanted : callable
-            Whether a file, given by its path within the tree, is needed.
-
-        Returns
-        -------
-        Tree
-
-        Raises
-        ------
-        InputError
-            As for `open_tree`.
-        """
+        """Open the wanted files of a folder or tar archive, until the dataset is built."""
         return self._stack.enter_context(open_tree(path, wanted))
+
+    def dataset(self, name: str, *, verify: bool = True) -> Dataset:
+        """Read another dataset of the study; with `verify`, its images are compared."""
+        return self._read(self.datasets / name, verify)
 
 
 @dataclass(frozen=True)
@@ -417,23 +374,3 @@ def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"not a readable array, perhaps truncated ({error})", file=name) from error
-
-
-def write_array(
-    path: Path,
-    shape: tuple[int, ...],
-    parts: Iterable[bytes | memoryview],
-    dtype: npt.DTypeLike = np.uint8,
-) -> None:
-    """Write an array to an .npy file, from its bytes in C order."""
-    with path.open("wb") as file:
-        write_array_header(file, shape, dtype)
-        for part in parts:
-            file.write(part)
-
-
-def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint8) -> None:
-    """Write the .npy header of an array in C order."""
-    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    header = {"descr": descr, "fortran_order": False, "shape": tuple(map(int, shape))}
-    np.lib.format.write_array_header_1_0(file, header)

@@ -1,23 +1,21 @@
-"""Corrupted versions of datasets, whose images are made when they are read.
+"""Kinds of dataset that are made from the images of another dataset: corrupted and restyled ones.
 
-The folder of such a dataset lies beside that of the dataset that it is made from.
+The folder of such a dataset lies beside that of the dataset that it is made from. Restyled ones are
+domains of one task, made without photographs: the same images and labels in another style.
 """
 
 import io
 import json
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 from pydantic import AfterValidator, Field, model_validator
 
-from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import (
     ARCHIVE,
     C_BAR,
@@ -29,8 +27,7 @@ from matcheval.datasets.corruptions.names import (
 )
 from matcheval.datasets.dataset import Dataset, MadeImages, make_dataset, release
 from matcheval.datasets.decoding import rgb_pixels
-from matcheval.datasets.folders import DESCRIPTION, read_dataset
-from matcheval.datasets.kind import DatasetKind, Severity
+from matcheval.datasets.kind import DatasetKind, Severity, dataset_kind
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Boolean, Count, Integer, Name, Seed
@@ -40,6 +37,26 @@ _NAMES = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL, NO_CORRUPTION)
 # Raised by hand when an edit of the builder, not of the corruptions, changes images.
 _BUILDER_VERSION = 1
 
+# Sides of the images that the parameters are meant for.
+_SMALL: Literal[32] = 32
+_LARGE: Literal[224] = 224
+_LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by default
+# ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
+# saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
+_MARGIN, _QUALITY = 256 / 224, 85
+_GREY = np.array([299, 587, 114])  # weights of red, green and blue (ITU-R BT.601)
+
+_COARSE = 3  # random values per side, between which backgrounds are interpolated
+
+
+class _Transformed(DatasetKind):
+    of: Name = Field(description="The other dataset, of this study")
+
+    @property
+    def sources(self) -> list[str]:
+        """The other dataset."""
+        return [self.of]
+
 
 def _known(name: str) -> str:
     if name not in _NAMES:
@@ -47,11 +64,11 @@ def _known(name: str) -> str:
     return name
 
 
-class Corrupted(DatasetKind):
+@dataset_kind
+class Corrupted(_Transformed):
     """The images of another dataset, corrupted as in CIFAR-10-C and ImageNet-C."""
 
     kind: Literal["corrupted"]
-    of: Name = Field(description="The other dataset, of this study")
     corruption: Annotated[str, AfterValidator(_known)] = Field(
         description="Its name, or `none` to bring images to a size, or to JPEG, only",
         json_schema_extra={"enum": list(_NAMES)},
@@ -75,7 +92,6 @@ class Corrupted(DatasetKind):
     stored: Boolean = Field(
         False, description="Store the pixels, rather than make them whenever they are read"
     )
-    builder: ClassVar[str] = "corrupted.build_corrupted"
     builder_version: ClassVar[int] = 100 * _BUILDER_VERSION + CORRUPTION_VERSION
 
     @model_validator(mode="after")
@@ -84,11 +100,6 @@ class Corrupted(DatasetKind):
             needed = "has no" if self.corruption == NO_CORRUPTION else "needs a"
             raise ValueError(f"corruption '{self.corruption}' {needed} severity")
         return self
-
-    @property
-    def sources(self) -> list[str]:
-        """The other dataset."""
-        return [self.of]
 
     @property
     def needs_one_size(self) -> bool:
@@ -105,79 +116,57 @@ class Corrupted(DatasetKind):
         """The photographs of frost, for that corruption."""
         return [ARCHIVE] if self.corruption == "frost" else []
 
-
-class Restyled(DatasetKind):
-    """The images of another dataset in another style, as a domain of the same task."""
-
-    kind: Literal["restyled"]
-    of: Name = Field(description="The other dataset, of this study; its images are arrays")
-    style: Literal["inverted", "background"] = Field(
-        description="Inverted grey levels, or the difference to a random smooth background"
-    )
-    seed: Seed = Field(0, description="Seed of the backgrounds")
-    builder: ClassVar[str] = "restyled.build_restyled"
-
-    @property
-    def needs_one_size(self) -> bool:
-        """Always: its pixels are changed in place."""
-        return True
-
-    @property
-    def sources(self) -> list[str]:
-        """The other dataset."""
-        return [self.of]
-
-
-# Sides of the images that the parameters are meant for.
-_SMALL: Literal[32] = 32
-_LARGE: Literal[224] = 224
-_LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by default
-# ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
-# saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
-_MARGIN, _QUALITY = 256 / 224, 85
-_GREY = np.array([299, 587, 114])  # weights of red, green and blue (ITU-R BT.601)
-
-
-def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset:
-    """Describe a corrupted version of a dataset; only its first image is made, as a check."""
-    source = read_dataset(sources.datasets / settings.of, verify=False)
-    images = _corrupted(settings, source, sources)
-    _ = images[0]
-    recipe = json.loads(images.recipe)
-    strength = "" if settings.severity is None else f" of severity {settings.severity}"
-    labels, names = source.labels, source.names
-    if settings.severity == "all":
-        labels = np.tile(labels, len(SEVERITIES))
-        names = tuple(f"{severity}/{name}" for severity in SEVERITIES for name in names)
-    return make_dataset(
-        name,
-        images,
-        labels,
-        classes=source.classes,
-        max_value=source.max_value if settings.restore else 255,
-        source=f"{source.name} with corruption '{settings.corruption}'{strength}",
-        names=names,
-        provenance={
-            "recipe": recipe,
-            "downloads": os.path.relpath(sources.downloads, sources.datasets),
-        },
-    )
-
-
-def open_corrupted(folder: Path, provenance: Mapping[str, Any], *, verify: bool) -> MadeImages:
-    """Open the images of a dataset that `build_corrupted` described."""
-    settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})
-    with ExitStack() as stack:
-        sources = Sources(folder.parent / provenance["downloads"], stack, folder.parent)
-        source = read_dataset(folder.parent / settings.of, verify)
-        images = _corrupted(settings, source, sources)
-    if json.loads(images.recipe) != provenance["recipe"]:
-        raise InputError(
-            f"'{settings.of}', or the corruption, is not what it was when this set was prepared",
-            file=folder / DESCRIPTION,
-            remedy="Prepare it again",
+    def build(self, name: str, sources: Sources) -> Dataset:
+        """Describe a corrupted version of a dataset; only its first image is made, as a check."""
+        source = sources.dataset(self.of, verify=False)
+        images = self.images(source, sources)
+        _ = images[0]
+        strength = "" if self.severity is None else f" of severity {self.severity}"
+        labels, names = source.labels, source.names
+        if self.severity == "all":
+            labels = np.tile(labels, len(SEVERITIES))
+            names = tuple(f"{severity}/{name}" for severity in SEVERITIES for name in names)
+        return make_dataset(
+            name,
+            images,
+            labels,
+            classes=source.classes,
+            max_value=source.max_value if self.restore else 255,
+            source=f"{source.name} with corruption '{self.corruption}'{strength}",
+            names=names,
+            provenance={
+                "recipe": json.loads(images.recipe),
+                "downloads": os.path.relpath(sources.downloads, sources.datasets),
+            },
         )
-    return images
+
+    def images(self, source: Dataset, sources: Sources) -> MadeImages:
+        """Return the images, which are made from those of the other dataset when they are read."""
+        textures = [sources.published(file) for file in self.published_files]
+        side = _LARGE if self.size is None and source.stored == "files" else self.size
+        height, width = (side, side) if side else source.image_shape[:2]
+        by_size = _SMALL if max(height, width) <= _LARGEST_SMALL else _LARGE
+        parameters = by_size if self.parameters == "auto" else self.parameters
+        quality = None if self.jpeg_quality == "none" else self.jpeg_quality
+        if quality == "auto":
+            quality = _QUALITY if parameters == _LARGE else None
+        copies = len(SEVERITIES) if self.severity == "all" else 1
+        recipe = {
+            "version": self.builder_version,
+            "of": {"sha256": source.sha256, "max_value": source.max_value},
+            "files": dict(sources.digests),
+            "corruption": self.corruption, "severity": self.severity, "seed": self.seed,
+            "parameters": parameters, "side": side, "jpeg_quality": quality,
+        }  # fmt: skip
+        shape = (height, width, 3)
+        if self.restore:
+            _check_restorable(source, height, width)
+            recipe["restored"], shape = True, source.image_shape
+        return MadeImages(
+            (len(source) * copies, *shape),
+            json.dumps(recipe, sort_keys=True),
+            _Maker(self, source, next(iter(textures), None), parameters, side, quality),
+        )
 
 
 @dataclass(frozen=True)
@@ -201,6 +190,8 @@ class _Maker:
         return np.concatenate(made)[np.argsort(np.concatenate([chosen for chosen, _ in parts]))]
 
     def _made(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
+        from matcheval.datasets.corruptions.applying import corrupt  # which loads SciPy and Numba
+
         settings, images = self.settings, self._clean(rows)
         if severity is not None:
             images = corrupt(
@@ -225,34 +216,6 @@ class _Maker:
             images = np.stack([_square(source.image(int(row)), shorter, self.side) for row in rows])
         release(source.images)
         return images
-
-
-def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeImages:
-    textures = [sources.published(file) for file in settings.published_files]
-    side = _LARGE if settings.size is None and source.stored == "files" else settings.size
-    height, width = (side, side) if side else source.image_shape[:2]
-    by_size = _SMALL if max(height, width) <= _LARGEST_SMALL else _LARGE
-    parameters = by_size if settings.parameters == "auto" else settings.parameters
-    quality = None if settings.jpeg_quality == "none" else settings.jpeg_quality
-    if quality == "auto":
-        quality = _QUALITY if parameters == _LARGE else None
-    copies = len(SEVERITIES) if settings.severity == "all" else 1
-    recipe = {
-        "version": settings.builder_version,
-        "of": {"sha256": source.sha256, "max_value": source.max_value},
-        "files": dict(sources.digests),
-        "corruption": settings.corruption, "severity": settings.severity, "seed": settings.seed,
-        "parameters": parameters, "side": side, "jpeg_quality": quality,
-    }  # fmt: skip
-    shape = (height, width, 3)
-    if settings.restore:
-        _check_restorable(source, height, width)
-        recipe["restored"], shape = True, source.image_shape
-    return MadeImages(
-        (len(source) * copies, *shape),
-        json.dumps(recipe, sort_keys=True),
-        _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
-    )
 
 
 def _check_restorable(source: Dataset, height: int, width: int) -> None:
@@ -296,27 +259,40 @@ def _saved_as_jpeg(image: npt.NDArray[np.uint8], quality: int) -> npt.NDArray[np
     return np.asarray(Image.open(file))
 
 
-_COARSE = 3  # random values per side, between which backgrounds are interpolated
+@dataset_kind
+class Restyled(_Transformed):
+    """The images of another dataset in another style, as a domain of the same task."""
 
-
-def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
-    """Build a dataset from the images of another one, which are arrays of pixels."""
-    source = read_dataset(sources.datasets / settings.of)
-    pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
-    if settings.style == "inverted":
-        made = (source.max_value - pixels).astype(np.uint8)
-    else:
-        made = over_backgrounds(pixels, source.max_value, settings.seed)
-    return make_dataset(
-        name,
-        made,
-        source.labels,
-        classes=source.classes,
-        max_value=source.max_value,
-        source=f"{source.name}, {settings.style}",
-        names=source.names,
-        provenance={"of": {source.name: source.sha256}},
+    kind: Literal["restyled"]
+    of: Name = Field(description="The other dataset, of this study; its images are arrays")
+    style: Literal["inverted", "background"] = Field(
+        description="Inverted grey levels, or the difference to a random smooth background"
     )
+    seed: Seed = Field(0, description="Seed of the backgrounds")
+
+    @property
+    def needs_one_size(self) -> bool:
+        """Always: its pixels are changed in place."""
+        return True
+
+    def build(self, name: str, sources: Sources) -> Dataset:
+        """Build a dataset from the images of another one, which are arrays of pixels."""
+        source = sources.dataset(self.of)
+        pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
+        if self.style == "inverted":
+            made = (source.max_value - pixels).astype(np.uint8)
+        else:
+            made = over_backgrounds(pixels, source.max_value, self.seed)
+        return make_dataset(
+            name,
+            made,
+            source.labels,
+            classes=source.classes,
+            max_value=source.max_value,
+            source=f"{source.name}, {self.style}",
+            names=source.names,
+            provenance={"of": {source.name: source.sha256}},
+        )
 
 
 def over_backgrounds(

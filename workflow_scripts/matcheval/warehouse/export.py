@@ -16,9 +16,9 @@ from matcheval.datasets.folders import (
     IMAGES,
     map_array,
     remove_description,
+    write_array,
     write_description,
 )
-from matcheval.datasets.sources import write_array
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.warehouse import WAREHOUSE_VERSION

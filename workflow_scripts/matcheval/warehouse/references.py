@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from matcheval.datasets.dataset import EncodedImages
 from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
+from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
@@ -35,9 +36,8 @@ def read_reference(
     settings = reference_settings(name, block)
     options = settings.options
     with ExitStack() as stack:
-        built = build_dataset(
-            name, settings.kind, options, Sources(downloads, stack, downloads.parent / "datasets")
-        )
+        sources = Sources(downloads, stack, downloads.parent / "datasets", read_dataset)
+        built = build_dataset(name, settings.kind, options, sources)
         start, stop = options.get("rows", (0, None))
         names: list[str] = []
         labels: list[int] = []

@@ -9,17 +9,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.corruptions import blur, digital, noise, weather
-from matcheval.datasets.corruptions.corruption import Bytes, Corruption, to_bytes
+from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather  # noqa: F401
+from matcheval.datasets.corruptions.corruption import CORRUPTIONS, Bytes, to_bytes
 from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.errors import InputError, unknown_name_error
-
-CORRUPTIONS: dict[str, Corruption] = {
-    corruption.name: corruption
-    for family in (noise, blur, weather, digital, bar_noise, bar_drawn, bar_warps)
-    for corruption in family.CORRUPTIONS
-}
-
 
 _LARGEST_SMALL = 64  # pixels: up to here, parameters for 32 pixels are the default
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)

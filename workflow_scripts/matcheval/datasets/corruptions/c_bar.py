@@ -1,4 +1,4 @@
-"""What the corruptions of C-bar share: their severities, and the side of square images.
+"""The ten corruptions of C-bar: drawn on the images, noise, and moved pixels.
 
 A severity of C-bar is a level on a scale from 0 to 10, which each corruption turns into its own
 parameter. Lengths are relative to the side of the image, so that one scale serves all sizes.
@@ -15,16 +15,18 @@ import numpy.typing as npt
 from scipy import fft
 from scipy.ndimage import map_coordinates, spline_filter1d
 
-from matcheval.datasets.corruptions.corruption import Bytes, Corruption, Generators, Images, by_size
+from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
 from matcheval.errors import InputError
 from matcheval.jit import compiled
 
-Levels = tuple[float, float, float, float, float]
-
-
-def levels(small: Levels, large: Levels | None = None) -> dict[int, tuple[float, ...]]:
-    """Return the levels of five severities by size of image."""
-    return by_size(small, large or small)
+_Array = npt.NDArray[np.float64]
+_Point = tuple[int, int]  # row, column
+_GREY = 128
+_RAYS = (50, 200)  # number of rays, end excluded
+_SPREAD = 0.25  # standard deviation of the length of rays, relative to its mean
+_Indices = npt.NDArray[np.int64]
+_Waves = npt.NDArray[np.complex128]
+_ROTATIONS = 21
 
 
 def side_of(images: Images | Bytes) -> int:
@@ -38,13 +40,7 @@ def side_of(images: Images | Bytes) -> int:
     return int(height)
 
 
-_Array = npt.NDArray[np.float64]
-_Point = tuple[int, int]  # row, column
-_GREY = 128
-_RAYS = (50, 200)  # number of rays, end excluded
-_SPREAD = 0.25  # standard deviation of the length of rays, relative to its mean
-
-
+@corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
 def checkerboard_cutout(images: Bytes, level: float, generators: Generators) -> Bytes:
     """Make squares of one colour of a turned checkerboard grey, each with probability level / 10.
 
@@ -65,6 +61,7 @@ def checkerboard_cutout(images: Bytes, level: float, generators: Generators) -> 
     return corrupted
 
 
+@corruption((0.5, 1.0, 1.5, 2.0, 2.5), on_bytes=True)
 def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
     """Draw grey lines of a random direction and spread of directions, twice as long as the image.
 
@@ -82,6 +79,7 @@ def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
     return corrupted
 
 
+@corruption((0.7, 3.5, 5.6, 6.3, 7.0), (1.0, 2.0, 3.0, 5.0, 6.0))
 def sparkles(images: Images, level: float, generators: Generators) -> Images:
     """Lighten the image along rays from five random points."""
     side = side_of(images)
@@ -96,6 +94,7 @@ def sparkles(images: Images, level: float, generators: Generators) -> Images:
     return _whiten(images, 1 - dark)
 
 
+@corruption((1.0, 1.5, 2.5, 4.5, 5.0), (1.0, 2.0, 4.0, 9.0, 10.0))
 def inverse_sparkles(images: Images, level: float, generators: Generators) -> Images:
     """Make the image white but for rays from a random point near the middle."""
     side = side_of(images)
@@ -142,27 +141,7 @@ def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
     image[at] = (1 - share) * image[at] + share * _GREY + 1e-9
 
 
-CORRUPTIONS = (
-    Corruption(
-        "checkerboard_cutout", "c-bar",
-        levels((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0)), checkerboard_cutout,
-        on_bytes=True,
-    ),
-    Corruption("lines", "c-bar", levels((0.5, 1.0, 1.5, 2.0, 2.5)), lines, on_bytes=True),
-    Corruption(
-        "sparkles", "c-bar", levels((0.7, 3.5, 5.6, 6.3, 7.0), (1.0, 2.0, 3.0, 5.0, 6.0)), sparkles
-    ),
-    Corruption(
-        "inverse_sparkles", "c-bar", levels((1.0, 1.5, 2.5, 4.5, 5.0), (1.0, 2.0, 4.0, 9.0, 10.0)),
-        inverse_sparkles,
-    ),
-)  # fmt: skip
-
-
-_ArrayBarNoise = npt.NDArray[np.float64]
-_Waves = npt.NDArray[np.complex128]
-
-
+@corruption((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6))
 def blue_noise_sample(images: Images, level: float, generators: Generators) -> Images:
     """Make pixels black where blue noise of standard deviation 1 is at most 0.3 · level − 2.5."""
     side = side_of(images)
@@ -170,6 +149,7 @@ def blue_noise_sample(images: Images, level: float, generators: Generators) -> I
     return np.where((noise > 0.3 * level - 2.5)[..., None], images, 0)
 
 
+@corruption((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0))
 def brownish_noise(images: Images, level: float, generators: Generators) -> Images:
     """Add noise of low frequencies, of a standard deviation of 6.4 · level of 255, per channel."""
     side = side_of(images)
@@ -180,18 +160,18 @@ def brownish_noise(images: Images, level: float, generators: Generators) -> Imag
     return noisy
 
 
-def _frequency(side: int) -> _ArrayBarNoise:
+def _frequency(side: int) -> _Array:
     """Return the magnitude of every frequency, zero in the middle, in cycles per image."""
     axis = np.arange(side) - side / 2
-    frequency: _ArrayBarNoise = np.hypot(axis[:, None], axis)
+    frequency: _Array = np.hypot(axis[:, None], axis)
     return frequency
 
 
-def _noise(generators: Generators, side: int, amplitude: _ArrayBarNoise) -> _ArrayBarNoise:
+def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
     """Draw noise of a given spectrum and of standard deviation 1, shape (n, side, side)."""
     waves = np.stack([_waves(generator, side) for generator in generators])
     spectrum = fft.fftshift(amplitude * waves, axes=(1, 2))
-    noise: _ArrayBarNoise = np.real(fft.ifft2(spectrum, overwrite_x=True))
+    noise: _Array = np.real(fft.ifft2(spectrum, overwrite_x=True))
     noise /= noise.std(axis=(1, 2), keepdims=True)
     return noise
 
@@ -213,23 +193,7 @@ def _unit(generator: np.random.Generator, *shape: int) -> _Waves:
     return waves
 
 
-CORRUPTIONS_BAR_NOISE = (
-    Corruption(
-        "blue_noise_sample", "c-bar", levels((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6)),
-        blue_noise_sample,
-    ),
-    Corruption(
-        "brownish_noise", "c-bar", levels((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0)),
-        brownish_noise,
-    ),
-)  # fmt: skip
-
-
-_ArrayBarWarps = npt.NDArray[np.float64]
-_Indices = npt.NDArray[np.int64]
-_ROTATIONS = 21
-
-
+@corruption((5.5, 6.0, 6.5, 8.5, 10.0))
 def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Images:
     """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level."""
     side = side_of(images)
@@ -253,6 +217,7 @@ def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Ima
     return corrupted
 
 
+@corruption((5.5, 6.0, 6.5, 7.5, 8.0))
 def ripple(images: Images, level: float, generators: Generators) -> Images:
     """Move rows up and down, and columns to the left and right, by sine waves along the same axis.
 
@@ -271,6 +236,7 @@ def ripple(images: Images, level: float, generators: Generators) -> Images:
     return corrupted
 
 
+@corruption((1.0, 2.0, 5.0, 9.0, 10.0), on_bytes=True)
 def transverse_chromatic_abberation(images: Bytes, level: float, generators: Generators) -> Bytes:
     """Enlarge a random channel by level / 20, another by half of that, and blur all three."""
     side = side_of(images)
@@ -287,6 +253,7 @@ def transverse_chromatic_abberation(images: Bytes, level: float, generators: Gen
     return corrupted
 
 
+@corruption((2.8, 3.6, 4.4, 5.2, 6.0), random=False)
 def circular_motion_blur(images: Images, level: float, generators: Generators) -> Images:
     """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
     side_of(images)
@@ -301,7 +268,7 @@ def circular_motion_blur(images: Images, level: float, generators: Generators) -
     return rotated
 
 
-def _sample(image: Images, rows: _ArrayBarWarps, columns: _ArrayBarWarps, result: Images) -> None:
+def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> None:
     """Interpolate an image linearly; outside it is black, to which it fades over one pixel."""
     for channel in range(image.shape[-1]):
         map_coordinates(
@@ -310,7 +277,7 @@ def _sample(image: Images, rows: _ArrayBarWarps, columns: _ArrayBarWarps, result
         )  # fmt: skip
 
 
-def _enlargement(side: int, scale: float) -> tuple[_Indices, _ArrayBarWarps]:
+def _enlargement(side: int, scale: float) -> tuple[_Indices, _Array]:
     """Return four indices and weights, shape (4, side), of the middle of an enlarged axis."""
     size = round(side * scale)
     position = (np.arange(side) + (size - side) // 2) * ((side - 1) / (size - 1))
@@ -322,8 +289,8 @@ def _enlargement(side: int, scale: float) -> tuple[_Indices, _ArrayBarWarps]:
 
 @compiled()
 def _b_spline(
-    x: _ArrayBarWarps,
-) -> tuple[_ArrayBarWarps, _ArrayBarWarps, _ArrayBarWarps, _ArrayBarWarps]:
+    x: _Array,
+) -> tuple[_Array, _Array, _Array, _Array]:
     """Return the cubic B-spline at −1 − x, −x, 1 − x and 2 − x, for x in [0, 1)."""
     y = 1 - x
     return y**3 / 6, 2 / 3 - x**2 * (2 - x) / 2, 2 / 3 - y**2 * (2 - y) / 2, x**3 / 6
@@ -331,10 +298,10 @@ def _b_spline(
 
 @compiled()
 def _average_rotations(
-    splines: _ArrayBarWarps,
-    cosines: _ArrayBarWarps,
-    sines: _ArrayBarWarps,
-    weights: _ArrayBarWarps,
+    splines: _Array,
+    cosines: _Array,
+    sines: _Array,
+    weights: _Array,
     result: Images,
 ) -> None:
     """Average rotations of images, which are given as coefficients of cubic B-splines."""
@@ -368,17 +335,3 @@ def _average_rotations(
                 result[image, row, column, 0] = red
                 result[image, row, column, 1] = green
                 result[image, row, column, 2] = blue
-
-
-CORRUPTIONS_BAR_WARPS = (
-    Corruption("pinch_and_twirl", "c-bar", levels((5.5, 6.0, 6.5, 8.5, 10.0)), pinch_and_twirl),
-    Corruption("ripple", "c-bar", levels((5.5, 6.0, 6.5, 7.5, 8.0)), ripple),
-    Corruption(
-        "transverse_chromatic_abberation", "c-bar", levels((1.0, 2.0, 5.0, 9.0, 10.0)),
-        transverse_chromatic_abberation, on_bytes=True,
-    ),
-    Corruption(
-        "circular_motion_blur", "c-bar", levels((2.8, 3.6, 4.4, 5.2, 6.0)),
-        circular_motion_blur, random=False,
-    ),
-)  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ Images = npt.NDArray[
     np.floating[Any]
 ]  # float32 or float64, (n, height, width, 3), values in [0, 1]
 Generators = list[np.random.Generator]  # one per image
+Apply = TypeVar("Apply", bound=Callable[..., npt.NDArray[Any]])
 
 # Added to grey levels before they are truncated: a value that is a whole level but for the rounding
 # errors of float32 (below 1e-3 of a level) remains this level.
@@ -28,8 +29,6 @@ class Corruption:
     Attributes
     ----------
     name : str
-    family : str
-        Module and kind: `noise`, `blur`, `weather`, `digital`, ...
     parameters : mapping
         For images of 32 and of 224 pixels, the parameters of severities 1 to 5.
     apply : callable
@@ -46,12 +45,16 @@ class Corruption:
     """
 
     name: str
-    family: str
     parameters: Mapping[int, tuple[Any, ...]]
     apply: Callable[..., npt.NDArray[Any]]
     on_bytes: bool = False
     random: bool = True
     load: Callable[[Path | None], Any] | None = None
+
+    @property
+    def family(self) -> str:
+        """Name of its module: `noise`, `blur`, `weather`, `digital` or `c_bar`."""
+        return self.apply.__module__.rpartition(".")[2]
 
 
 def to_bytes(images: Images) -> Bytes:
@@ -69,9 +72,29 @@ def _truncate(values: Images, result: Bytes) -> None:
         result[i] = np.uint8(level + rounding)
 
 
-def by_size(small: tuple[Any, ...], large: tuple[Any, ...]) -> dict[int, tuple[Any, ...]]:
-    """Return parameters by size of image."""
-    return {32: small, 224: large}
+CORRUPTIONS: dict[str, Corruption] = {}
+
+
+def corruption(
+    small: tuple[Any, ...],
+    large: tuple[Any, ...] | None = None,
+    *,
+    on_bytes: bool = False,
+    random: bool = True,
+    load: Callable[[Path | None], Any] | None = None,
+) -> Callable[[Apply], Apply]:
+    """Register a function as the corruption of its name.
+
+    `small` and `large` are the parameters of severities 1 to 5 for images of 32 and of 224 pixels,
+    by default the same; the others are attributes of `Corruption`.
+    """
+
+    def register(apply: Apply) -> Apply:
+        name, parameters = apply.__name__, {32: small, 224: large or small}
+        CORRUPTIONS[name] = Corruption(name, parameters, apply, on_bytes, random, load)
+        return apply
+
+    return register
 
 
 Offsets = npt.NDArray[np.int64]

@@ -16,11 +16,10 @@ from scipy.ndimage import label
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
-    Corruption,
     Generators,
     Images,
-    by_size,
     centre_zooms,
+    corruption,
     gaussian,
     normals,
     plasma,
@@ -195,6 +194,10 @@ _TURQUOISE, _BROWN = np.array([175, 238, 238]) / 255, np.array([63, 42, 20]) / 2
 _ICE = np.array([0.84, 0.92, 1.0])
 
 
+@corruption(
+    ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
+    ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
+)
 def fog(images: Images, parameters: tuple[float, float], generators: Generators) -> Images:
     """Add clouds, and scale so that the maximum stays."""
     strength, decay = parameters
@@ -207,6 +210,17 @@ def fog(images: Images, parameters: tuple[float, float], generators: Generators)
     return corrupted
 
 
+_FROST = (
+    ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
+    ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+)
+
+
+@corruption(
+    tuple((*one, 5) for one in _FROST[0]),
+    tuple((*one, 1) for one in _FROST[1]),
+    load=load_textures,
+)
 def frost(
     images: Images,
     parameters: tuple[float, float, int],
@@ -236,6 +250,7 @@ def frost(
     return corrupted
 
 
+@corruption(*_FROST)
 def frost_procedural(
     images: Images, parameters: tuple[float, float], generators: Generators
 ) -> Images:
@@ -248,6 +263,18 @@ def frost_procedural(
     return images * images.dtype.type(weight) + ice.astype(images.dtype)
 
 
+@corruption(
+    (
+        (0.1, 0.2, 1, 0.6, 8, 3, 0.95), (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
+        (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9), (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
+        (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
+    ),
+    (
+        (0.1, 0.3, 3, 0.5, 10, 4, 0.8), (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+        (0.55, 0.3, 4, 0.9, 12, 8, 0.7), (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+        (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+    ),
+)  # fmt: skip
 def snow(
     images: Images,
     parameters: tuple[float, float, float, float, int, float, float],
@@ -268,6 +295,18 @@ def snow(
     return images * kind(weight) + whitened + flakes
 
 
+@corruption(
+    (
+        (0.62, 0.1, 0.7, 0.7, 0.5, 0), (0.65, 0.1, 0.8, 0.7, 0.5, 0),
+        (0.65, 0.3, 1, 0.69, 0.5, 0), (0.65, 0.1, 0.7, 0.69, 0.6, 1),
+        (0.65, 0.1, 0.5, 0.68, 0.6, 1),
+    ),
+    (
+        (0.65, 0.3, 4, 0.69, 0.6, 0), (0.65, 0.3, 3, 0.68, 0.6, 0),
+        (0.65, 0.3, 2, 0.68, 0.5, 0), (0.65, 0.3, 1, 0.65, 1.5, 1),
+        (0.67, 0.4, 1, 0.65, 1.5, 1),
+    ),
+)  # fmt: skip
 def spatter(
     images: Images,
     parameters: tuple[float, float, float, float, float, int],
@@ -285,58 +324,3 @@ def spatter(
     liquid[liquid < threshold] = 0
     water = np.stack([drops(one[..., 0]) for one in liquid])[..., None]
     return images + water.astype(images.dtype) * (strength * _TURQUOISE).astype(images.dtype)
-
-
-_FROST = (
-    ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
-    ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-)
-
-CORRUPTIONS = (
-    Corruption(
-        "fog", "weather",
-        by_size(
-            ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
-            ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
-        ),
-        fog,
-    ),
-    Corruption(
-        "frost", "weather",
-        by_size(tuple((*one, 5) for one in _FROST[0]), tuple((*one, 1) for one in _FROST[1])),
-        frost, load=load_textures,
-    ),
-    Corruption("frost_procedural", "weather", by_size(*_FROST), frost_procedural),
-    Corruption(
-        "snow", "weather",
-        by_size(
-            (
-                (0.1, 0.2, 1, 0.6, 8, 3, 0.95), (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
-                (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9), (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
-                (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-            ),
-            (
-                (0.1, 0.3, 3, 0.5, 10, 4, 0.8), (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
-                (0.55, 0.3, 4, 0.9, 12, 8, 0.7), (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
-                (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
-            ),
-        ),
-        snow,
-    ),
-    Corruption(
-        "spatter", "weather",
-        by_size(
-            (
-                (0.62, 0.1, 0.7, 0.7, 0.5, 0), (0.65, 0.1, 0.8, 0.7, 0.5, 0),
-                (0.65, 0.3, 1, 0.69, 0.5, 0), (0.65, 0.1, 0.7, 0.69, 0.6, 1),
-                (0.65, 0.1, 0.5, 0.68, 0.6, 1),
-            ),
-            (
-                (0.65, 0.3, 4, 0.69, 0.6, 0), (0.65, 0.3, 3, 0.68, 0.6, 0),
-                (0.65, 0.3, 2, 0.68, 0.5, 0), (0.65, 0.3, 1, 0.65, 1.5, 1),
-                (0.67, 0.4, 1, 0.65, 1.5, 1),
-            ),
-        ),
-        spatter,
-    ),
-)  # fmt: skip
