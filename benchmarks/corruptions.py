@@ -163,7 +163,7 @@ def memory() -> None:
                     continue
                 for chunk in range(chunks):
                     indices = range(chunk * len(batch), (chunk + 1) * len(batch))
-                    corrupt(batch, name, 3, indices, textures=textures)
+                    corrupt(batch, name, 3, indices, size=side, textures=textures)
         rows.append(
             {"images_of_32": 250 * scale, "images_of_224": 5 * scale, "peak_mib": peak_mib()}
         )

@@ -137,6 +137,9 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
     small = corrupted(folder, "photos", corruption="contrast", severity=2, size=32)
     assert json.loads(small.images.recipe)["parameters"] == 32
     assert json.loads(small.images.recipe)["jpeg_quality"] is None
+    for side, parameters in ((64, 32), (65, 224)):
+        sized = corrupted(folder, "colour", **NOISE, size=side)
+        assert json.loads(sized.images.recipe)["parameters"] == parameters
     forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
     expected = corrupt(
         read_dataset(folder / "colour").pixels[:3], "contrast", 2, range(3), size=224

@@ -288,9 +288,7 @@ def _enlargement(side: int, scale: float) -> tuple[_Indices, _Array]:
 
 
 @compiled()
-def _b_spline(
-    x: _Array,
-) -> tuple[_Array, _Array, _Array, _Array]:
+def _b_spline(x: _Array) -> tuple[_Array, _Array, _Array, _Array]:
     """Return the cubic B-spline at −1 − x, −x, 1 − x and 2 − x, for x in [0, 1)."""
     y = 1 - x
     return y**3 / 6, 2 / 3 - x**2 * (2 - x) / 2, 2 / 3 - y**2 * (2 - y) / 2, x**3 / 6
@@ -298,11 +296,7 @@ def _b_spline(
 
 @compiled()
 def _average_rotations(
-    splines: _Array,
-    cosines: _Array,
-    sines: _Array,
-    weights: _Array,
-    result: Images,
+    splines: _Array, cosines: _Array, sines: _Array, weights: _Array, result: Images
 ) -> None:
     """Average rotations of images, which are given as coefficients of cubic B-splines."""
     side = result.shape[1]
