@@ -267,7 +267,7 @@ def test_bad_photographs(textures, tmp_path):
         corrupt(image, "frost", 1, [0], textures=tmp_path)
     for name in TEXTURES:
         (tmp_path / name).write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"frost1\.png: cannot be read"):
+    with pytest.raises(InputError, match=r"frost1\.png: not a readable image"):
         corrupt(image, "frost", 1, [0], textures=tmp_path)
     with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
         corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)

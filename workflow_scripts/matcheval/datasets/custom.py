@@ -22,6 +22,7 @@ from matcheval.datasets.label_spaces import (
 )
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources, npz_array, read_npy
 from matcheval.errors import InputError, suggest
+from matcheval.io.files import readable
 from matcheval.settings import Integer, PathText, Texts, Unique, UniqueItems
 
 _BATCH_ROWS = 256
@@ -193,11 +194,8 @@ class Parquet(_WithClasses, Decoded):
         """Check the columns of the files, and find the class names."""
         classes = self.known_classes
         for path in paths:
-            try:
+            with readable(path, "a readable Parquet file", pa.ArrowException):
                 schema = pq.read_schema(path)
-            except (pa.ArrowException, OSError) as error:
-                reason = str(error).splitlines()[0]
-                raise InputError(f"not a readable Parquet file ({reason})", file=path) from error
             self._check_columns(schema, path)
             stored = _metadata_classes(schema, self.label_column) if not self.label_map else None
             if stored is not None and classes is not None:

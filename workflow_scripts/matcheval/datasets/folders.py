@@ -30,11 +30,13 @@ from matcheval.datasets.dataset import (
 )
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, readable
 from matcheval.io.json_files import read_json, write_json
 from matcheval.io.tables import Column, TableSchema, write_table
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"
+
+_REMEDY = "Delete the folder and build the dataset again"
 
 DATAPOINTS_SCHEMA = TableSchema(
     "datapoints",
@@ -50,8 +52,7 @@ DATAPOINTS_SCHEMA = TableSchema(
 
 
 def _damaged(problem: str, file: Path, field: str | None = None) -> InputError:
-    remedy = "Delete the folder and build the dataset again"
-    return InputError(problem, file=file, field=field, remedy=remedy)
+    return InputError(problem, file=file, field=field, remedy=_REMEDY)
 
 
 def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
@@ -162,14 +163,9 @@ def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> Made
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read `dataset.json`, the description of a dataset."""
     path = Path(folder) / DESCRIPTION
-    try:
-        description = read_json(path)
-    except InputError:  # it says what is wrong
-        raise
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path, remedy="Build the dataset first") from error
-    except (OSError, ValueError) as error:
-        raise _damaged(f"not readable JSON ({error})", path) from error
+    if not path.is_file():
+        raise InputError("no such file", file=path, remedy="Build the dataset first")
+    description = read_json(path, remedy=_REMEDY)
     types = {
         "name": str, "n": int, "classes": list, "stored": str, "max_value": int, "source": str,
         "sha256": str, "provenance": dict,
@@ -182,13 +178,9 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Map the array of an .npy file into memory."""
-    try:
+    what = "a readable array, perhaps truncated"
+    with readable(path, what, EOFError, remedy=_REMEDY):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise _damaged("no such file", path) from error
-    except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise _damaged(f"not a readable array, perhaps truncated ({reason})", path) from error
     if not isinstance(array, np.ndarray):
         raise _damaged("an archive, not an array", path)
     return array

@@ -77,16 +77,7 @@ def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
 
 def read_members(path: Path) -> list[str]:
     """Read the names of the datasets of a suite."""
-    try:
-        return list(read_json(path))
-    except InputError:  # it says what is wrong
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"not a readable list of a suite's datasets ({error})",
-            file=path,
-            remedy="Delete it and run again",
-        ) from error
+    return list(read_json(path))
 
 
 def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:

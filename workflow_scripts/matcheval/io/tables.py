@@ -11,8 +11,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file, check_format
-from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
+from matcheval.io.files import atomic_file, check_format, readable
+from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,22 +180,12 @@ class TableSchema:
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     """Read a Parquet file."""
-    try:
+    what, remedy = "a readable Parquet file, perhaps truncated", DAMAGED
+    with readable(path, what, pa.ArrowException, remedy=remedy):
         verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
         with pq.ParquetFile(path) as file:
             table = file.read(use_threads=False)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except PermissionError as error:
-        raise InputError("no permission to read it", file=path) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # or names of columns
-        reason = str(error).split("\n")[0]
-        raise InputError(
-            f"not a readable Parquet file, perhaps truncated ({reason})",
-            file=path,
-            remedy="If the workflow wrote it, delete it and run again",
-        ) from error
     metadata = dict(table.schema.metadata or {})
     if metadata.pop(DIGEST_KEY.encode(), None) is None:
         return table

@@ -27,6 +27,7 @@ from matcheval.datasets.corruptions.corruption import (
 )
 from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.errors import InputError
+from matcheval.io.files import readable
 from matcheval.jit import compiled
 
 _LOW, _HIGH = 50, 150  # thresholds of an edge's gradient
@@ -171,10 +172,8 @@ def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
     """Read the photographs."""
     if place is None:
         raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
-    try:
+    with readable(place, "a readable archive", BadZipFile, remedy=_REMEDY):
         folder = ZipPath(place, _FOLDER) if place.is_file() else place
-    except BadZipFile as error:
-        raise InputError(f"cannot be read: {error}", file=place, remedy=_REMEDY) from error
     missing = [name for name in _NAMES if not (folder / name).is_file()]
     if missing:
         raise InputError(f"no {', '.join(missing)} for 'frost'", file=place, remedy=_REMEDY)
@@ -182,11 +181,8 @@ def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
 
 
 def _read(path: Path | ZipPath) -> npt.NDArray[np.uint8]:
-    try:
-        with path.open("rb") as file:
-            return np.array(Image.open(file).convert("RGB"))
-    except (OSError, BadZipFile) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from error
+    with readable(str(path), "a readable image", BadZipFile), path.open("rb") as file:
+        return np.array(Image.open(file).convert("RGB"))
 
 
 _GREY = (0.299, 0.587, 0.114)  # weights of red, green and blue
