@@ -150,14 +150,13 @@ class DatasetKind(Settings):
 
 
 Kind = TypeVar("Kind", bound=DatasetKind)
-# By name, in the order of registration.
-KINDS: dict[str, type[DatasetKind]] = {}
+REGISTERED: dict[str, type[DatasetKind]] = {}
 
 
 def dataset_kind(kind: type[Kind]) -> type[Kind]:
     """Register a kind of dataset under the name that its field `kind` has."""
     (name,) = get_args(kind.model_fields["kind"].annotation)
-    KINDS[name] = kind
+    REGISTERED[name] = kind
     return kind
 
 

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Modules with kinds, which register them, in the order of the documentation.
-# isort: off
-from matcheval.datasets import digits, published, custom, transformed, results  # noqa: F401
+from matcheval.datasets import custom, digits, published, results, transformed
+from matcheval.datasets.kind import REGISTERED, DatasetKind
 
-# isort: on
-from matcheval.datasets.kind import KINDS, DatasetKind
-
-__all__ = ["KINDS", "DatasetSpec", "builder_version"]
+# By name, in the order of the documentation.
+KINDS: Mapping[str, type[DatasetKind]] = {
+    name: kind
+    for module in (digits, published, custom, transformed, results)
+    for name, kind in REGISTERED.items()
+    if kind.__module__ == module.__name__
+}
 
 
 def builder_version(kind: str) -> int | None:
