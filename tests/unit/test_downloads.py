@@ -15,9 +15,8 @@ import yaml
 from safetensors.numpy import save
 
 from image_sets import npy, npz, tar
-from matcheval.downloads import SOURCES
 from matcheval.downloads.fetching import _length, download
-from matcheval.downloads.sources import published_file, published_files
+from matcheval.downloads.sources import SOURCES, published_file, published_files
 from matcheval.downloads.verification import check_format, file_digests
 from matcheval.errors import InputError
 from servers import serving

@@ -168,52 +168,42 @@ def check_content(
     file: object,
 ) -> None:
     """Check that images, labels and names form a valid set of labelled images."""
-    _check_images(images, file)
-    if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"has shape {labels.shape} and dtype {labels.dtype} for {len(images)} images",
-            file=file,
-            field="labels",
-            remedy="Labels are integers, one per image",
-        )
-    if len(names) != len(labels) or len(set(names)) != len(names):
-        raise InputError(
-            f"{len(names)} names, {len(set(names))} of them distinct, for {len(images)} images",
-            file=file,
-            field="names",
-        )
-    if not 1 <= max_value <= 255:
-        raise InputError(f"is {max_value}, not in 1..255", file=file, field="max_value")
-    bad = (labels < 0) | (labels >= n_classes)
-    if bad.any():
-        row = int(bad.argmax())
-        raise InputError(
-            f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes",
-            file=file,
-            field="labels",
-        )
 
+    def check(valid: object, field: str, problem: str, remedy: str = "") -> None:
+        if not valid:
+            raise InputError(problem, file=file, field=field, remedy=remedy)
 
-def _check_images(images: Images, file: object) -> None:
-    if not isinstance(images, EncodedImages):
+    n = len(images)
+    if isinstance(images, EncodedImages):
+        bounds = np.append(images.offsets, len(images.data))
+        check(
+            n and images.data.ndim == 1 and bounds[0] == 0 and (np.diff(bounds) > 0).all(),
+            "images", f"{n} offsets do not divide {images.data.size} bytes into image files",
+        )  # fmt: skip
+    else:
         is_vectors = images.dtype == np.float32 and images.shape[1:3] == (1, 1)
-        if images.ndim != 4 or 0 in images.shape or not (images.dtype == np.uint8 or is_vectors):
-            raise InputError(
-                f"has shape {images.shape} and dtype {images.dtype}",
-                file=file,
-                field="images",
-                remedy="Images are uint8, n × height × width × channels, none of which is 0",
-            )
-        if is_vectors and not np.isfinite(images).all():
-            raise InputError("a value is not finite", file=file, field="images")
-        return
-    bounds = np.append(images.offsets, len(images.data))
-    if len(images) == 0 or images.data.ndim != 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():
-        raise InputError(
-            f"{len(images)} offsets do not divide {images.data.size} bytes into image files",
-            file=file,
-            field="images",
-        )
+        is_array = images.ndim == 4 and 0 not in images.shape
+        check(
+            is_array and (images.dtype == np.uint8 or is_vectors),
+            "images", f"has shape {images.shape} and dtype {images.dtype}",
+            "Images are uint8, n × height × width × channels, none of which is 0",
+        )  # fmt: skip
+        check(not is_vectors or np.isfinite(images).all(), "images", "a value is not finite")
+    check(
+        labels.shape == (n,) and labels.dtype.kind in "iu",
+        "labels", f"has shape {labels.shape} and dtype {labels.dtype} for {n} images",
+        "Labels are integers, one per image",
+    )  # fmt: skip
+    different = len(set(names))
+    check(
+        len(names) == n == different,
+        "names", f"{len(names)} names, {different} of them distinct, for {n} images",
+    )  # fmt: skip
+    check(1 <= max_value <= 255, "max_value", f"is {max_value}, not in 1..255")
+    bad = np.flatnonzero((labels < 0) | (labels >= n_classes))
+    for row in bad[:1]:
+        problem = f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes"
+        raise InputError(problem, file=file, field="labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +396,7 @@ def image_shape(dataset: Dataset) -> tuple[int, int, int]:
 
 def take_images(
     dataset: Dataset,
-    rows: Sequence[int],
+    rows: Sequence[int] | npt.NDArray[np.integer],
     *,
     name: str,
     source: str,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset, take_images
 from matcheval.errors import ErrorCollector, InputError
 
 # Raised by hand when an edit changes the derived datasets, so that they are built again.
@@ -61,17 +61,7 @@ class Derivation:
 
     @classmethod
     def from_json(cls, text: str) -> "Derivation":
-        """Read a derivation from JSON.
-
-        Parameters
-        ----------
-        text : str
-            Text that `json` returned.
-
-        Returns
-        -------
-        Derivation
-        """
+        """Read a derivation from the text that `json` returned."""
         values = json.loads(text)
         return cls(values["kind"], tuple(values["of"]), values["options"])
 
@@ -105,14 +95,11 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     part_of = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
     chosen = part_of == options["part"] - 1
     rows = np.flatnonzero(chosen if derivation.kind == "part" else ~chosen)
-    return make_dataset(
-        derivation.name,
-        source.pixels[rows],
-        source.labels[rows],
-        classes=source.classes,
-        max_value=source.max_value,
+    return take_images(
+        source,
+        rows,
+        name=derivation.name,
         source=f"{len(rows)} of the {len(source)} images of {source.name}",
-        names=[source.names[i] for i in rows],
         provenance=_provenance(derivation, sources),
     )
 
@@ -130,16 +117,37 @@ def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Row
 
 
 def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    first, second = sources
-    _check_alike(sources, ("image_shape", "max_value", "classes"))
+    _check_alike(sources)
+    return _joined(
+        derivation,
+        sources,
+        [slice(None)] * len(sources),
+        np.concatenate([source.labels for source in sources]),
+        classes=sources[0].classes,
+        source=" and ".join(f"the {len(s)} images of {s.name}" for s in sources),
+    )
+
+
+def _joined(
+    derivation: Derivation,
+    sources: Sequence[Dataset],
+    chosen: Sequence[Rows | slice],
+    labels: npt.NDArray[np.integer],
+    *,
+    classes: tuple[str, ...],
+    source: str,
+) -> Dataset:
+    """Put chosen images of several sets into one."""
+    parts = list(zip(sources, chosen, strict=True))
+    names = [np.array(s.names, object)[rows] for s, rows in parts]
     return make_dataset(
         derivation.name,
-        np.concatenate([first.pixels, second.pixels]),
-        np.concatenate([first.labels, second.labels]),
-        classes=first.classes,
-        max_value=first.max_value,
-        source=" and ".join(f"the {len(s)} images of {s.name}" for s in sources),
-        names=[f"{s.name}/{name}" for s in sources for name in s.names],
+        np.concatenate([s.pixels[rows] for s, rows in parts]),
+        labels,
+        classes=classes,
+        max_value=sources[0].max_value,
+        source=source,
+        names=[f"{s.name}/{n}" for s, of_set in zip(sources, names, strict=True) for n in of_set],
         provenance=_provenance(derivation, sources),
     )
 
@@ -147,7 +155,7 @@ def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     """Take equal numbers of images of each class of each set, labelled 0 or 1 by the set."""
     options = derivation.options
-    _check_alike(sources, ("image_shape", "max_value", "classes"))
+    _check_alike(sources)
     n_classes = sources[0].n_classes
     per_class = options["per_set"] // n_classes
     n_test = round(per_class * options["test_fraction"])
@@ -172,25 +180,19 @@ def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
             drawn = rng.permutation(np.flatnonzero(source.labels == label))[:per_class]
             rows.append(drawn[:n_test] if options["role"] == "test" else drawn[n_test:])
         chosen.append(np.sort(np.concatenate(rows)))
-    return make_dataset(
-        derivation.name,
-        np.concatenate([s.pixels[rows] for s, rows in zip(sources, chosen, strict=True)]),
+    return _joined(
+        derivation,
+        sources,
+        chosen,
         np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen]),
         classes=tuple(s.name for s in sources),
-        max_value=sources[0].max_value,
         source=f"{per_class} images of each class of {' and '.join(derivation.of)}, "
         f"the {options['role']} part, labelled by origin",
-        names=[
-            f"{s.name}/{s.names[i]}"
-            for s, rows in zip(sources, chosen, strict=True)
-            for i in rows
-        ],
-        provenance=_provenance(derivation, sources),
-    )  # fmt: skip
+    )
 
 
-def _check_alike(sources: Sequence[Dataset], what: Sequence[str]) -> None:
-    for name in what:
+def _check_alike(sources: Sequence[Dataset]) -> None:
+    for name in ("image_shape", "max_value", "classes"):
         ours, theirs = (getattr(source, name) for source in sources)
         if ours != theirs:
             raise InputError(

@@ -25,6 +25,7 @@ from matcheval.datasets.dataset import (
     Dataset,
     EncodedImages,
     MadeImages,
+    content_digest,
     make_dataset,
     take_images,
 )
@@ -130,11 +131,8 @@ def _write_pixels(dataset: Dataset, images: MadeImages, folder: Path, n_threads:
     with atomic_file(folder / IMAGES) as partial:
         made = map_in_order(lambda start: images[start : start + step].data, starts, n_threads)
         write_array(partial, images.shape, made)
-    stored = make_dataset(
-        dataset.name, map_array(folder / IMAGES), dataset.labels,
-        classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
-        names=dataset.names, provenance=dataset.provenance,
-    )  # fmt: skip
+    pixels = map_array(folder / IMAGES)
+    stored = replace(dataset, images=pixels, sha256=content_digest(pixels, dataset.labels))
     write_description(stored, folder)
 
 

@@ -1,4 +1,4 @@
-"""Checksums of files that may be larger than the memory."""
+"""Whether a file is the published one: by its checksum, or by the format that its name tells."""
 
 import gzip
 import hashlib
@@ -15,6 +15,8 @@ from matcheval.errors import InputError
 from matcheval.io.array_archives import read_header
 
 _CHUNK_BYTES = 1 << 22
+_PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
+_TAR_MAGIC = slice(257, 262)
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,6 @@ def file_digests(path: Path, *, with_md5: bool = False) -> dict[str, str]:
             for digest in digests.values():
                 digest.update(chunk)
     return {kind: digest.hexdigest() for kind, digest in digests.items()}
-
-
-_CHUNK_BYTES_FORMATS = 1 << 20
-_PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
-_TAR_MAGIC = slice(257, 262)
 
 
 def check_format(path: Path, name: str) -> None:
@@ -115,7 +112,7 @@ def _is_gzip(path: Path, start: bytes) -> bool:
         return _is_tar(path, start)  # ImageNetV2's archives are named .tar.gz
     try:
         with gzip.open(path) as stream:  # the checksum is at the end
-            while stream.read(_CHUNK_BYTES_FORMATS):
+            while stream.read(_CHUNK_BYTES):
                 pass
     except (OSError, EOFError, zlib.error):
         return False
