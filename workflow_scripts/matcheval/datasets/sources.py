@@ -7,6 +7,7 @@ import math
 import os
 import pickle
 import re
+import shutil
 import tarfile
 import tempfile
 import zlib
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import Expected, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
-from matcheval.io.files import disk_errors
+from matcheval.io.files import disk_errors, readable
 
 _CHUNK_BYTES = 1 << 20
 _COMPRESSIONS = (
@@ -35,73 +36,64 @@ _COMPRESSIONS = (
 )
 
 
-class Tree(Protocol):
-    """Files of a folder or archive, by relative path with "/" as separator."""
+@dataclass(frozen=True)
+class Tree:
+    """Files of a folder or archive that are wanted and not hidden; paths are relative, with "/"."""
 
-    @property
-    def paths(self) -> Sequence[str]:
-        """Paths of the wanted files, sorted; hidden files are left out."""
-
-    def read(self, path: str) -> bytes:
-        """Read a file."""
+    paths: Sequence[str]
+    read: Callable[[str], bytes]
 
 
 @contextmanager
 def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
     """Open a folder, or a tar archive with or without compression."""
     if path.is_dir():
-        yield _Folder(path, wanted)
+        yield _folder(path, wanted)
         return
     if not path.is_file():
         raise InputError("no such file or folder", file=path)
     plain = _is_plain(path)
     with path.open("rb") if plain else tempfile.TemporaryFile() as file:
         try:
-            yield _Archive(path, wanted, file, plain)
+            yield _archive(path, wanted, file, plain)
         except (tarfile.TarError, EOFError) as error:
             raise InputError(
                 f"not a readable tar archive, perhaps truncated ({error})", file=path
             ) from error
 
 
-class _Folder:
-    def __init__(self, root: Path, wanted: Callable[[str], bool]) -> None:
-        self._root = root
-        found = []
-        for folder, folders, files in os.walk(root, followlinks=True):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            relative = Path(folder).relative_to(root)
-            found += [(relative / name).as_posix() for name in files]
-        self.paths = sorted(p for p in found if not _is_hidden(p) and wanted(p))
-
-    def read(self, path: str) -> bytes:
-        return (self._root / path).read_bytes()
+def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
+    found = []
+    for folder, folders, files in os.walk(root, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        relative = Path(folder).relative_to(root)
+        found += [(relative / name).as_posix() for name in files]
+    paths = sorted(path for path in found if not _is_hidden(path) and wanted(path))
+    return Tree(paths, lambda path: (root / path).read_bytes())
 
 
-class _Archive:
-    def __init__(
-        self, path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool
-    ) -> None:
-        self._places: dict[str, tuple[int, int]] = {}  # start and size
-        self._file = file
-        with _opened(path, plain) as archive:
-            for member in archive:
-                name = member.name.removeprefix("./")
-                if not member.isreg() or _is_hidden(name) or not wanted(name):
-                    continue
-                if name in self._places:
-                    raise InputError(f"'{name}' occurs twice", file=path)
-                start = member.offset_data if plain else _copy(archive, member, file)
-                self._places[name] = start, member.size
-        self.paths = sorted(self._places)
+def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool) -> Tree:
+    """Find the wanted files in an archive; those of a compressed one are copied to `file`."""
+    places: dict[str, tuple[int, int]] = {}  # start and size
+    with _opened(path, plain) as archive:
+        for member in archive:
+            name = member.name.removeprefix("./")
+            if not member.isreg() or _is_hidden(name) or not wanted(name):
+                continue
+            if name in places:
+                raise InputError(f"'{name}' occurs twice", file=path)
+            start = member.offset_data if plain else _copy(archive, member, file)
+            places[name] = start, member.size
 
-    def read(self, path: str) -> bytes:
-        start, size = self._places[path]
-        self._file.seek(start)
-        content = self._file.read(size)
+    def read(name: str) -> bytes:
+        start, size = places[name]
+        file.seek(start)
+        content = file.read(size)
         if len(content) != size:
-            raise EOFError(f"{path} ends early")
+            raise EOFError(f"{name} ends early")
         return content
+
+    return Tree(sorted(places), read)
 
 
 @contextmanager
@@ -156,8 +148,7 @@ def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -
     if source is None or member.issparse():
         raise tarfile.ReadError(f"{member.name} is not a regular file")
     with disk_errors(Path(tempfile.gettempdir()) / "unpacked archive"):
-        while chunk := source.read(_CHUNK_BYTES):
-            spool.write(chunk)
+        shutil.copyfileobj(source, spool, _CHUNK_BYTES)
     return start
 
 
@@ -364,13 +355,9 @@ def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
 
 def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
     """Read an array in .npy format; one of Python objects by `load_plain_pickle`."""
-    try:
+    with readable(str(name), "a readable array, perhaps truncated", *UNREADABLE):
         _, dtype = read_header(file)
         if dtype.hasobject:
             return np.asarray(load_plain_pickle(file, name))
         file.seek(0)
         return check_text(np.lib.format.read_array(file, allow_pickle=False), name)
-    except UNREADABLE as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"not a readable array, perhaps truncated ({error})", file=name) from error
