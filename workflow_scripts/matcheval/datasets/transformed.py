@@ -4,7 +4,6 @@ The folder of such a dataset lies beside that of the dataset that it is made fro
 domains of one task, made without photographs: the same images and labels in another style.
 """
 
-import io
 import json
 import os
 from dataclasses import dataclass
@@ -190,7 +189,9 @@ class _Maker:
         return np.concatenate(made)[np.argsort(np.concatenate([chosen for chosen, _ in parts]))]
 
     def _made(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
-        from matcheval.datasets.corruptions.applying import corrupt  # which loads SciPy and Numba
+        # Imported late because they load SciPy and Numba.
+        from matcheval.datasets.corruptions.applying import corrupt
+        from matcheval.datasets.corruptions.digital import jpeg_compression
 
         settings, images = self.settings, self._clean(rows)
         if severity is not None:
@@ -199,7 +200,7 @@ class _Maker:
                 seed=settings.seed, size=self.parameters, textures=self.textures,
             )  # fmt: skip
         if self.quality is not None:
-            images = np.stack([_saved_as_jpeg(image, self.quality) for image in images])
+            images = jpeg_compression(images, self.quality, [])
         return _restored(images, self.source) if settings.restore else images
 
     def _clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -251,12 +252,6 @@ def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8
         left, top = round((width - side) / 2), round((height - side) / 2)
         image = image.crop((left, top, left + side, top + side))
     return np.asarray(image)
-
-
-def _saved_as_jpeg(image: npt.NDArray[np.uint8], quality: int) -> npt.NDArray[np.uint8]:
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "JPEG", quality=quality)
-    return np.asarray(Image.open(file))
 
 
 @dataset_kind

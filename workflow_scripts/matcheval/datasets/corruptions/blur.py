@@ -11,8 +11,10 @@ from scipy.ndimage import correlate1d
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
+    Floats,
     Generators,
     Images,
+    Parameters,
     centre_zooms,
     corruption,
     gaussian,
@@ -33,9 +35,7 @@ def gaussian_blur(images: Images, sigma: float, _: Generators) -> Images:
     ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
     ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
 )
-def glass_blur(
-    images: Images, parameters: tuple[float, int, int], generators: Generators
-) -> Images:
+def glass_blur(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Blur, replace pixels by near ones, and blur again."""
     sigma, distance, passes = parameters
     _, height, width, _ = images.shape
@@ -68,7 +68,7 @@ def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> No
     ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
     random=False,
 )
-def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+def defocus_blur(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Correlate with a disk: its radius and the blur of its edge in pixels."""
     disk = defocus_disk(*parameters)
     used = np.argwhere(disk > 1e-9)
@@ -76,7 +76,7 @@ def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators)
 
 
 @lru_cache(maxsize=16)
-def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
+def defocus_disk(radius: float, edge: float) -> Floats:
     """Return the kernel of defocus blur."""
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
@@ -92,13 +92,14 @@ def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
     ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
     ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
 )
-def motion_blur(images: Images, parameters: tuple[int, float], generators: Generators) -> Images:
+def motion_blur(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Blur along a random direction, up to 45 degrees from the horizontal one."""
+    radius, sigma = parameters
     angles = np.array([generator.uniform(-45, 45) for generator in generators])
-    return streaks(images, *parameters, angles)
+    return streaks(images, radius, sigma, angles)
 
 
-def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
+def zoom_factors(end: float, step: float) -> Floats:
     """Return the factors of zoom blur."""
     return np.arange(1, end, step)
 
@@ -108,7 +109,7 @@ def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
     ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
     random=False,
 )
-def zoom_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+def zoom_blur(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
     factors = zoom_factors(*parameters)
     return (images + centre_zooms(images, factors)) / images.dtype.type(len(factors) + 1)

@@ -14,7 +14,10 @@ Bytes = npt.NDArray[np.uint8]
 Images = npt.NDArray[
     np.floating[Any]
 ]  # float32 or float64, (n, height, width, 3), values in [0, 1]
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
 Generators = list[np.random.Generator]  # one per image
+Parameters = tuple[Any, ...]  # of one severity, where there are several
 Apply = TypeVar("Apply", bound=Callable[..., npt.NDArray[Any]])
 
 # Added to grey levels before they are truncated: a value that is a whole level but for the rounding
@@ -101,9 +104,7 @@ Offsets = npt.NDArray[np.int64]
 Border = Literal["edge", "reflect"]  # aaa|abcd|ddd, or dcb|abcd|cba; the names are numpy.pad's
 
 
-def weighted_shifts(
-    images: Images, offsets: Offsets, weights: npt.NDArray[np.float64], border: Border
-) -> Images:
+def weighted_shifts(images: Images, offsets: Offsets, weights: Floats, border: Border) -> Images:
     """Sum shifted copies of images."""
     n, height, width, channels = images.shape
     offsets = np.broadcast_to(offsets, (n, *offsets.shape[-2:]))
@@ -147,14 +148,14 @@ def gaussian(images: Images, sigma: float) -> Images:
     return images
 
 
-def streak_weights(radius: int, sigma: float) -> npt.NDArray[np.float64]:
+def streak_weights(radius: int, sigma: float) -> Floats:
     """Return the weights of a motion's positions: a Gaussian on one side."""
-    weights: npt.NDArray[np.float64] = np.exp(-0.5 * (np.arange(2 * radius + 1) / sigma) ** 2)
+    weights: Floats = np.exp(-0.5 * (np.arange(2 * radius + 1) / sigma) ** 2)
     weights /= weights.sum()
     return weights
 
 
-def streaks(images: Images, radius: int, sigma: float, angles: npt.NDArray[np.float64]) -> Images:
+def streaks(images: Images, radius: int, sigma: float, angles: Floats) -> Images:
     """Blur along a direction, as `imagecorruptions` does in place of ImageMagick."""
     weights = streak_weights(radius, sigma)
     radians = np.deg2rad(angles)[:, None, None]
@@ -163,7 +164,7 @@ def streaks(images: Images, radius: int, sigma: float, angles: npt.NDArray[np.fl
     return weighted_shifts(images, offsets, weights, "edge")
 
 
-def centre_zooms(images: Images, factors: npt.NDArray[np.float64]) -> Images:
+def centre_zooms(images: Images, factors: Floats) -> Images:
     """Sum the centres of images, enlarged by several factors to the images' size."""
     _, height, width, _ = images.shape
     rows = np.stack([_zoomed_positions(height, factor) for factor in factors])
@@ -173,7 +174,7 @@ def centre_zooms(images: Images, factors: npt.NDArray[np.float64]) -> Images:
     return result
 
 
-def _zoomed_positions(side: int, factor: float) -> npt.NDArray[np.float64]:
+def _zoomed_positions(side: int, factor: float) -> Floats:
     """Return where in an image the pixels of its enlarged centre come from."""
     part = int(np.ceil(side / factor))
     enlarged = round(part * factor)
@@ -183,12 +184,7 @@ def _zoomed_positions(side: int, factor: float) -> npt.NDArray[np.float64]:
 
 
 @compiled()
-def _add_zooms(
-    images: Images,
-    rows: npt.NDArray[np.float64],
-    columns: npt.NDArray[np.float64],
-    result: Images,
-) -> None:
+def _add_zooms(images: Images, rows: Floats, columns: Floats, result: Images) -> None:
     n, height, width, channels = images.shape
     blended = np.empty((width, channels), images.dtype)
     one = images.dtype.type(1)
@@ -213,9 +209,7 @@ def _add_zooms(
                         )
 
 
-def sample(
-    images: Images, positions: npt.NDArray[np.float64], border: Literal["reflect", "symmetric"]
-) -> Images:
+def sample(images: Images, positions: Floats, border: Literal["reflect", "symmetric"]) -> Images:
     """Interpolate images linearly between their pixels."""
     result = np.empty_like(images)
     _interpolate(images, positions, int(border == "symmetric"), result)
@@ -232,9 +226,7 @@ def _mirrored(i: int, length: int, twice: int) -> int:
 
 
 @compiled()
-def _interpolate(
-    images: Images, positions: npt.NDArray[np.float64], twice: int, result: Images
-) -> None:
+def _interpolate(images: Images, positions: Floats, twice: int, result: Images) -> None:
     n, height, width, channels = images.shape
     one = images.dtype.type(1)
     for i in range(n):
@@ -257,7 +249,7 @@ def _interpolate(
 _WIBBLE = 100  # square root of the largest first change
 
 
-def normals(generators: Generators, *shape: int) -> npt.NDArray[np.float32]:
+def normals(generators: Generators, *shape: int) -> Floats32:
     """Draw standard normal numbers for each image."""
     drawn = np.empty((len(generators), *shape), np.float32)
     for generator, numbers in zip(generators, drawn, strict=True):
@@ -265,7 +257,7 @@ def normals(generators: Generators, *shape: int) -> npt.NDArray[np.float32]:
     return drawn
 
 
-def plasma(generators: Generators, side: int, decay: float) -> npt.NDArray[np.float32]:
+def plasma(generators: Generators, side: int, decay: float) -> Floats32:
     """Draw a plasma for each image."""
     side = 1 << (side - 1).bit_length()
     field = np.stack([one.random((side, side), np.float32) for one in generators])
@@ -288,9 +280,7 @@ def plasma(generators: Generators, side: int, decay: float) -> npt.NDArray[np.fl
     return field
 
 
-def _set_middles(
-    points: npt.NDArray[np.float32], sums: npt.NDArray[np.float32], size: np.float32
-) -> None:
+def _set_middles(points: Floats32, sums: Floats32, size: np.float32) -> None:
     """Turn random numbers from -1 to 1 into values, given the sums of four neighbours."""
     points *= size
     points += sums / 4

@@ -8,15 +8,16 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from scipy.ndimage import gaussian_filter1d
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
+    Floats,
     Generators,
     Images,
+    Parameters,
     corruption,
     sample,
 )
@@ -56,7 +57,7 @@ def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> Non
     ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
     random=False,
 )
-def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+def saturate(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Multiply the saturation of hue, saturation and value by a factor, and add to it."""
     factor, added = (images.dtype.type(one) for one in parameters)
     corrupted = np.empty_like(images)
@@ -129,9 +130,7 @@ def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[
         (0.12, 0.01, 0.02),
     ),
 )  # fmt: skip
-def elastic_transform(
-    images: Images, parameters: tuple[float, float, float], generators: Generators
-) -> Images:
+def elastic_transform(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Move three points at random, and the image with them; then move all pixels."""
     size, sigma, largest = parameters
     _, height, width, _ = images.shape
@@ -152,17 +151,17 @@ def elastic_transform(
 
 def _random_affine(
     height: int, width: int, largest: float, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the affine map from moved to original positions (y, x), shape (2, 3)."""
     third = min(height, width) // 3
     centre = np.array([height // 2, width // 2])
     points = centre + third * np.array([[1, 1], [-1, 1], [-1, -1]])
     moved = points + generator.uniform(-largest, largest, (3, 2))
-    solved: npt.NDArray[np.float64] = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
+    solved: Floats = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
     return solved
 
 
 @lru_cache(maxsize=16)
-def _smoothing(side: int, sigma: float) -> npt.NDArray[np.float64]:
+def _smoothing(side: int, sigma: float) -> Floats:
     """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side)."""
     return gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)

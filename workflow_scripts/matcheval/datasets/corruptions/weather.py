@@ -16,8 +16,10 @@ from scipy.ndimage import label
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
+    Floats32,
     Generators,
     Images,
+    Parameters,
     centre_zooms,
     corruption,
     gaussian,
@@ -39,7 +41,7 @@ _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
 _Number = TypeVar("_Number", np.int32, np.float32)
 
 
-def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def drops(liquid: Floats32) -> Floats32:
     """Turn a layer of liquid into the light that it adds to an image."""
     levels = (np.clip(liquid, 0, 1) * 255).astype(np.uint8)
     far = np.empty(liquid.shape, np.float32)
@@ -116,7 +118,7 @@ def _largest_gradients(padded: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 @compiled()
-def _distances(found: npt.NDArray[np.bool_], result: npt.NDArray[np.float32]) -> None:
+def _distances(found: npt.NDArray[np.bool_], result: Floats32) -> None:
     """Write each pixel's distance to the nearest that was found, at most `_FAR`."""
     height, width = found.shape
     above = np.full((height, width), _FAR)  # distance along the column
@@ -168,7 +170,7 @@ _REMEDY = (
 
 
 @lru_cache(maxsize=2)
-def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
+def load_textures(place: Path | None) -> list[Bytes]:
     """Read the photographs."""
     if place is None:
         raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
@@ -180,7 +182,7 @@ def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
     return [_read(folder / name) for name in _NAMES]
 
 
-def _read(path: Path | ZipPath) -> npt.NDArray[np.uint8]:
+def _read(path: Path | ZipPath) -> Bytes:
     with readable(str(path), "a readable image", BadZipFile), path.open("rb") as file:
         return np.array(Image.open(file).convert("RGB"))
 
@@ -194,7 +196,7 @@ _ICE = np.array([0.84, 0.92, 1.0])
     ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
     ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
 )
-def fog(images: Images, parameters: tuple[float, float], generators: Generators) -> Images:
+def fog(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Add clouds, and scale so that the maximum stays."""
     strength, decay = parameters
     most = images.max(axis=(1, 2, 3), keepdims=True)
@@ -218,10 +220,7 @@ _FROST = (
     load=load_textures,
 )
 def frost(
-    images: Images,
-    parameters: tuple[float, float, int],
-    generators: Generators,
-    textures: list[npt.NDArray[np.uint8]],
+    images: Images, parameters: Parameters, generators: Generators, textures: list[Bytes]
 ) -> Images:
     """Add part of a photograph of frost."""
     weight, frosted, step = parameters
@@ -247,16 +246,15 @@ def frost(
 
 
 @corruption(*_FROST)
-def frost_procedural(
-    images: Images, parameters: tuple[float, float], generators: Generators
-) -> Images:
+def frost_procedural(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Add ice that is computed: a sharpened plasma's bright parts, slightly blue."""
     weight, frosted = parameters
     _, height, width, _ = images.shape
     clouds = plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
     sharp = clouds + 2 * (clouds - gaussian(clouds, 1.0))
     ice = np.clip((sharp - 0.3) / 0.5, 0, 1) * (_ICE * frosted).astype(np.float32)
-    return images * images.dtype.type(weight) + ice.astype(images.dtype)
+    frozen: Images = images * images.dtype.type(weight) + ice.astype(images.dtype)
+    return frozen
 
 
 @corruption(
@@ -271,11 +269,7 @@ def frost_procedural(
         (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
     ),
 )  # fmt: skip
-def snow(
-    images: Images,
-    parameters: tuple[float, float, float, float, int, float, float],
-    generators: Generators,
-) -> Images:
+def snow(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Whiten an image and add streaks of snow."""
     mean, spread, zoom, threshold, radius, sigma, weight = parameters
     flakes = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
@@ -303,11 +297,7 @@ def snow(
         (0.67, 0.4, 1, 0.65, 1.5, 1),
     ),
 )  # fmt: skip
-def spatter(
-    images: Images,
-    parameters: tuple[float, float, float, float, float, int],
-    generators: Generators,
-) -> Images:
+def spatter(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Spatter an image with water, or mud."""
     mean, spread, sigma, threshold, strength, mud = parameters
     liquid = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
@@ -318,5 +308,6 @@ def spatter(
         cover = cover.astype(images.dtype)
         return images * (1 - cover) + cover * _BROWN.astype(images.dtype)
     liquid[liquid < threshold] = 0
-    water = np.stack([drops(one[..., 0]) for one in liquid])[..., None]
-    return images + water.astype(images.dtype) * (strength * _TURQUOISE).astype(images.dtype)
+    water = np.stack([drops(one[..., 0]) for one in liquid])[..., None].astype(images.dtype)
+    wet: Images = images + water * (strength * _TURQUOISE).astype(images.dtype)
+    return wet
