@@ -6,11 +6,12 @@ configuration of a study (`study.configuration`) is put together from these clas
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from matcheval.changes import KEYS
 from matcheval.errors import InputError, suggest
 from matcheval.names import MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN
 
@@ -20,16 +21,9 @@ T = TypeVar("T")
 
 
 class Settings(BaseModel):
-    """Settings of one part: frozen; unknown keys, NaN and infinities are refused.
-
-    Attributes
-    ----------
-    renamed : mapping of str to str
-        Keys of earlier versions, with what has taken their place, for the error message.
-    """
+    """Settings of one part: frozen; unknown keys, NaN and infinities are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    renamed: ClassVar[Mapping[str, str]] = {}
 
 
 def _not_boolean(value: Any) -> Any:
@@ -182,9 +176,9 @@ def _quoted(path: Sequence[int | str]) -> str:
 
 def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
     model = _model_at(kind, path, given)
-    renamed = getattr(model, "renamed", {})
-    if key in renamed:
-        return f"'{key}' is now {renamed[key]}"
+    name = ".".join([*(part for part in path if isinstance(part, str)), key])
+    if name in KEYS:
+        return f"'{key}' is no more: {KEYS[name]}"
     known = list(model.model_fields) if model is not None else []
     return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
 

@@ -22,7 +22,7 @@ from matcheval.io.tables import (
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import accuracy_columns
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 SCHEMA = TableSchema(
     "accuracies on a suite",
