@@ -25,9 +25,8 @@ from pathlib import Path
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.names import EXTRA, SEVERITIES, STANDARD
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from photos import photo
 
 BATCH = {32: 100, 224: 5}  # images at a time
@@ -164,7 +163,7 @@ def memory() -> None:
                     continue
                 for chunk in range(chunks):
                     indices = range(chunk * len(batch), (chunk + 1) * len(batch))
-                    corrupt(batch, name, 3, indices, textures=textures)
+                    corrupt(batch, name, 3, indices, size=side, textures=textures)
         rows.append(
             {"images_of_32": 250 * scale, "images_of_224": 5 * scale, "peak_mib": peak_mib()}
         )

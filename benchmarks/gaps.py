@@ -14,7 +14,7 @@ import numpy as np
 from common import peak_mib, write_results
 
 from helpers import simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored

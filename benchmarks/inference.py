@@ -29,9 +29,8 @@ import torch
 from common import peak_mib, write_results
 from PIL import Image
 
-from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.datasets.images import EncodedImages
 from matcheval.inference.forward import run_inference
 from matcheval.inference.forward_model import ForwardConfig, ForwardModel
 from matcheval.inference.precision import arithmetic

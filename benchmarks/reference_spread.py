@@ -12,7 +12,7 @@ import numpy as np
 from common import write_results
 
 from helpers import simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored

@@ -46,7 +46,7 @@ def make_study(folder: Path, n_models: int, n_sets: int) -> str:
 
 def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     """Stubs of prepared sets, of all predictions on them, and of the indexes."""
-    from matcheval.io.yaml_files import read_yaml
+    from matcheval.io.user_files import read_yaml
     from matcheval.registry import ANALYSES
     from matcheval.study.configuration import load_study
 

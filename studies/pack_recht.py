@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.cifar import build_cifar10
-from matcheval.datasets.published_kinds import Cifar10
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.published import Cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
@@ -90,9 +90,8 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
         If a folder or file is missing, or not as released.
     """
     with ExitStack() as stack:
-        labels = build_cifar10(
-            "CIFAR-10", Cifar10(kind="cifar10", part="test"), Sources(archives, stack, target)
-        ).labels
+        sources = Sources(archives, stack, target, read_dataset)
+        labels = Cifar10(kind="cifar10", part="test").build("CIFAR-10", sources).labels
     target.mkdir(parents=True, exist_ok=True)
     for file, arrays in (
         ("cifar10_1_predictions.npz", pack_cifar10(cifar, labels)),

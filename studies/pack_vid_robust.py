@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 
 GROUPS = Path(__file__).parent / "labels" / "imagenet-vid-robust.yaml"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers import simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.settings import Criterion, MatchingMethod

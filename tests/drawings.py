@@ -2,7 +2,7 @@
 
 import itertools
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import style
 

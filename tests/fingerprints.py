@@ -43,10 +43,10 @@ from golden.transforms import (
     of_resize,
 )
 from golden.values import Fingerprint, differs
+from matcheval.datasets.corruptions.applying import CORRUPTIONS
 from matcheval.datasets.corruptions.names import CORRUPTION_VERSION
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
-from matcheval.datasets.derivations import DERIVATION_VERSION
-from matcheval.datasets.derivations import KINDS as DERIVATIONS
+from matcheval.datasets.derived import DERIVATION_VERSION
+from matcheval.datasets.derived import KINDS as DERIVATIONS
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.models.sizes import ARCHITECTURES
@@ -59,7 +59,7 @@ FILE = Path(__file__).parent / "data" / "fingerprints.json"
 
 _TRAINING = {"training.TRAINING_VERSION": TRAINING_VERSION}
 _INFERENCE = {"inference.INFERENCE_VERSION": INFERENCE_VERSION}
-_BUILT = tuple(name for name, kind in KINDS.items() if kind.builder)
+_BUILT = tuple(name for name, kind in KINDS.items() if kind.has_images)
 
 # What there is: names, the function, and the constants to raise when a result has changed.
 GROUPS: dict[str, tuple[Iterable[str], Callable[[str], Fingerprint], dict[str, int]]] = {

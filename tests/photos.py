@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.dataset import EncodedImages, make_dataset
 
 WNIDS = 1000
 

@@ -4,8 +4,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 
-from matcheval.datasets.derivations import Derivation
-from matcheval.datasets.derived import derive
+from matcheval.datasets.derived import Derivation, derive
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.execution.entry_points import run_command
 

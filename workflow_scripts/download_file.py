@@ -5,8 +5,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.fetching import download
-from matcheval.downloads.limits import add_limits
+from matcheval.downloads.fetching import add_limits, download
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.limits import add_limits
+from matcheval.downloads.fetching import add_limits
 from matcheval.execution.entry_points import run_command, show_progress
 
 

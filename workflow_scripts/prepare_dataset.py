@@ -6,8 +6,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.datasets.build import KINDS
-from matcheval.datasets.prepare import prepare_dataset
+from matcheval.datasets.prepare import KINDS, prepare_dataset
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command
 

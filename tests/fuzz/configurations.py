@@ -17,7 +17,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from fuzz.campaign import Outcome
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study
 

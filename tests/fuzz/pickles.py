@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.campaign import Outcome
-from matcheval.datasets.pickles import load_plain_pickle
+from matcheval.datasets.sources import load_plain_pickle
 
 _NAMES = [b"numpy ndarray", b"numpy dtype", b"numpy.core.multiarray _reconstruct",
           b"numpy._core.multiarray _reconstruct", b"_codecs encode"]  # fmt: skip

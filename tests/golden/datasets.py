@@ -17,8 +17,7 @@ from golden.training import sets
 from golden.values import Fingerprint, fingerprint, pixels
 from image_sets import cifar10_tar, encode, npy, npz, prepare, tar
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.datasets.derivations import Derivation, part, rest, union
-from matcheval.datasets.derived import derive
+from matcheval.datasets.derived import Derivation, derive, part, rest, union
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes
 

@@ -12,8 +12,7 @@ from image_sets import encode
 from matcheval.cli.main import main
 from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
 from matcheval.errors import InputError
-from matcheval.io.csv_rows import read_csv_rows
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.settings import read_settings
 

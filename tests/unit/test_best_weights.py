@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train

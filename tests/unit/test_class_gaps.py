@@ -8,14 +8,14 @@ import pytest
 from compared import BOTH, models, swapped
 from helpers import predictions
 from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, plot, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 
 KNOWN = models(900, 700, n_classes=3)
 

@@ -18,12 +18,11 @@ from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
 from image_sets import cifar_images, encode, npz, sources_yaml
-from matcheval.datasets import images as images_module
+from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import ARCHIVE
-from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, read_description, write_dataset
-from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.downloads import sources
 from matcheval.errors import InputError
@@ -137,6 +136,9 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
     small = corrupted(folder, "photos", corruption="contrast", severity=2, size=32)
     assert json.loads(small.images.recipe)["parameters"] == 32
     assert json.loads(small.images.recipe)["jpeg_quality"] is None
+    for side, parameters in ((64, 32), (65, 224)):
+        sized = corrupted(folder, "colour", **NOISE, size=side)
+        assert json.loads(sized.images.recipe)["parameters"] == parameters
     forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
     expected = corrupt(
         read_dataset(folder / "colour").pixels[:3], "contrast", 2, range(3), size=224

@@ -14,11 +14,10 @@ from sklearn.datasets import load_sample_images
 import corruption_references
 from image_sets import SHARED
 from matcheval.datasets.corruptions import applying
-from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.blur import zoom_factors
-from matcheval.datasets.corruptions.corruption import to_bytes
+from matcheval.datasets.corruptions.corruption import streak_weights, to_bytes
 from matcheval.datasets.corruptions.digital import shrunk
-from matcheval.datasets.corruptions.filters import streak_weights
 from matcheval.datasets.corruptions.names import (
     C_BAR,
     EXTRA,
@@ -28,9 +27,8 @@ from matcheval.datasets.corruptions.names import (
     SYN1,
     SYN2,
 )
-from matcheval.datasets.corruptions.registry import CORRUPTIONS
-from matcheval.datasets.corruptions.water import edges
-from matcheval.datasets.published_kinds import Cifar10C
+from matcheval.datasets.corruptions.weather import edges
+from matcheval.datasets.published import Cifar10C
 from matcheval.errors import InputError
 
 VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
@@ -232,14 +230,6 @@ def test_distortion_rises_with_severity(name, size, side, n, textures):
     assert 5 < min(psnr) < max(psnr) < 45, psnr
 
 
-def test_sizes_choose_the_parameters():
-    small, large = photos(1, 64), photos(1, 65)
-    for images, size, other in ((small, 32, 224), (large, 224, 32)):
-        auto = corrupt(images, "contrast", 3, [0])
-        np.testing.assert_array_equal(auto, corrupt(images, "contrast", 3, [0], size=size))
-        assert (auto != corrupt(images, "contrast", 3, [0], size=other)).any()
-
-
 def test_whole_levels_stay():
     levels = np.arange(256, dtype=np.uint8)
     for kind in (np.float32, np.float64):
@@ -269,37 +259,15 @@ def test_names_and_groups():
         assert {size: len(one) for size, one in corruption.parameters.items()} == {32: 5, 224: 5}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"name": "gausian_noise"},
-            "unknown corruption 'gausian_noise'. Did you mean 'gaussian_no",
-        ),
-        ({"severity": 6}, "unknown severity '6'. Known: 1, 2, 3, 4, 5"),
-        ({"severity": True}, "unknown severity 'True'"),
-        ({"size": 64}, "unknown size '64'. Known: auto, 32, 224"),
-        ({"indices": [0]}, "1 indices of 2 images"),
-        ({"indices": [0, -1]}, "negative"),
-        ({"seed": -1}, "negative"),
-        ({"images": np.zeros((2, 8, 8), np.uint8)}, "Convert them to RGB bytes"),
-        ({"images": np.zeros((2, 8, 8, 3))}, "images to corrupt are float64 of shape"),
-        ({"name": "frost"}, "the corruption 'frost' needs photographs.*frost_procedural"),
-    ],
-)
-def test_bad_input(change, message):
-    arguments = {"images": photos(2, 8), "name": "fog", "severity": 1, "indices": [0, 1]} | change
-    with pytest.raises(InputError, match=message):
-        corrupt(**arguments)
-
-
 def test_bad_photographs(textures, tmp_path):
     image = photos(1, 8)
+    with pytest.raises(InputError, match=r"the corruption 'frost' needs photographs.*procedural"):
+        corrupt(image, "frost", 1, [0])
     with pytest.raises(InputError, match=r"no frost1\.png, frost2\.png, .* for 'frost'"):
         corrupt(image, "frost", 1, [0], textures=tmp_path)
     for name in TEXTURES:
         (tmp_path / name).write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"frost1\.png: cannot be read"):
+    with pytest.raises(InputError, match=r"frost1\.png: not a readable image"):
         corrupt(image, "frost", 1, [0], textures=tmp_path)
     with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
         corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)

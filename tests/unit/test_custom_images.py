@@ -16,8 +16,9 @@ from PIL import Image
 
 from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
 from matcheval.datasets import prepare as preparing
-from matcheval.datasets.custom_kinds import Parquet
+from matcheval.datasets.custom import Parquet
 from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import (
     CIFAR10,
     check_same_classes,
@@ -25,7 +26,6 @@ from matcheval.datasets.label_spaces import (
     imagenet_classes,
     resolve_classes,
 )
-from matcheval.datasets.specs import DatasetSpec
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
@@ -435,7 +435,7 @@ def test_a_full_disk_is_reported(make, tmp_path, monkeypatch):
     def full(file, shape):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("matcheval.datasets.streams.write_array_header", full)
+    monkeypatch.setattr("matcheval.datasets.prepare.write_array_header", full)
     with pytest.raises(InputError, match=r"images\.npy: the disk is full: No space left on device"):
         make("image_folder", {"path": path})
     assert list((tmp_path / "datasets" / "d").iterdir()) == []

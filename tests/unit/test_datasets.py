@@ -8,12 +8,10 @@ import yaml
 from sklearn.datasets import load_digits
 from warm import warm_python
 
-from matcheval.datasets.build import KINDS, build_dataset
-from matcheval.datasets.content import content_digest
-from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
+from matcheval.datasets.dataset import content_digest, make_dataset
+from matcheval.datasets.digits import N_ROWS, PARTS, Digits, rows_of
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
-from matcheval.datasets.published_kinds import Digits
+from matcheval.datasets.prepare import KINDS, build_dataset
 from matcheval.errors import InputError
 from matcheval.io.json_files import read_json, write_json
 from matcheval.settings import read_settings

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.derivations import Derivation, part, rest, union
-from matcheval.datasets.derived import balanced_parts, derive
+from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
 from matcheval.errors import InputError
 
 

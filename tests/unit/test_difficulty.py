@@ -21,8 +21,7 @@ from matcheval.analyses.difficulty import (
 )
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
-from matcheval.statistics.lines import fit_line
-from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.statistics.lines import Scale, fit_line, from_scale, to_scale
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(180)
 

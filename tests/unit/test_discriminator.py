@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.derivations import Derivation
-from matcheval.datasets.derived import balanced_parts, derive
+from matcheval.datasets.derived import Derivation, balanced_parts, derive
+from matcheval.datasets.prepare import build_dataset
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe

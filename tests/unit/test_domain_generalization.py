@@ -33,7 +33,7 @@ from matcheval.domain_generalization.tables import (
     plan_columns,
 )
 from matcheval.io.text_tables import markdown
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 from matcheval.training.options import ALGORITHMS
 
 RULES = ("source_validation", "leave_one_domain_out", "oracle")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.restyled import over_backgrounds
+from matcheval.datasets.transformed import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.plan import Block, check_images
 from matcheval.errors import InputError

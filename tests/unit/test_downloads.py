@@ -15,12 +15,9 @@ import yaml
 from safetensors.numpy import save
 
 from image_sets import npy, npz, tar
-from matcheval.downloads import SOURCES
-from matcheval.downloads.checksums import file_digests
-from matcheval.downloads.fetching import download
-from matcheval.downloads.formats import check_format
-from matcheval.downloads.sources import published_file, published_files
-from matcheval.downloads.transfer import _length
+from matcheval.downloads.fetching import _length, download
+from matcheval.downloads.sources import SOURCES, published_file, published_files
+from matcheval.downloads.verification import check_format, file_digests
 from matcheval.errors import InputError
 from servers import serving
 
@@ -387,7 +384,7 @@ class TestDownloadsThatEnd:
         assert get.waits == [1, 2]
 
     def test_too_slow_a_server(self, get, server, monkeypatch):
-        monkeypatch.setattr("matcheval.downloads.transfer._RATE_WINDOW_S", 0.0)
+        monkeypatch.setattr("matcheval.downloads.fetching._RATE_WINDOW_S", 0.0)
         with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
             get(least_rate=1e15)
         assert get.waits == [1, 2, 4, 8]

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matcheval.datasets.content import content_digest
-from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.dataset import EncodedImages, content_digest, make_dataset
 from matcheval.datasets.decoding import (
     UnreadableImageError,
     decode_rgb,
     inspect_image,
 )
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.datasets.images import EncodedImages
 from matcheval.errors import InputError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.execution.entry_points import job_arguments, run_command
 from matcheval.protocol.settings import Criterion
 

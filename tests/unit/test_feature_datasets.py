@@ -8,8 +8,7 @@ import torch
 
 from matcheval.analyses.features.extraction import extract_features
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.derivations import part
-from matcheval.datasets.derived import derive
+from matcheval.datasets.derived import derive, part
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.errors import InputError
 from matcheval.inference.forward_model import ForwardConfig

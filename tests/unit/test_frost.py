@@ -9,8 +9,8 @@ import pytest
 from download_file import main
 from image_sets import encode, sources_yaml
 from matcheval.datasets.corruptions.applying import corrupt
-from matcheval.datasets.corruptions.frost_textures import load_textures
 from matcheval.datasets.corruptions.names import ARCHIVE
+from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.downloads import sources
 from matcheval.errors import InputError
 from servers import serving
@@ -57,9 +57,9 @@ def test_the_archive_is_downloaded_and_its_photographs_are_used(tmp_path, monkey
         (archive({name: FILES[name] for name in NAMES[:4]}), "no frost5.jpg for 'frost'. Name the"),
         (
             archive(FILES | {"frost2.png": b"text"}),
-            r"a.whl.*frost2.png: cannot be read: cannot ident",
+            r"a.whl.*frost2.png: not a readable image .cannot ident",
         ),
-        (b"PK", "cannot be read: File is not a zip file. Name the folder"),
+        (b"PK", "not a readable archive .File is not a zip file.. Name the folder"),
     ],
 )
 def test_archives_without_the_photographs_are_refused(tmp_path, content, told):

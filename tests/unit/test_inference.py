@@ -11,9 +11,9 @@ import pytest
 import torch
 from warm import warm_python
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import blocks as blocks_module

@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
 from matcheval.inference.files import output_files

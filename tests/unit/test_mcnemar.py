@@ -6,11 +6,11 @@ import pytest
 from compared import models, swapped
 from helpers import predictions
 from matcheval.analyses.mcnemar import SCHEMA, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.statistics.mcnemar import mcnemar
+from matcheval.statistics.significance import mcnemar
 from vectors import case
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from helpers import simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.no_warning import (

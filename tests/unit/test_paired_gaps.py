@@ -8,12 +8,12 @@ import pytest
 from compared import BOTH
 from helpers import predictions, simulate
 from matcheval.analyses.paired_gaps import SCHEMA, tabulate, text_columns
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.statistics.mcnemar import mcnemar
+from matcheval.statistics.significance import mcnemar
 from studies import configuration, load
 
 

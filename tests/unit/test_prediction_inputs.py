@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from matcheval.cli.main import main
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.predictions.files import read_predictions, shared_classes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import predictions
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.predictions.files import read_predictions

@@ -33,11 +33,9 @@ from matcheval.analyses.sampling.settings import (
     SamplingSettings,
 )
 from matcheval.cli.main import main
-from matcheval.datasets.build import build_dataset
-from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.datasets.images import EncodedImages
-from matcheval.datasets.subsets import take_images
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from studies import configuration, load
 

@@ -10,7 +10,7 @@ from helpers import matched_gap, predictions
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.analyses import target_orders as orders
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings, plot
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison

@@ -8,8 +8,7 @@ import pytest
 from compared import BOTH
 from helpers import matched_gap, predictions, simulate
 from matcheval.analyses.severity import SCHEMA, plot, tabulate_severities, text_columns
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import MEAN, scored

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matcheval.errors import InputError
-from matcheval.statistics.accuracies import accuracy_columns
-from matcheval.statistics.intervals import clopper_pearson
+from matcheval.statistics.intervals import accuracy_columns, clopper_pearson
+from matcheval.statistics.lines import Scale, clipped_accuracy, from_scale, to_scale
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
-from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
 
 
 class TestClopperPearson:

@@ -11,9 +11,8 @@ from helpers import simulate
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.analyses.suite_accuracies import SuiteCorrectness
 from matcheval.cli.main import main
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
 from matcheval.inference.model_pass import ModelPass
 from matcheval.predictions.files import read_predictions

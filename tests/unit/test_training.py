@@ -9,9 +9,9 @@ import pytest
 import torch
 from warm import warm_python
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loaded_model import state_digest

@@ -9,8 +9,7 @@ import pytest
 
 from fuzz.campaign import in_subprocess
 from image_sets import cifar_images, encode, tar
-from matcheval.datasets.pickles import load_plain_pickle
-from matcheval.datasets.trees import open_tree
+from matcheval.datasets.sources import load_plain_pickle, open_tree
 from matcheval.errors import InputError
 from matcheval.io.array_archives import read_arrays
 

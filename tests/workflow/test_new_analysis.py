@@ -21,7 +21,7 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures.style import COLUMN_WIDTH, new_figure
-from matcheval.io.columns import MODEL, fraction
+from matcheval.io.tables import MODEL, fraction
 from matcheval.io.tables import TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell
 from matcheval.settings import Fraction

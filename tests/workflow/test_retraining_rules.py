@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from engine import SMALL_CATALOGUE, Workflow
 
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.prepare import build_dataset
 
 CONFIG = """
 study: retrained

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engine import Workflow
 
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.prepare import build_dataset
 
 CONFIG = """\
 study: suites

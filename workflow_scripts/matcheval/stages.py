@@ -15,7 +15,7 @@ from typing import Any
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.analyses.sampling import SAMPLING_VERSION
-from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.files import atomic_file
@@ -43,8 +43,11 @@ def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
 _SAMPLING = {"SAMPLING_VERSION": SAMPLING_VERSION}
 STAGES = {
     "prepare_dataset": Stage(
-        {f"builder_version of {name}": k.builder_version for name, k in KINDS.items() if k.builder},
-        _modules("datasets", {kind.builder for kind in KINDS.values() if kind.builder}),
+        {
+            f"builder_version of {name}": k.builder_version
+            for name, k in KINDS.items()
+            if k.has_images
+        },
     ),
     "train_model": Stage(
         {"TRAINING_VERSION": TRAINING_VERSION},

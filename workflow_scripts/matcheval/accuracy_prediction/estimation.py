@@ -27,8 +27,7 @@ from matcheval.accuracy_prediction.scores.score import (
 )
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
 N_RESAMPLES = 200

@@ -11,12 +11,19 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+)
 from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Seed
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 SCHEMA = TableSchema(

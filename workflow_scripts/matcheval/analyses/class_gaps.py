@@ -26,8 +26,7 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
@@ -46,7 +45,7 @@ from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.protocol.words import matching_column
-from matcheval.statistics.multiple_tests import holm
+from matcheval.statistics.significance import holm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,8 +19,7 @@ from matcheval.figures.style import (
     set_title,
     style,
 )
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,

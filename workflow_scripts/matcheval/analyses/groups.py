@@ -12,12 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy
-from matcheval.io.csv_rows import read_csv_rows
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, Column, TableSchema, accuracy
 from matcheval.io.text_tables import TextColumn, columns_by_part
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetFileSettings, DatasetTableAnalysis
 
 SCHEMA = TableSchema(

@@ -17,8 +17,7 @@ from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import save_figure
-from matcheval.io.columns import DATASET
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number

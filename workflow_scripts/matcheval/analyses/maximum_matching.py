@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, percent_cell
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
 from matcheval.protocol.matching import UNMATCHED, maximum_size, plan_matching

@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import one_run_error
 from matcheval.protocol.words import matching_column
-from matcheval.statistics.mcnemar import mcnemar
+from matcheval.statistics.significance import mcnemar
 
 SCHEMA = TableSchema(
     "McNemar's test on matched pairs",

@@ -8,15 +8,14 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError, configuration_error
-from matcheval.io.columns import MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 from matcheval.protocol.blocks import Blocks, paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.decomposition import Floats
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
-from matcheval.statistics.mcnemar import mcnemar
+from matcheval.statistics.significance import mcnemar
 
 SCHEMA = TableSchema(
     "gaps of paired sets",

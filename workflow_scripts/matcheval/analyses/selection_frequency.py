@@ -26,13 +26,21 @@ from matcheval.figures.style import (
     set_title,
     style,
 )
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.csv_rows import check_columns
-from matcheval.io.tables import Column, TableSchema, read_parquet
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+    read_parquet,
+)
 from matcheval.io.text_tables import TextColumn, columns_by_part, counted
+from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Named, Names, Settings
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError, configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.figures.style import (
@@ -26,8 +25,7 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.analysis import Matching

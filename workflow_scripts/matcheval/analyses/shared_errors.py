@@ -21,8 +21,7 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings

@@ -6,8 +6,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,

@@ -15,7 +15,7 @@ from matcheval.api.layouts import layout_of
 from matcheval.api.models import GivenModel, all_given, given_models
 from matcheval.api.options import checked_model_name
 from matcheval.api.reading import UNNAMED
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.correctness import ACCURACIES, Correctness
 from matcheval.predictions.layout import Layout

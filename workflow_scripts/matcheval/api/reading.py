@@ -6,9 +6,9 @@ from dataclasses import replace
 from matcheval.api.inputs import Given
 from matcheval.api.models import ORIGINS, GivenModel, set_name
 from matcheval.api.options import PairOptions, checked_model_name
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.predictions.files import contents_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions, check_predictions

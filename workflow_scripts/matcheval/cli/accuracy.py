@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import json_rows, print_json
+from matcheval.io.terminal import json_rows, print_json
 from matcheval.predictions.formats import check_is_file
 
 if TYPE_CHECKING:

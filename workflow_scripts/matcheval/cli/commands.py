@@ -13,8 +13,8 @@ from matcheval.api.reading import input_warnings, read_compared, unmatched_warni
 from matcheval.cli.layouts import read_layout
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
-from matcheval.io.printed_json import json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
+from matcheval.io.terminal import json_rows, print_json
 from matcheval.predictions.formats import check_is_file
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS

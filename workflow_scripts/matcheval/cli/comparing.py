@@ -17,7 +17,7 @@ from matcheval.cli.commands import read_files
 from matcheval.cli.layouts import read_layout
 from matcheval.cli.model_files import find_files
 from matcheval.errors import printable
-from matcheval.io.printed_json import json_rows, print_json
+from matcheval.io.terminal import json_rows, print_json
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.settings import Criterion
 

@@ -11,7 +11,7 @@ from typing import Any
 from matcheval.errors import InputError, printable
 from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
 from matcheval.health.versions import versions
-from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 
 DOCTOR = (

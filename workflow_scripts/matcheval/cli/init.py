@@ -8,7 +8,7 @@ from typing import Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.names import is_name
 from matcheval.predictions.layout import Layout

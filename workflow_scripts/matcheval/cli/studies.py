@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import add_json, print_json
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.terminal import add_json, print_json
+from matcheval.io.user_files import read_yaml
 
 DESCRIPTION = (
     "Read a study file and the files that it names as the workflow does before its first job, and "

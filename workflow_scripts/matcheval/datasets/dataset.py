@@ -1,18 +1,209 @@
 """A dataset: labelled images in a fixed order, in memory or mapped from files."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.content import check_content, content_digest
-from matcheval.datasets.images import EncodedImages, Images, MadeImages, Pixels
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_CHUNK_BYTES = 1 << 22  # read at a time from images that may be larger than the memory
+_MADE_BYTES = 1 << 20  # made at a time: as float64 and in several copies, tens of megabytes
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedImages:
+    """Image files (JPEG, PNG, WebP, ...), concatenated.
+
+    Attributes
+    ----------
+    data : uint8 array, shape (n_bytes,)
+        The bytes of all files; may be mapped from a file.
+    offsets : int64 array, shape (n,)
+        Position of the first byte of each file; a file ends where the next one starts, the last
+        one at the end of `data`.
+    """
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.offsets)
+
+    def encoded(self, i: int) -> memoryview:
+        """Return the bytes of one image file, without copying them."""
+        stop = self.offsets[i + 1] if i + 1 < len(self) else len(self.data)
+        return memoryview(self.data[self.offsets[i] : stop])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class MadeImages:
+    """Images that are made from other images when they are read, and not kept.
+
+    They are read like an array of pixels: by index, slice, list of indices or as a whole, from
+    several threads at once.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of images, height, width, channels.
+    recipe : str
+        All that the pixels depend on; stands for them in the digest of a dataset.
+    make : callable
+        Makes the images of an int64 array of indices: uint8, shape (n, height, width, channels).
+        What it makes of an index must not depend on the others.
+    """
+
+    shape: tuple[int, int, int, int]
+    recipe: str
+    make: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
+    dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
+    ndim: ClassVar[int] = 4
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return self.shape[0]
+
+    @property
+    def per_block(self) -> int:
+        """Number of images that are made at a time, so that the memory is bounded."""
+        return max(1, _MADE_BYTES // int(np.prod(self.shape[1:])))
+
+    def __getitem__(self, key: Any) -> npt.NDArray[np.uint8]:
+        """Make one image, for an integer, or several, for what selects elements of an array."""
+        chosen = np.arange(len(self))[key]
+        rows = np.atleast_1d(chosen)
+        made = np.empty((len(rows), *self.shape[1:]), np.uint8)
+        for start in range(0, len(rows), self.per_block):
+            block = slice(start, start + self.per_block)
+            made[block] = self.make(rows[block])
+        return made if chosen.ndim else made[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Make all images."""
+        return self[:].astype(dtype or np.uint8, copy=False)
+
+
+# Vectors, such as features of a network, are stored as float32 "images" of 1 × 1 pixel, with a
+# channel per feature.
+Pixels = npt.NDArray[np.uint8] | npt.NDArray[np.float32] | MadeImages
+Images = Pixels | EncodedImages
+
+
+def chunks(array: Pixels) -> Iterator[memoryview]:
+    """Iterate over the bytes of an array in C order, a few megabytes at a time."""
+    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
+        with open(array.filename, "rb") as file:  # noqa: PTH123 - a path or a string
+            file.seek(array.offset)
+            while part := file.read(_CHUNK_BYTES):
+                yield memoryview(part)
+        return
+    rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
+    for start in range(0, len(array), rows):
+        yield np.ascontiguousarray(array[start : start + rows]).data.cast("B")
+        release(array)
+
+
+def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
+    """Release the memory pages of a mapped file; they are read again when they are accessed."""
+    base: Any = images.data if isinstance(images, EncodedImages) else images
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
+    """Compute the SHA-256 of images and labels, which also depends on how the images are divided.
+
+    Parameters
+    ----------
+    images : uint8 array, shape (n, height, width, channels), float32 array, shape (n, 1, 1, d),\
+             EncodedImages or MadeImages
+        Read in chunks, so that a mapped file need not fit in memory.
+    labels : int16 array, shape (n,)
+        Their classes.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits. For an array of pixels or vectors, of the shapes as text, the values
+        in C order and the labels; for encoded images, of the word "files", their bytes, their
+        offsets and the labels; for images that are made when they are read, which it does not make,
+        of their recipe and the labels.
+    """
+    parts: Iterable[bytes | memoryview]
+    if isinstance(images, EncodedImages):
+        digest = hashlib.sha256(b"files")
+        parts = chunks(images.data)
+    elif isinstance(images, MadeImages):
+        digest, parts = hashlib.sha256(b"made"), [images.recipe.encode()]
+    else:
+        digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
+        if images.dtype != np.uint8:
+            digest.update(f" {images.dtype}".encode())
+        parts = chunks(images)
+    for part in parts:
+        digest.update(part)
+    if isinstance(images, EncodedImages):
+        digest.update(np.ascontiguousarray(images.offsets, dtype="<i8").data)
+    digest.update(np.ascontiguousarray(labels, dtype="<i2").data)
+    return digest.hexdigest()
+
+
+def check_content(
+    images: Images,
+    labels: npt.NDArray[Any],
+    names: Sequence[str],
+    n_classes: int,
+    max_value: int,
+    file: object,
+) -> None:
+    """Check that images, labels and names form a valid set of labelled images."""
+
+    def check(valid: object, field: str, problem: str, remedy: str = "") -> None:
+        if not valid:
+            raise InputError(problem, file=file, field=field, remedy=remedy)
+
+    n = len(images)
+    if isinstance(images, EncodedImages):
+        bounds = np.append(images.offsets, len(images.data))
+        check(
+            n and images.data.ndim == 1 and bounds[0] == 0 and (np.diff(bounds) > 0).all(),
+            "images", f"{n} offsets do not divide {images.data.size} bytes into image files",
+        )  # fmt: skip
+    else:
+        is_vectors = images.dtype == np.float32 and images.shape[1:3] == (1, 1)
+        is_array = images.ndim == 4 and 0 not in images.shape
+        check(
+            is_array and (images.dtype == np.uint8 or is_vectors),
+            "images", f"has shape {images.shape} and dtype {images.dtype}",
+            "Images are uint8, n × height × width × channels, none of which is 0",
+        )  # fmt: skip
+        check(not is_vectors or np.isfinite(images).all(), "images", "a value is not finite")
+    check(
+        labels.shape == (n,) and labels.dtype.kind in "iu",
+        "labels", f"has shape {labels.shape} and dtype {labels.dtype} for {n} images",
+        "Labels are integers, one per image",
+    )  # fmt: skip
+    different = len(set(names))
+    check(
+        len(names) == n == different,
+        "names", f"{len(names)} names, {different} of them distinct, for {n} images",
+    )  # fmt: skip
+    check(1 <= max_value <= 255, "max_value", f"is {max_value}, not in 1..255")
+    bad = np.flatnonzero((labels < 0) | (labels >= n_classes))
+    for row in bad[:1]:
+        problem = f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes"
+        raise InputError(problem, file=file, field="labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +392,34 @@ def image_shape(dataset: Dataset) -> tuple[int, int, int]:
         return dataset.image_shape
     first = dataset.image(0)
     return first.height, first.width, 3
+
+
+def take_images(
+    dataset: Dataset,
+    rows: Sequence[int] | npt.NDArray[np.integer],
+    *,
+    name: str,
+    source: str,
+    provenance: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """Build a dataset from some images of another one, which are not decoded."""
+    at = np.asarray(rows, np.int64)
+    images: Images
+    if isinstance(dataset.images, EncodedImages):
+        files = [np.frombuffer(dataset.images.encoded(int(i)), np.uint8) for i in at]
+        ends = np.cumsum([len(file) for file in files], dtype=np.int64)
+        offsets = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+        images = EncodedImages(np.concatenate([np.empty(0, np.uint8), *files]), offsets)
+    else:
+        pixels: npt.NDArray[Any] = np.ascontiguousarray(dataset.images[at])
+        images = pixels
+    return make_dataset(
+        name,
+        images,
+        dataset.labels[at],
+        classes=dataset.classes,
+        max_value=dataset.max_value,
+        source=source,
+        names=[dataset.names[i] for i in at],
+        provenance=provenance,
+    )

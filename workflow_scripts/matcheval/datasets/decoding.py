@@ -21,14 +21,6 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
-_FILTERS = {
-    "bicubic": Image.Resampling.BICUBIC,
-    "bilinear": Image.Resampling.BILINEAR,
-    "lanczos": Image.Resampling.LANCZOS,
-    "box": Image.Resampling.BOX,
-}
-
-
 class UnreadableImageError(Exception):
     """Bytes are not an image file, or an incomplete one."""
 
@@ -42,7 +34,7 @@ class Resize:
 
     def apply(self, image: Image.Image) -> Image.Image:
         """Resize an image."""
-        return image.resize((self.side, self.side), _FILTERS[self.filter])
+        return image.resize((self.side, self.side), Image.Resampling[self.filter.upper()])
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,9 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
         image.load()
     except Exception as error:  # as in `decode_rgb`
         raise UnreadableImageError(_reason(error)) from error
-    return ImageFacts(height, width, _is_lossless(image.format, encoded))
+    lossless = image.format in _LOSSLESS
+    lossless |= image.format == "WEBP" and _is_lossless_webp(bytes(encoded))
+    return ImageFacts(height, width, lossless)
 
 
 def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
@@ -113,10 +107,6 @@ def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8
     if max_value != 255:
         pixels = np.rint(pixels * (255 / max_value)).astype(np.uint8)
     return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))
-
-
-def _is_lossless(name: str | None, encoded: bytes | memoryview) -> bool:
-    return name in _LOSSLESS or (name == "WEBP" and _is_lossless_webp(bytes(encoded)))
 
 
 def _is_lossless_webp(encoded: bytes) -> bool:

@@ -3,15 +3,83 @@
 The images of all of them are arrays of pixels, which training requires.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.dataset import Dataset, make_dataset, take_images
 from matcheval.errors import ErrorCollector, InputError
+
+# Raised by hand when an edit changes the derived datasets, so that they are built again.
+DERIVATION_VERSION = 1
+
+KINDS = ("part", "rest", "union", "origins")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """Description of a dataset that is built from other datasets.
+
+    Attributes
+    ----------
+    kind : str
+        `part`: one of several class-balanced random parts; `rest`: all parts but one; `union`:
+        the images of two sets; `origins`: images of two sets, labelled by the set that they come
+        from.
+    of : tuple of str
+        Names of the source sets: two for `union` and `origins`, else one.
+    options : mapping
+        For `part` and `rest`: `part` (from 1), `parts` (their number), `seed`. For `origins`:
+        `per_set` (number of images of each set), `role` (`train` or `test`), `test_fraction` (of
+        the images of each class, between 0 and 1), `seed`.
+    """
+
+    kind: str
+    of: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name, composed of its kind, sets and options: different derivations differ in it."""
+        o = self.options
+        if self.kind in ("part", "rest"):
+            word = "part" if self.kind == "part" else "without"
+            return f"{self.of[0]}.{word}-{o['part']}-of-{o['parts']}.seed-{o['seed']}"
+        if self.kind == "union":
+            return ".and.".join(self.of)
+        tested = f"{o['test_fraction']:g}".removeprefix("0.")
+        return f"{'.or.'.join(self.of)}.{o['per_set']}-{tested}.{o['role']}.seed-{o['seed']}"
+
+    @property
+    def json(self) -> str:
+        """The derivation as JSON, for a command line."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Derivation":
+        """Read a derivation from the text that `json` returned."""
+        values = json.loads(text)
+        return cls(values["kind"], tuple(values["of"]), values["options"])
+
+
+def part(of: str, index: int, parts: int, seed: int) -> Derivation:
+    """Describe one of several class-balanced random parts of a set."""
+    return Derivation("part", (of,), {"part": index, "parts": parts, "seed": seed})
+
+
+def rest(of: str, index: int, parts: int, seed: int) -> Derivation:
+    """Describe all of several class-balanced random parts of a set except one."""
+    return Derivation("rest", (of,), {"part": index, "parts": parts, "seed": seed})
+
+
+def union(first: str, second: str) -> Derivation:
+    """Describe the union of two sets with the same label space."""
+    return Derivation("union", (first, second))
+
 
 Rows = npt.NDArray[np.int64]
 
@@ -27,14 +95,11 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     part_of = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
     chosen = part_of == options["part"] - 1
     rows = np.flatnonzero(chosen if derivation.kind == "part" else ~chosen)
-    return make_dataset(
-        derivation.name,
-        source.pixels[rows],
-        source.labels[rows],
-        classes=source.classes,
-        max_value=source.max_value,
+    return take_images(
+        source,
+        rows,
+        name=derivation.name,
         source=f"{len(rows)} of the {len(source)} images of {source.name}",
-        names=[source.names[i] for i in rows],
         provenance=_provenance(derivation, sources),
     )
 
@@ -52,16 +117,37 @@ def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Row
 
 
 def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    first, second = sources
-    _check_alike(sources, ("image_shape", "max_value", "classes"))
+    _check_alike(sources)
+    return _joined(
+        derivation,
+        sources,
+        [slice(None)] * len(sources),
+        np.concatenate([source.labels for source in sources]),
+        classes=sources[0].classes,
+        source=" and ".join(f"the {len(s)} images of {s.name}" for s in sources),
+    )
+
+
+def _joined(
+    derivation: Derivation,
+    sources: Sequence[Dataset],
+    chosen: Sequence[Rows | slice],
+    labels: npt.NDArray[np.integer],
+    *,
+    classes: tuple[str, ...],
+    source: str,
+) -> Dataset:
+    """Put chosen images of several sets into one."""
+    parts = list(zip(sources, chosen, strict=True))
+    names = [np.array(s.names, object)[rows] for s, rows in parts]
     return make_dataset(
         derivation.name,
-        np.concatenate([first.pixels, second.pixels]),
-        np.concatenate([first.labels, second.labels]),
-        classes=first.classes,
-        max_value=first.max_value,
-        source=" and ".join(f"the {len(s)} images of {s.name}" for s in sources),
-        names=[f"{s.name}/{name}" for s in sources for name in s.names],
+        np.concatenate([s.pixels[rows] for s, rows in parts]),
+        labels,
+        classes=classes,
+        max_value=sources[0].max_value,
+        source=source,
+        names=[f"{s.name}/{n}" for s, of_set in zip(sources, names, strict=True) for n in of_set],
         provenance=_provenance(derivation, sources),
     )
 
@@ -69,7 +155,7 @@ def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     """Take equal numbers of images of each class of each set, labelled 0 or 1 by the set."""
     options = derivation.options
-    _check_alike(sources, ("image_shape", "max_value", "classes"))
+    _check_alike(sources)
     n_classes = sources[0].n_classes
     per_class = options["per_set"] // n_classes
     n_test = round(per_class * options["test_fraction"])
@@ -94,31 +180,25 @@ def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
             drawn = rng.permutation(np.flatnonzero(source.labels == label))[:per_class]
             rows.append(drawn[:n_test] if options["role"] == "test" else drawn[n_test:])
         chosen.append(np.sort(np.concatenate(rows)))
-    return make_dataset(
-        derivation.name,
-        np.concatenate([s.pixels[rows] for s, rows in zip(sources, chosen, strict=True)]),
+    return _joined(
+        derivation,
+        sources,
+        chosen,
         np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen]),
         classes=tuple(s.name for s in sources),
-        max_value=sources[0].max_value,
         source=f"{per_class} images of each class of {' and '.join(derivation.of)}, "
         f"the {options['role']} part, labelled by origin",
-        names=[
-            f"{s.name}/{s.names[i]}"
-            for s, rows in zip(sources, chosen, strict=True)
-            for i in rows
-        ],
-        provenance=_provenance(derivation, sources),
-    )  # fmt: skip
+    )
 
 
-def _check_alike(sources: Sequence[Dataset], what: Sequence[str]) -> None:
-    for field in what:
-        ours, theirs = (getattr(source, field) for source in sources)
+def _check_alike(sources: Sequence[Dataset]) -> None:
+    for name in ("image_shape", "max_value", "classes"):
+        ours, theirs = (getattr(source, name) for source in sources)
         if ours != theirs:
             raise InputError(
                 f"is {theirs} in {sources[1].name}, but {ours} in {sources[0].name}",
                 file=f"{sources[0].name} and {sources[1].name}",
-                field=field,
+                field=name,
                 remedy="Use sets that do not differ in it",
             )
 

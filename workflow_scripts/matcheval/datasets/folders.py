@@ -1,15 +1,17 @@
 """A dataset on disk: a folder of `images.npy`, `datapoints.parquet` and `dataset.json`.
 
 `images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array"; or
-vectors, float32, n × 1 × 1 × length) or
-the concatenated image files (uint8, one-dimensional; "files"), so that it can be mapped into memory
-in both cases; there is none if the images are made from those of another dataset when they are read
-("made"). `datapoints.parquet` has a row per image, with its label, its name in the source, and the
-position of its file. `dataset.json` describes the dataset.
+vectors, float32, n × 1 × 1 × length) or the concatenated image files (uint8, one-dimensional;
+"files"), so that it can be mapped into memory in both cases; there is none if the images are made
+from those of another dataset when they are read ("made"). `datapoints.parquet` has a row per image,
+with its label, its name in the source, and the position of its file. `dataset.json` describes the
+dataset.
 """
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.array_files import write_array
-from matcheval.datasets.content import check_content, content_digest
-from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.images import EncodedImages, Images, MadeImages, chunks
+from matcheval.datasets.dataset import (
+    Dataset,
+    EncodedImages,
+    Images,
+    MadeImages,
+    check_content,
+    chunks,
+    content_digest,
+)
+from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, readable
 from matcheval.io.json_files import read_json, write_json
 from matcheval.io.tables import Column, TableSchema, write_table
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"
+
 _REMEDY = "Delete the folder and build the dataset again"
 
 DATAPOINTS_SCHEMA = TableSchema(
@@ -40,6 +49,10 @@ DATAPOINTS_SCHEMA = TableSchema(
         ),
     ),
 )
+
+
+def _damaged(problem: str, file: Path, field: str | None = None) -> InputError:
+    return InputError(problem, file=file, field=field, remedy=_REMEDY)
 
 
 def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
@@ -105,28 +118,23 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     labels = datapoints["label"].to_numpy().astype(np.int16)
     images: Images
     if description["stored"] == "made":
-        from matcheval.datasets.corrupted import open_corrupted  # which reads the other dataset
-
-        images = open_corrupted(folder, description["provenance"], verify=verify)
+        images = _made_images(folder, description["provenance"], verify)
     else:
         images = array = map_array(folder / IMAGES)
     if description["stored"] == "files":
         images = EncodedImages(array, datapoints["offset"].to_numpy().astype(np.int64))
     if not len(images) == len(labels) == description["n"]:
-        raise InputError(
+        raise _damaged(
             f"{len(images)} images, {len(labels)} labels, and {description['n']} of each according "
             f"to {DESCRIPTION}",
-            file=folder,
-            remedy=_REMEDY,
+            folder,
         )
     classes, max_value = tuple(description["classes"]), description["max_value"]
     names = tuple(datapoints["name"].to_pylist())
     check_content(images, labels, names, len(classes), max_value, file=folder)
     if verify and content_digest(images, labels) != description["sha256"]:
-        raise InputError(
-            f"images or labels differ from those described by {DESCRIPTION} (sha256)",
-            file=folder,
-            remedy=_REMEDY,
+        raise _damaged(
+            f"images or labels differ from those described by {DESCRIPTION} (sha256)", folder
         )
     return Dataset(
         description["name"], images, labels, names, classes, max_value,
@@ -134,40 +142,65 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     )  # fmt: skip
 
 
+def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> MadeImages:
+    """Images that are made when they are read, if they are still those that were prepared."""
+    from matcheval.datasets.transformed import Corrupted
+
+    settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})
+    with ExitStack() as stack:
+        downloads = folder.parent / provenance["downloads"]
+        sources = Sources(downloads, stack, folder.parent, read_dataset)
+        images = settings.images(sources.dataset(settings.of, verify=verify), sources)
+    if json.loads(images.recipe) != provenance["recipe"]:
+        raise InputError(
+            f"'{settings.of}', or the corruption, is not what it was when this set was prepared",
+            file=folder / DESCRIPTION,
+            remedy="Prepare it again",
+        )
+    return images
+
+
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read `dataset.json`, the description of a dataset."""
     path = Path(folder) / DESCRIPTION
-    try:
-        description = read_json(path)
-    except InputError:  # it says what is wrong
-        raise
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path, remedy="Build the dataset first") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"not readable JSON ({error})", file=path, remedy=_REMEDY) from error
+    if not path.is_file():
+        raise InputError("no such file", file=path, remedy="Build the dataset first")
+    description = read_json(path, remedy=_REMEDY)
     types = {
         "name": str, "n": int, "classes": list, "stored": str, "max_value": int, "source": str,
         "sha256": str, "provenance": dict,
     }  # fmt: skip
     for key, kind in types.items():
         if not isinstance(description, dict) or not isinstance(description.get(key), kind):
-            raise InputError(
-                f"missing, or not of type {kind.__name__}", file=path, field=key, remedy=_REMEDY
-            )
+            raise _damaged(f"missing, or not of type {kind.__name__}", path, key)
     return dict(description)
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Map the array of an .npy file into memory."""
-    try:
+    what = "a readable array, perhaps truncated"
+    with readable(path, what, EOFError, remedy=_REMEDY):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path, remedy=_REMEDY) from error
-    except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"not a readable array, perhaps truncated ({reason})", file=path, remedy=_REMEDY
-        ) from error
     if not isinstance(array, np.ndarray):
-        raise InputError("an archive, not an array", file=path, remedy=_REMEDY)
+        raise _damaged("an archive, not an array", path)
     return array
+
+
+def write_array(
+    path: Path,
+    shape: tuple[int, ...],
+    parts: Iterable[bytes | memoryview],
+    dtype: npt.DTypeLike = np.uint8,
+) -> None:
+    """Write an array to an .npy file, from its bytes in C order."""
+    with path.open("wb") as file:
+        write_array_header(file, shape, dtype)
+        for part in parts:
+            file.write(part)
+
+
+def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint8) -> None:
+    """Write the .npy header of an array in C order."""
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    header = {"descr": descr, "fortran_order": False, "shape": tuple(map(int, shape))}
+    np.lib.format.write_array_header_1_0(file, header)

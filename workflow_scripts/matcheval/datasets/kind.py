@@ -1,15 +1,19 @@
-"""What all kinds of dataset have in common: options, and what is known before one is built."""
+"""What all kinds of dataset have in common: options, facts that are known before one is built.
+
+To add a kind: a class with its options as fields, its facts and its method `build`, decorated by
+`dataset_kind`, in a module that `kinds` imports.
+"""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from matcheval.settings import (
-    Count,
-    Seed,
-    Settings,
-)
+from matcheval.settings import Count, Seed, Settings
+
+if TYPE_CHECKING:
+    from matcheval.datasets.dataset import Dataset
+    from matcheval.datasets.sources import ImageStream, Sources
 
 
 def _in_order(rows: tuple[int, int]) -> tuple[int, int]:
@@ -43,21 +47,22 @@ class PixelFormat(NamedTuple):
 
 
 class DatasetKind(Settings):
-    """Options of a dataset of one kind.
+    """Options of a dataset of one kind, and how it is built.
 
     Attributes
     ----------
     kind : str
         Name of the kind.
-    builder : str
-        `module.function` within `matcheval.datasets` that builds it; empty for kinds without
-        images of their own.
     label_space : tuple of str or None
         Class names by label, for kinds that have the same always.
+    published : tuple of str
+        Names of the published files that it is built from, with options in braces.
+    path_options : tuple of str
+        Options that name the user's files and folders that its images are built from.
     builder_version : int
-        Raised by hand when an edit changes what the builder gives. Datasets are built by a
-        `shell:` rule, which does not notice edits of the library: without this, every edit would
-        build all datasets again, and with them everything that depends on them.
+        Raised by hand when an edit changes what `build` gives. Datasets are built by a `shell:`
+        rule, which does not notice edits of the library: without this, every edit would build all
+        datasets again, and with them everything that depends on them.
     suffixes : tuple of str
         Of the files that the options name, for kinds that have predictions or accuracies.
     has_images, has_probabilities, has_correctness : bool
@@ -68,14 +73,25 @@ class DatasetKind(Settings):
     """
 
     kind: str
-    builder: ClassVar[str] = ""
     label_space: ClassVar[tuple[str, ...] | None] = None
+    published: ClassVar[tuple[str, ...]] = ()
+    path_options: ClassVar[tuple[str, ...]] = ()
     builder_version: ClassVar[int] = 1
     suffixes: ClassVar[tuple[str, ...]] = ()
     has_images: ClassVar[bool] = True
     has_probabilities: ClassVar[bool] = True
     has_correctness: ClassVar[bool] = True
     is_decoded: ClassVar[bool] = False
+
+    def build(self, name: str, sources: "Sources") -> "Dataset | ImageStream":
+        """Build the dataset of this name from its sources.
+
+        Raises
+        ------
+        InputError
+            If a source is missing or not as expected.
+        """
+        raise NotImplementedError
 
     @property
     def options(self) -> dict[str, Any]:
@@ -85,7 +101,17 @@ class DatasetKind(Settings):
     @property
     def published_files(self) -> list[str]:
         """Names of the published files that it is built from."""
-        return []
+        return [name.format(**self.model_dump()) for name in self.published]
+
+    @property
+    def custom_paths(self) -> dict[str, list[Path]]:
+        """The user's files and folders that its images are built from, by option."""
+        given = {key: getattr(self, key) for key in self.path_options}
+        return {
+            key: [Path(path).expanduser() for path in ([one] if isinstance(one, str) else one)]
+            for key, one in given.items()
+            if one is not None
+        }
 
     @property
     def sources(self) -> list[str]:
@@ -94,7 +120,7 @@ class DatasetKind(Settings):
 
     @property
     def is_made(self) -> bool:
-        """Whether its images are made from those of other datasets whenever they are read."""
+        """Whether its images are made from those of other sets whenever they are read."""
         return False
 
     @property
@@ -113,26 +139,25 @@ class DatasetKind(Settings):
         return None
 
     @property
-    def custom_paths(self) -> dict[str, list[Path]]:
-        """The user's files and folders that its images are built from, by option."""
-        return {}
-
-    @property
     def known_classes(self) -> tuple[str, ...] | None:
-        """Class names by label, if they are known before it is built.
-
-        Raises
-        ------
-        InputError
-            If the option `classes` is not a list of class names.
-        """
+        """Class names by label, if they are known before it is built."""
         return self.label_space
 
     @property
     def n_classes(self) -> int | None:
         """Number of classes, if that is known before it is built."""
-        classes = self.known_classes
-        return None if classes is None else len(classes)
+        return None if self.known_classes is None else len(self.known_classes)
+
+
+Kind = TypeVar("Kind", bound=DatasetKind)
+REGISTERED: dict[str, type[DatasetKind]] = {}
+
+
+def dataset_kind(kind: type[Kind]) -> type[Kind]:
+    """Register a kind of dataset under the name that its field `kind` has."""
+    (name,) = get_args(kind.model_fields["kind"].annotation)
+    REGISTERED[name] = kind
+    return kind
 
 
 class Subset(DatasetKind):
@@ -176,8 +201,3 @@ class Decoded(Subset):
         if self.resize is None and "resize_filter" in self.model_fields_set:
             raise ValueError("resize_filter has no effect without resize")
         return self
-
-
-def paths_by_option(**options: str | None) -> dict[str, list[Path]]:
-    """Return the files or folders that options name, by option."""
-    return {key: [Path(path).expanduser()] for key, path in options.items() if path is not None}

@@ -1,47 +1,118 @@
-"""The kinds of dataset that a configuration can name.
+"""The kinds of dataset that a configuration can name, and a dataset as it names it."""
 
-To add a kind: a class in `published_kinds`, `custom_kinds` or `made_kinds`, with its options as
-fields and the name of its builder (see `datasets.build`), and a line here. Imports no images.
-"""
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from collections.abc import Mapping
+from matcheval.datasets import custom, digits, published, results, transformed
+from matcheval.datasets.kind import REGISTERED, DatasetKind
 
-from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
-from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.made_kinds import Corrupted, Restyled
-from matcheval.datasets.published_kinds import (
-    Cifar10,
-    Cifar10C,
-    Cifar101,
-    Cifar102,
-    Cinic10,
-    Digits,
-    ImageNet,
-    ImageNetV2,
-)
-from matcheval.datasets.results_kinds import Accuracies, LabelArchive, Labels, Predictions
-
+# By name, in the order of the documentation.
 KINDS: Mapping[str, type[DatasetKind]] = {
-    "digits": Digits,
-    "cifar10": Cifar10,
-    "cifar10_1": Cifar101,
-    "cifar10_2": Cifar102,
-    "cifar10_c": Cifar10C,
-    "cinic10": Cinic10,
-    "imagenet": ImageNet,
-    "imagenetv2": ImageNetV2,
-    "image_folder": ImageFolder,
-    "arrays": Arrays,
-    "parquet": Parquet,
-    "corrupted": Corrupted,
-    "restyled": Restyled,
-    "predictions": Predictions,
-    "labels": Labels,
-    "label_archive": LabelArchive,
-    "accuracies": Accuracies,
+    name: kind
+    for module in (digits, published, custom, transformed, results)
+    for name, kind in REGISTERED.items()
+    if kind.__module__ == module.__name__
 }
 
 
 def builder_version(kind: str) -> int | None:
     """Return the version of a kind's builder, which is raised when an edit changes its datasets."""
     return KINDS[kind].builder_version if kind in KINDS else None
+
+
+PREDICTIONS_KIND = "predictions"
+# Published results: classes without probabilities, or accuracies alone.
+LABELS_KIND = "labels"
+ARCHIVE_KIND = "label_archive"
+ACCURACIES_KIND = "accuracies"
+
+# Threads for decoding or making images that a builder can use.
+_DECODING_THREADS = 4
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset as the configuration has it."""
+
+    name: str
+    kind: str
+    options: Mapping[str, Any]
+
+    @property
+    def kind_class(self) -> type[DatasetKind]:
+        """Class of its kind; the base class for kinds that an analysis builds."""
+        return KINDS.get(self.kind, DatasetKind)
+
+    @property
+    def settings(self) -> DatasetKind:
+        """Its options as typed settings; without options for kinds that an analysis builds."""
+        return _settings(self.kind, self.options_json)
+
+    @property
+    def options_json(self) -> str:
+        """The options as JSON, for a command line."""
+        return json.dumps(self.options, sort_keys=True)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether there are images to run models on, or only what models predicted."""
+        return self.kind_class.has_images
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether every prediction comes with a probability, as matching needs."""
+        return self.kind_class.has_probabilities
+
+    @property
+    def custom_files_state(self) -> str:
+        """Digest of the names, sizes and times of the user's files that its images are built from.
+
+        A parameter of the rule that builds the dataset, so that changed files are noticed. In a
+        folder every file is looked at, which takes about a second per 100,000 files on a local
+        disk.
+        """
+        digest = hashlib.sha256()
+        for path in (path for paths in self.settings.custom_paths.values() for path in paths):
+            # Linked folders are followed, as when the folder is read.
+            walked = os.walk(path, followlinks=True)
+            inside = sorted(Path(place, name) for place, _, names in walked for name in names)
+            for file in filter(Path.is_file, inside or [path]):
+                stat = file.stat()
+                digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        return digest.hexdigest()[:16]
+
+    @property
+    def preparing_threads(self) -> int:
+        """CPU threads that building it can use: images are decoded, or made, by several."""
+        makes = bool(self.settings.sources) and not self.settings.is_made
+        return _DECODING_THREADS if self.kind_class.is_decoded or makes else 1
+
+    def results_file(self, model: str) -> str:
+        """Return the user's file that holds a model's results; for some kinds, of all models."""
+        if "file" in self.options:
+            return str(self.options["file"])
+        return str(self.options["files"]).replace("{model}", self.alias(model))
+
+    def alias(self, model: str) -> str:
+        """Return the name that a model has in the user's files."""
+        return str(self.options.get("aliases", {}).get(model, model))
+
+    def results_files(self, models: Iterable[str]) -> list[str]:
+        """Return all of the user's files with results of some models, each once, labels last."""
+        files = [self.results_file(model) for model in models]
+        if self.kind == LABELS_KIND:
+            files.append(str(self.options["labels"]))
+        return list(dict.fromkeys(files))
+
+
+@functools.cache
+def _settings(kind: str, options: str) -> DatasetKind:
+    """Read the options of a kind; those of kinds that an analysis builds are left out."""
+    chosen = json.loads(options) if kind in KINDS else {}
+    return KINDS.get(kind, DatasetKind).model_validate({"kind": kind, **chosen})

@@ -1,17 +1,163 @@
 """What datasets are built from: published files, the user's files, and other datasets."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import bz2
+import gzip
+import lzma
+import math
+import os
+import pickle
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
-from matcheval.datasets.trees import Tree, open_tree
-from matcheval.downloads.checksums import Expected, verify_file
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.dataset import Dataset
 from matcheval.downloads.sources import published_file
+from matcheval.downloads.verification import Expected, verify_file
 from matcheval.errors import InputError
+from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
+from matcheval.io.files import disk_errors, readable
+
+_CHUNK_BYTES = 1 << 20
+_COMPRESSIONS = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+    (b"\x5d\x00\x00\x80", lzma.open),
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Files of a folder or archive that are wanted and not hidden; paths are relative, with "/"."""
+
+    paths: Sequence[str]
+    read: Callable[[str], bytes]
+
+
+@contextmanager
+def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
+    """Open a folder, or a tar archive with or without compression."""
+    if path.is_dir():
+        yield _folder(path, wanted)
+        return
+    if not path.is_file():
+        raise InputError("no such file or folder", file=path)
+    plain = _is_plain(path)
+    with path.open("rb") if plain else tempfile.TemporaryFile() as file:
+        try:
+            yield _archive(path, wanted, file, plain)
+        except (tarfile.TarError, EOFError) as error:
+            raise InputError(
+                f"not a readable tar archive, perhaps truncated ({error})", file=path
+            ) from error
+
+
+def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
+    found = []
+    for folder, folders, files in os.walk(root, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        relative = Path(folder).relative_to(root)
+        found += [(relative / name).as_posix() for name in files]
+    paths = sorted(path for path in found if not _is_hidden(path) and wanted(path))
+    return Tree(paths, lambda path: (root / path).read_bytes())
+
+
+def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool) -> Tree:
+    """Find the wanted files in an archive; those of a compressed one are copied to `file`."""
+    places: dict[str, tuple[int, int]] = {}  # start and size
+    with _opened(path, plain) as archive:
+        for member in archive:
+            name = member.name.removeprefix("./")
+            if not member.isreg() or _is_hidden(name) or not wanted(name):
+                continue
+            if name in places:
+                raise InputError(f"'{name}' occurs twice", file=path)
+            start = member.offset_data if plain else _copy(archive, member, file)
+            places[name] = start, member.size
+
+    def read(name: str) -> bytes:
+        start, size = places[name]
+        file.seek(start)
+        content = file.read(size)
+        if len(content) != size:
+            raise EOFError(f"{name} ends early")
+        return content
+
+    return Tree(sorted(places), read)
+
+
+@contextmanager
+def _opened(path: Path, plain: bool) -> Iterator[tarfile.TarFile]:
+    """Open an archive; a compressed one is read to its end, where its checksum is."""
+    if plain:
+        with tarfile.open(path, "r:", tarinfo=_Member) as archive:
+            yield archive
+        return
+    with path.open("rb") as file:
+        start = file.read(6)
+    opener = next((each for magic, each in _COMPRESSIONS if start.startswith(magic)), None)
+    if opener is None:
+        raise tarfile.ReadError("of no known compression")
+    with opener(path) as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+                yield archive
+            while stream.read(_CHUNK_BYTES):
+                pass
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the disk, not of the content
+            raise tarfile.ReadError(str(error)) from error
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive; a damaged one is an error, which `tarfile` takes for the end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_Member":
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.HeaderError as error:
+            if type(error).__name__ in ("TruncatedHeaderError", "InvalidHeaderError"):
+                raise tarfile.ReadError(str(error)) from error
+            raise
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether an archive is uncompressed; ImageNetV2's are, although they are named .tar.gz."""
+    try:
+        with tarfile.open(path, "r:"):
+            return True
+    except tarfile.ReadError:
+        return False
+
+
+def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -> int:
+    start = spool.tell()
+    source = archive.extractfile(member)
+    if source is None or member.issparse():
+        raise tarfile.ReadError(f"{member.name} is not a regular file")
+    with disk_errors(Path(tempfile.gettempdir()) / "unpacked archive"):
+        shutil.copyfileobj(source, spool, _CHUNK_BYTES)
+    return start
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
 
 
 class Sources:
-    """Opens the files that a dataset is built from, and records their checksums.
+    """Opens what a dataset is built from, and records the checksums of the files.
 
     Parameters
     ----------
@@ -21,56 +167,31 @@ class Sources:
         Closes the files once the dataset is built.
     datasets : Path
         Folder of the other datasets, each in a folder with its name.
+    read : callable
+        Reads the folder of a dataset: `folders.read_dataset`.
     """
 
-    def __init__(self, downloads: Path, stack: ExitStack, datasets: Path) -> None:
+    def __init__(
+        self,
+        downloads: Path,
+        stack: ExitStack,
+        datasets: Path,
+        read: Callable[[Path, bool], Dataset],
+    ) -> None:
         self.downloads, self.datasets = downloads, datasets
-        self._stack = stack
+        self._stack, self._read = stack, read
         self.digests: dict[str, str] = {}
 
     def published(self, name: str) -> Path:
-        """Verify a published file in the folder of downloads.
-
-        Parameters
-        ----------
-        name : str
-            Its name in `downloads/sources.yaml`.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        InputError
-            If the name is unknown, or the file is missing or not as published.
-        """
+        """Verify a published file, by its name in `downloads/sources.yaml`, and return its path."""
         file, path = published_file(name), self.downloads / name
         if not path.is_file():
             raise InputError("no such file", file=path, remedy=f"Download {file.urls[0]}")
-        expected = Expected(file.sha256, file.md5, file.size)
-        self.digests[name] = verify_file(path, expected)
+        self.digests[name] = verify_file(path, Expected(file.sha256, file.md5, file.size))
         return path
 
     def custom_path(self, path: str) -> Path:
-        """Find one of the user's files or folders, and record the checksum of a file.
-
-        Parameters
-        ----------
-        path : str
-            Its path; `~` stands for the home folder.
-
-        Returns
-        -------
-        Path
-            The expanded path.
-
-        Raises
-        ------
-        InputError
-            If it does not exist.
-        """
+        """Return the expanded path of the user's file or folder."""
         found = Path(path).expanduser()
         if found.is_file():
             self.digests[found.name] = verify_file(found, Expected())
@@ -79,22 +200,164 @@ class Sources:
         return found
 
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open a folder or archive, which stays open until the dataset is built.
-
-        Parameters
-        ----------
-        path : Path
-            The folder or tar archive.
-        wanted : callable
-            Whether a file, given by its path within the tree, is needed.
-
-        Returns
-        -------
-        Tree
-
-        Raises
-        ------
-        InputError
-            As for `open_tree`.
-        """
+        """Open the wanted files of a folder or tar archive, until the dataset is built."""
         return self._stack.enter_context(open_tree(path, wanted))
+
+    def dataset(self, name: str, *, verify: bool = True) -> Dataset:
+        """Read another dataset of the study; with `verify`, its images are compared."""
+        return self._read(self.datasets / name, verify)
+
+
+@dataclass(frozen=True)
+class LabelledFile:
+    """An image file in memory."""
+
+    name: str
+    label: int
+    encoded: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class ImageStream:
+    """A dataset whose images are read one by one."""
+
+    name: str
+    classes: tuple[str, ...]
+    source: str
+    files: Iterable[LabelledFile]
+    notes: dict[str, object] = field(default_factory=dict)
+
+
+_PLAIN_DTYPE = re.compile(r"[biufc][0-9]{1,2}|[SU][0-9]{1,7}|O8?|[?bBhHiIlLqQefdFD]")
+_BYTE_ORDERS = ("<", ">", "|", "=")
+
+
+class _Array(np.ndarray[Any, Any]):
+    """An array that a pickle fills in, once it has been checked."""
+
+    def __setstate__(self, state: Any, /) -> None:
+        _, shape, dtype, fortran_order, data = state
+        _require(isinstance(dtype, _DType), "an array without a dtype")
+        _require(
+            type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape),
+            f"an array of shape {shape}",
+        )
+        found = dtype.dtype
+        size = math.prod(shape)
+        if found.hasobject:
+            _require(type(data) is list and len(data) == size, "an array of objects without them")
+        else:
+            if type(data) is str:  # written by Python 2
+                data = data.encode("latin-1")
+            _require(type(data) is bytes and len(data) == size * found.itemsize,
+                     f"an array of shape {shape} and type {found} without its values")  # fmt: skip
+        checked: Any = (1, shape, found, bool(fortran_order), data)
+        super().__setstate__(checked)
+        check_text(self, "the pickle")
+
+
+class _DType:
+    """The type of an array's values: numbers, text or objects; none that NumPy nests."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, code: Any) -> None:
+        text = code.decode("latin-1") if isinstance(code, bytes) else code
+        _require(isinstance(text, str) and _PLAIN_DTYPE.fullmatch(text), f"the type {code!r}")
+        self.dtype = np.dtype(text)
+        _require(self.dtype.itemsize, f"the empty type {code!r}")
+
+    def __setstate__(self, state: Any, /) -> None:
+        order: Any = state[1].decode("latin-1") if isinstance(state[1], bytes) else state[1]
+        _require(
+            order in _BYTE_ORDERS and state[2:5] == (None, None, None), f"a type with {state!r}"
+        )
+        self.dtype = self.dtype.newbyteorder(order)
+
+
+class _Function:
+    """What a pickle may call. It cannot be changed by a pickle, as a function could."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+    def __setstate__(self, state: Any, /) -> None:
+        raise pickle.UnpicklingError("it changes a function")
+
+
+def _require(condition: object, found: str) -> None:
+    if not condition:
+        raise pickle.UnpicklingError(f"it contains {found}")
+
+
+def _latin1(text: str, encoding: str) -> bytes:
+    """Encode text as Python 3 does when it pickles bytes for Python 2."""
+    _require(encoding in ("latin1", "latin-1"), f"bytes encoded as '{encoding}'")
+    return text.encode("latin-1")
+
+
+_NDARRAY = _Function(lambda *_: _require(False, "an array that it builds itself"))
+
+
+def _empty(kind: object, *_: object) -> _Array:
+    _require(kind is _NDARRAY, "an array of another class")
+    return np.zeros(0).view(_Array)
+
+
+_RECONSTRUCT = _Function(_empty)
+_ALLOWED = {
+    ("numpy", "ndarray"): _NDARRAY,
+    ("numpy", "dtype"): _Function(lambda code, *_: _DType(code)),
+    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("_codecs", "encode"): _Function(_latin1),
+    ("__builtin__", "bytes"): _Function(lambda: b""),  # empty bytes in protocols 0 to 2
+}
+
+
+# The reader in C takes the size of its table of shared values from the file, which can ask for more
+# memory than there is; that in Python uses a dictionary.
+class _Unpickler(pickle._Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it calls {module}.{name}")
+        return _ALLOWED[module, name]
+
+
+def load_plain_pickle(file: IO[bytes], name: object) -> Any:
+    """Read a pickle of plain values and arrays."""
+    try:
+        return _Unpickler(file, encoding="bytes").load()
+    # Damaged pickles raise many types of exceptions (IndexError, UnicodeDecodeError, ...).
+    except Exception as error:
+        raise InputError(
+            f"not a pickle of plain values and arrays ({error})",
+            file=name,
+            remedy="Do not trust the file: download it from its publisher",
+        ) from error
+
+
+def read_npy(path: Path) -> npt.NDArray[Any]:
+    """Read the array of an .npy file; one of Python objects by `load_plain_pickle`."""
+    with path.open("rb") as file:
+        return read_npy_stream(file, path)
+
+
+def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
+    """Read one array of an .npz file; one of Python objects by `load_plain_pickle`."""
+    return read_npy_stream(member_stream(path, key), f"{path}: {key}")
+
+
+def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
+    """Read an array in .npy format; one of Python objects by `load_plain_pickle`."""
+    with readable(str(name), "a readable array, perhaps truncated", *UNREADABLE):
+        _, dtype = read_header(file)
+        if dtype.hasobject:
+            return np.asarray(load_plain_pickle(file, name))
+        file.seek(0)
+        return check_text(np.lib.format.read_array(file, allow_pickle=False), name)

@@ -1,29 +1,66 @@
-"""Downloading published files: retries, alternative addresses, mirrors and verification."""
+"""Downloading published files: retries, alternative addresses, mirrors and verification.
 
+An attempt appends the missing bytes to a partial file beside the final one; which version of which
+file it belongs to is saved next to it, so that a later attempt, or process, can continue it.
+"""
+
+import argparse
+import json
 import logging
 import os
+import re
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
-from matcheval.downloads.checksums import Expected, verify_file
-from matcheval.downloads.formats import check_format
-from matcheval.downloads.limits import HOURS, LEAST_RATE, Limits
-from matcheval.downloads.transfer import (
-    MissingError,
-    SlowError,
-    TransferError,
-    delete_partial,
-    transfer,
-)
+import requests
+import urllib3
+from tqdm import tqdm
+
+from matcheval.downloads.verification import Expected, check_format, verify_file
 from matcheval.errors import InputError
-from matcheval.io.files import file_lock
+from matcheval.io.files import atomic_file, disk_errors, file_lock
 
 ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0
+HOURS = 24.0
+LEAST_RATE = 1000.0  # bytes per second
+CHUNK_BYTES = 1 << 20
+TIMEOUT_S = (15, 60)  # to connect, and between received bytes
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+_RATE_WINDOW_S = 60.0  # over which the rate of a transfer is measured
 
 log = logging.getLogger(__name__)
+
+
+class TransferError(Exception):
+    """A failed attempt that may succeed if it is repeated."""
+
+    def __init__(self, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait_s = wait_s
+
+
+class SlowError(TransferError):
+    """A failed attempt because the server sends too slowly."""
+
+
+class MissingError(Exception):
+    """An address has no such file, or another one, so that repeating the attempt is useless."""
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say when a download is given up."""
+    parser.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
+    parser.add_argument(
+        "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"
+    )
 
 
 def download(
@@ -43,22 +80,27 @@ def download(
     """Download a file, unless it exists already."""
     path, expected = Path(path), Expected(sha256, md5, size)
     addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
-    limits = Limits(time.monotonic() + 3600 * hours, least_rate, size)
+    partial = path.with_name(f"{path.name}.part")
+    end = time.monotonic() + 3600 * hours
+    job = _Download(partial, expected, end, least_rate, attempts, progress, sleep)
     with file_lock(path):
         if not expected.has_checksum:
             log.warning("%s: no checksum is published; the file is not verified", path.name)
         if path.exists():
-            return _verified(path, expected)
-        partial = path.with_name(f"{path.name}.part")
+            try:
+                return verify_file(path, expected)
+            except InputError as error:
+                remedy = "Delete it, or replace it by the published file"
+                raise InputError(str(error), remedy=remedy) from error
         failures = []
         for address in addresses:
             try:
-                found = _fetched(address, partial, expected, limits, attempts, progress, sleep)
+                found = job.fetch(address)
             except (MissingError, TransferError) as error:
                 failures.append(f"{address}: {error}")
                 continue
             partial.replace(path)
-            delete_partial(partial)
+            job.discard()
             log.info("%s: from %s, SHA-256 %s", path.name, address, found)
             return found
         raise InputError(
@@ -77,58 +119,238 @@ def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
     return [str(Path(mirror).expanduser() / name)]
 
 
-def _attempt(
-    address: str, partial: Path, expected: Expected, limits: Limits, attempts: int, progress: bool,
-    sleep: Callable[[float], None],
-) -> None:  # fmt: skip
-    """Transfer a file with repeated attempts; the count restarts after any progress."""
-    failed, most = 0, _size(partial)
-    while True:
+@dataclass(frozen=True)
+class _State:
+    """Which version of which file a partial file belongs to; saved beside it."""
+
+    url: str
+    etag: str = ""
+    modified: str = ""
+    total: int = -1
+
+    @classmethod
+    def of(cls, url: str, headers: Mapping[str, str], total: int) -> "_State":
+        """Create the state from the headers of a response; `total` is in bytes, -1 if unknown."""
+        return cls(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
+
+    @property
+    def validator(self) -> str:
+        """Value of the header `If-Range`, which does not allow weak tags (RFC 9110, 13.1.5)."""
+        return self.modified if self.etag.startswith("W/") or not self.etag else self.etag
+
+    def agrees(self, other: "_State") -> bool:
+        """Whether tags, dates and sizes are equal, as far as both are known."""
+        return all(
+            not a or not b or a == b
+            for a, b in ((self.etag, other.etag), (self.modified, other.modified))
+        ) and (self.total == other.total or -1 in (self.total, other.total))
+
+
+@dataclass(frozen=True)
+class _Download:
+    """What a partial file is to become, and when it is given up."""
+
+    partial: Path
+    expected: Expected
+    end: float
+    least_rate: float
+    attempts: int
+    progress: bool
+    sleep: Callable[[float], None]
+
+    def fetch(self, address: str, *, again: bool = True) -> str:
+        """Transfer the file and verify it; if it is not what is expected, once more."""
+        self._attempt(address)
         try:
-            transfer(address, partial, limits, progress=progress, verified=expected.has_checksum)
+            if not self.expected.has_checksum:
+                check_format(self.partial, self.partial.stem)
+            return verify_file(self.partial, self.expected)
+        except InputError as error:
+            self.discard()
+            if not again:
+                reason = str(error).removeprefix(f"{self.partial}: ")
+                raise MissingError(
+                    f"the received file {reason}: it is damaged, or not the published one"
+                ) from error
+            log.warning("%s; downloading it once more", error)
+        return self.fetch(address, again=False)
+
+    def discard(self) -> None:
+        """Delete the partial file and the record of its version."""
+        for path in (self.partial, self._state_file):
+            path.unlink(missing_ok=True)
+
+    def _attempt(self, address: str) -> None:
+        """Transfer the file with repeated attempts; the count restarts after any progress."""
+        failed, most = 0, self._size
+        while True:
+            try:
+                self._transfer(address)
+                return
+            except TransferError as error:
+                # A server that answers ranges wrongly sends the same bytes again and again.
+                is_progress = self._size > most and not isinstance(error, SlowError)
+                failed = 1 if is_progress else failed + 1
+                most = max(most, self._size)
+                wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
+                if failed >= self.attempts or time.monotonic() + wait > self.end:
+                    raise
+                log.warning("%s: %s; trying again in %.0f s", address, error, wait)
+                self.sleep(wait)
+
+    def _transfer(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https"):
+            try:
+                self._from_server(address)
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                raise TransferError(_reason(error)) from error
             return
-        except TransferError as error:
-            # A server that answers ranges wrongly sends the same bytes again and again.
-            is_progress = _size(partial) > most and not isinstance(error, SlowError)
-            failed = 1 if is_progress else failed + 1
-            most = max(most, _size(partial))
-            wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
-            if failed >= attempts or time.monotonic() + wait > limits.end:
-                raise
-            log.warning("%s: %s; trying again in %.0f s", address, error, wait)
-            sleep(wait)
+        source = Path(unquote(parts.path) if parts.scheme == "file" else address)
+        if not source.is_file():
+            raise MissingError("no such file")
+        self.discard()
+        with (
+            disk_errors(self.partial, source.stat().st_size),
+            source.open("rb") as file,
+            self.partial.open("wb") as copy,
+        ):
+            shutil.copyfileobj(file, copy, CHUNK_BYTES)
+
+    def _from_server(self, url: str) -> None:
+        state = self._read_state(url)
+        start = self._size if state else 0
+        headers = {"Accept-Encoding": "identity"}
+        if state and start:
+            headers["Range"] = f"bytes={start}-"
+            if state.validator:
+                headers["If-Range"] = state.validator
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
+            status = f"HTTP {response.status_code} {response.reason}"
+            if response.status_code == 416:  # no bytes left: it is complete, or of another version
+                if state is None or start != state.total:
+                    self.discard()
+                    raise TransferError(
+                        "the file on the server is shorter than the part received earlier"
+                    )
+                return
+            if response.status_code in _TEMPORARY:
+                raise TransferError(
+                    status, _requested_wait(response.headers.get("Retry-After", ""))
+                )
+            if response.status_code not in (200, 206):
+                raise MissingError(status)
+            start, total = self._byte_range(response, state, start)
+            with atomic_file(self._state_file) as path:
+                found = _State.of(url, response.headers, total)
+                path.write_text(json.dumps(asdict(found)), encoding="utf-8")
+            if self.expected.size is not None and total not in (-1, self.expected.size):
+                raise MissingError(f"it has {total:,} bytes, not {self.expected.size:,}")
+            self._append(response, start, total)
+
+    def _byte_range(
+        self, response: requests.Response, state: _State | None, start: int
+    ) -> tuple[int, int]:
+        """Offset of the response's first byte, and size of the complete file (-1 if unknown)."""
+        headers = response.headers
+        if response.status_code == 200:
+            return 0, _length(headers.get("Content-Length", ""))
+        pattern = r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)"
+        found = re.fullmatch(pattern, headers.get("Content-Range", ""))
+        total = int(found[2]) if found and found[2] != "*" else -1
+        new = _State.of(response.url, headers, total)
+        if not found or int(found[1]) != start or state is None or not state.agrees(new):
+            self.discard()
+            raise TransferError(
+                "the file has changed since an earlier attempt, or the server sent another range"
+            )
+        return start, total
+
+    def _append(self, response: requests.Response, start: int, total: int) -> None:
+        bar = tqdm(
+            total=total if total >= 0 else None, initial=start, desc=self.partial.stem, unit="B",
+            unit_scale=True, disable=not self.progress,
+        )  # fmt: skip
+        needed, most = max(0, total - start), self.expected.size
+        with (
+            bar,
+            disk_errors(self.partial, needed),
+            self.partial.open("r+b" if start else "wb") as file,
+        ):
+            file.seek(start)
+            for chunk in self._in_time(_raw_bytes(response)):
+                file.write(chunk)
+                bar.update(len(chunk))
+                if most is not None and file.tell() > most:
+                    raise MissingError(f"it has more than {most:,} bytes")
+            end = file.tell()
+        if total >= 0 and end != total:
+            raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
+
+    def _in_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield chunks until one comes after the end, or until they come too slowly."""
+        began, received = time.monotonic(), 0
+        for chunk in chunks:
+            yield chunk
+            received += len(chunk)
+            now = time.monotonic()
+            if now > self.end:
+                raise MissingError("the time for this download is over")
+            if now - began > _RATE_WINDOW_S:
+                if received < self.least_rate * (now - began):
+                    raise SlowError(f"it sent {received:,} bytes in {now - began:.0f} s")
+                began, received = now, 0
+
+    @property
+    def _size(self) -> int:
+        return self.partial.stat().st_size if self.partial.exists() else 0
+
+    @property
+    def _state_file(self) -> Path:
+        return self.partial.with_name(f"{self.partial.name}.json")
+
+    def _read_state(self, url: str) -> _State | None:
+        """Read the state of the partial file; delete one that cannot be continued."""
+        try:
+            state = _State(**json.loads(self._state_file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            state = None
+        known = self.expected.has_checksum or (state and state.url == url and state.validator)
+        if state is None or not self.partial.is_file() or not known:
+            self.discard()  # it might be continued with bytes of another version
+            return None
+        # Tags and dates of different servers are not comparable; only the size is.
+        return state if state.url == url else _State(url, total=state.total)
 
 
-def _fetched(
-    address: str, partial: Path, expected: Expected, limits: Limits, attempts: int, progress: bool,
-    sleep: Callable[[float], None], *, again: bool = True,
-) -> str:  # fmt: skip
-    """Transfer a file and verify it; if it is not what is expected, once more from the start."""
-    _attempt(address, partial, expected, limits, attempts, progress, sleep)
+def _requested_wait(text: str) -> float | None:
+    """Seconds that a header `Retry-After` asks for, as a number or as a date."""
+    if re.fullmatch(r"[0-9]+", text):
+        return float(text)
     try:
-        if not expected.has_checksum:
-            check_format(partial, partial.stem)
-        return verify_file(partial, expected)
-    except InputError as error:
-        delete_partial(partial)
-        if not again:
-            reason = str(error).removeprefix(f"{partial}: ")
-            raise MissingError(
-                f"the received file {reason}: it is damaged, or not the published one"
-            ) from error
-        log.warning("%s; downloading it once more", error)
-    return _fetched(address, partial, expected, limits, attempts, progress, sleep, again=False)
+        until = parsedate_to_datetime(text)
+        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+        return None
 
 
-def _verified(path: Path, expected: Expected) -> str:
-    """Verify a file that was there before."""
-    try:
-        return verify_file(path, expected)
-    except InputError as error:
-        raise InputError(
-            str(error), remedy="Delete it, or replace it by the published file"
-        ) from error
+def _length(text: str) -> int:
+    """Bytes that a header `Content-Length` tells, once or repeatedly; -1 if it tells none."""
+    values = {value.strip() for value in text.split(",")}
+    value = values.pop()
+    return int(value) if not values and re.fullmatch(r"[0-9]{1,18}", value) else -1
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
+    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
+    raw: Any = response.raw
+    while chunk := raw.read1(CHUNK_BYTES, decode_content=False):
+        yield chunk
+
+
+def _reason(error: Exception) -> str:
+    """Message of the innermost exception, without those that urllib3 wraps around it."""
+    inner: BaseException = error
+    while inner.__cause__ or inner.__context__:
+        inner = inner.__cause__ or inner.__context__ or inner
+    return str(inner) or type(inner).__name__

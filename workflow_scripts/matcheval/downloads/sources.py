@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 
 SOURCES = Path(__file__).with_name("sources.yaml")
 _DIGESTS = {"sha256": 64, "md5": 32}

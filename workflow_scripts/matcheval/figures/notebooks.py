@@ -1,6 +1,9 @@
 """Figures that notebooks show."""
 
 import io
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -8,11 +11,13 @@ from matplotlib.figure import Figure
 class NotebookFigure(Figure):
     """A figure that a notebook shows as the last value of a cell, without `%matplotlib inline`."""
 
+    def __init__(self, style: Callable[[], AbstractContextManager[None]], **options: Any) -> None:
+        super().__init__(**options)
+        self._style = style
+
     def _repr_png_(self) -> bytes:
         """Return the figure as IPython asks for it."""
-        from matcheval.figures.style import style
-
         buffer = io.BytesIO()
-        with style():
+        with self._style():
             self.savefig(buffer, format="png", dpi=150)
         return buffer.getvalue()

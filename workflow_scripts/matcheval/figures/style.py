@@ -108,7 +108,7 @@ def new_figure(width: float, height: float) -> "Figure":
     """Create an empty figure with constrained layout."""
     from matcheval.figures.notebooks import NotebookFigure
 
-    return NotebookFigure(figsize=(width, height), layout="constrained")
+    return NotebookFigure(style, figsize=(width, height), layout="constrained")
 
 
 def legend_above(axes: "Axes", **options: Any) -> None:

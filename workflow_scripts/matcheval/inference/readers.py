@@ -6,9 +6,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.dataset import Dataset, MadeImages, image_shape, release
 from matcheval.datasets.decoding import array_image
-from matcheval.datasets.images import MadeImages, release
 from matcheval.errors import InputError
 from matcheval.models.geometry import Geometry
 

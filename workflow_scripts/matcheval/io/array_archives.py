@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, readable
 from matcheval.io.self_digests import enter_digest_of_archive
 
 _FREE_BYTES = 1 << 28  # what an array may always unpack to
@@ -89,9 +89,5 @@ def check_text(array: npt.NDArray[Any], file: object, field: object = None) -> n
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
-    if not path.is_file():
-        raise InputError("no such file", file=path)
-    try:
+    with readable(path, "a readable .npz file", Exception):  # as above
         return zipfile.ZipFile(path)
-    except Exception as error:  # as above
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error

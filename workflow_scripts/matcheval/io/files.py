@@ -79,6 +79,32 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def readable(
+    path: str | os.PathLike[str],
+    what: str,
+    *errors: type[Exception],
+    missing: str = "no such file",
+    remedy: str = "",
+) -> Iterator[None]:
+    """Turn what reading raises into an `InputError`: that a file is missing, or is not `what`.
+
+    `errors` are those of the format, besides `OSError` and `ValueError`.
+    """
+    known: tuple[type[Exception], ...] = (OSError, ValueError, *errors)
+    try:
+        yield
+    except InputError:  # it says what is wrong
+        raise
+    except FileNotFoundError as error:
+        raise InputError(missing, file=path) from error
+    except PermissionError as error:
+        raise InputError("no permission to read it", file=path) from error
+    except known as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"not {what} ({reason:.300})", file=path, remedy=remedy) from error
+
+
 def _disk_full(path: Path, why: str) -> InputError:
     free = shutil.disk_usage(path.parent).free
     return InputError(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from matcheval.io.files import atomic_file
-from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
+from matcheval.io.files import atomic_file, readable
+from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 
 def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, indent: int = 1) -> None:
@@ -18,10 +18,11 @@ def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, inden
         enter_digest(partial)
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: str | os.PathLike[str], *, remedy: str = DAMAGED) -> Any:
     """Read a JSON file, and verify it if it contains its digest."""
-    verify_file(path)
-    values = json.loads(Path(path).read_text(encoding="utf-8"))
+    with readable(path, "readable as JSON", remedy=remedy):
+        verify_file(path)
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
     if isinstance(values, dict):
         values.pop(DIGEST_KEY, None)
     return values

@@ -11,8 +11,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file, check_format
-from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
+from matcheval.io.files import atomic_file, check_format, readable
+from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,22 +180,12 @@ class TableSchema:
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     """Read a Parquet file."""
-    try:
+    what, remedy = "a readable Parquet file, perhaps truncated", DAMAGED
+    with readable(path, what, pa.ArrowException, remedy=remedy):
         verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
         with pq.ParquetFile(path) as file:
             table = file.read(use_threads=False)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except PermissionError as error:
-        raise InputError("no permission to read it", file=path) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # or names of columns
-        reason = str(error).split("\n")[0]
-        raise InputError(
-            f"not a readable Parquet file, perhaps truncated ({reason})",
-            file=path,
-            remedy="If the workflow wrote it, delete it and run again",
-        ) from error
     metadata = dict(table.schema.metadata or {})
     if metadata.pop(DIGEST_KEY.encode(), None) is None:
         return table
@@ -256,3 +246,33 @@ _WRITERS: dict[str, Callable[[pa.Table, str | os.PathLike[str]], None]] = {
     ".parquet": _write_parquet,
     ".csv": _write_csv,
 }
+
+
+def fraction(name: str, meaning: str) -> Column:
+    """Declare a column of fractions, such as accuracies or probabilities."""
+    return Column(name, pa.float64(), "fraction", meaning)
+
+
+MODEL = Column("model", pa.string(), "", "name of the model")
+DATASET = Column("dataset", pa.string(), "", "name of the dataset")
+TOP_K = Column(
+    "top", pa.int16(), "classes", "k: correct if the label is among the k top-ranked classes"
+)
+PAIR = (
+    Column("pair", pa.string(), "", "name of the pair of sets"),
+    TOP_K,
+    Column("original", pa.string(), "", "the original set"),
+    Column("replication", pa.string(), "", "the replication set"),
+)
+CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the intervals")
+
+
+def accuracy(part: str, of: str) -> tuple[Column, ...]:
+    """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
+    return (
+        Column(f"n_{part}", pa.int64(), "datapoints", of),
+        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),
+        fraction(f"accuracy_{part}", "n_correct over n; NaN if there are none"),
+        fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
+        fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),
+    )

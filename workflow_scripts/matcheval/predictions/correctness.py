@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.specs import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
+from matcheval.datasets.kinds import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import DATASET, MODEL, TOP_K, fraction
 from matcheval.io.tables import Column, TableSchema

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.formats import read_raw, suffix_of
 from matcheval.predictions.layout import Layout
 

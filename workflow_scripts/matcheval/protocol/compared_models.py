@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.columns import MODEL
-from matcheval.io.tables import Column
+from matcheval.io.tables import MODEL, Column
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair

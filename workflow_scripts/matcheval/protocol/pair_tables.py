@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.execution import analysis_resources, resources
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout

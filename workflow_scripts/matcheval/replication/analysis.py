@@ -6,8 +6,7 @@ from matcheval.errors import configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.report.sections import Section
-from matcheval.statistics.lines import MIN_MODELS
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import MIN_MODELS, Scale
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study

@@ -26,7 +26,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
-from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,13 +19,16 @@ from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import (
     BootstrapLines,
     Line,
+    Scale,
     bootstrap_families,
     bootstrap_lines,
+    clipped_accuracy,
     confidence_region,
     fit_line,
+    from_scale,
     percentile_interval,
+    to_scale,
 )
-from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
 
 
 class Extremes(StrEnum):

@@ -10,7 +10,7 @@ from matcheval.replication.tables import FITS, REGION, RESULTS, results_columns
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, check_place
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
 from matcheval.starting.commands import run_command_line
 from matcheval.starting.drafts import Draft

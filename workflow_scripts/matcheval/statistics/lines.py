@@ -6,6 +6,7 @@ as there are, with replacement, and fits the line again. The datapoints are not 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -275,3 +276,31 @@ def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray
             field="models",
         )
     return x, y
+
+
+class Scale(StrEnum):
+    """Scale of both axes on which a line is fitted."""
+
+    LINEAR = "linear"
+    PROBIT = "probit"
+
+
+def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
+    """Transform accuracies to a scale."""
+    from scipy.special import ndtri
+
+    values = np.asarray(accuracy, dtype=np.float64)
+    return 100 * values if scale is Scale.LINEAR else np.asarray(ndtri(values))
+
+
+def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
+    """Transform values on a scale back to accuracies; the inverse of `to_scale`."""
+    from scipy.special import ndtr
+
+    values = np.asarray(values, dtype=np.float64)
+    return values / 100 if scale is Scale.LINEAR else np.asarray(ndtr(values))
+
+
+def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+    """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale."""
+    return (np.asarray(correct, np.float64) + 0.5) / (np.asarray(n, np.float64) + 1)

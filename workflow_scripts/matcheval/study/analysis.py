@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
 from matcheval.execution.resources import ResourceRequest
-from matcheval.io.csv_rows import check_header
+from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.study.contents import StudyPart

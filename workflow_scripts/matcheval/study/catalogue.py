@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.specs import PREDICTIONS_KIND
+from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
-from matcheval.io.csv_rows import check_columns, read_numbered_rows
-from matcheval.io.yaml_files import read_yaml_list
+from matcheval.io.user_files import check_columns, read_numbered_rows, read_yaml_list
 from matcheval.models.rows import (
     CALLABLE,
     CHECKPOINT,

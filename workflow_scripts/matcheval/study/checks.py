@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from matcheval.datasets.custom_kinds import ImageFolder
+from matcheval.datasets.custom import ImageFolder
 from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import check_header
+from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.predictions.group_files import GROUP

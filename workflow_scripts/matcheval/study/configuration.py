@@ -11,13 +11,12 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field, create_model, field_validator, model_validator
 
 from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.kinds import KINDS
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import KINDS, DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.models.published import describe_published
 from matcheval.settings import (
     Name,

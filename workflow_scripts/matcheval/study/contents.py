@@ -6,11 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from matcheval.datasets.derivations import Derivation
-from matcheval.datasets.kinds import builder_version
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.datasets.suites import Suite
+from matcheval.datasets.derived import Derivation
+from matcheval.datasets.kinds import DatasetSpec, builder_version
+from matcheval.datasets.suites import Pair, Suite
 from matcheval.errors import check_known, configuration_error, unknown_name_error
 from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.planning import InferencePlan

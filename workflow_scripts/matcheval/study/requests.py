@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.custom_kinds import Parquet
+from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
-from matcheval.datasets.made_kinds import Corrupted, Restyled
+from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
 from matcheval.execution import network_sizes, resources, workloads
 from matcheval.execution.network_sizes import ModelSize

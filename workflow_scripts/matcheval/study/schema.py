@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from matcheval.names import NAME_PATTERN
-from matcheval.settings_errors import models_in
+from matcheval.settings import models_in
 from matcheval.study.analysis import Analysis
 from matcheval.study.configuration import CoreConfiguration, configuration_model
 

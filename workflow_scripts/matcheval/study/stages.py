@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.kinds import builder_version
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.models.packages import is_file_of_weights

@@ -14,8 +14,7 @@ from pydantic import Field, model_validator
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_numbered_rows
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.settings import (
     Count,

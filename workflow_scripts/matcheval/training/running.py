@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
-from matcheval.downloads.checksums import file_digests
+from matcheval.downloads.verification import file_digests
 from matcheval.errors import InputError
 from matcheval.io.provenance import software_versions
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from matcheval.datasets.custom_kinds import ClassNames
+from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.errors import InputError, suggest
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.settings import (
     Boolean,
     Count,
@@ -207,7 +207,7 @@ class WarehouseSettings(Settings):
 
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
     """Read the block of a set that images are compared with."""
-    usable = [kind for kind, each in KINDS.items() if each.builder and kind != "corrupted"]
+    usable = [kind for kind, each in KINDS.items() if each.has_images and kind != "corrupted"]
     if block.get("kind") not in usable:
         raise InputError(
             f"kind {block.get('kind')} is not a kind of dataset with images",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
 from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
-from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
 MIN_PAIRS = 3

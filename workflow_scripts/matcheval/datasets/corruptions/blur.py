@@ -11,29 +11,31 @@ from scipy.ndimage import correlate1d
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
-    Corruption,
+    Floats,
     Generators,
     Images,
-    by_size,
-    to_bytes,
-)
-from matcheval.datasets.corruptions.filters import (
+    Parameters,
     centre_zooms,
+    corruption,
     gaussian,
     streaks,
+    to_bytes,
     weighted_shifts,
 )
 from matcheval.jit import compiled
 
 
+@corruption((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6), random=False)
 def gaussian_blur(images: Images, sigma: float, _: Generators) -> Images:
     """Blur by a Gaussian of a standard deviation in pixels."""
     return gaussian(images, sigma)
 
 
-def glass_blur(
-    images: Images, parameters: tuple[float, int, int], generators: Generators
-) -> Images:
+@corruption(
+    ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+    ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+)
+def glass_blur(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Blur, replace pixels by near ones, and blur again."""
     sigma, distance, passes = parameters
     _, height, width, _ = images.shape
@@ -61,7 +63,12 @@ def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> No
                         images[i, y, x, c] = images[i, row, column, c]
 
 
-def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+@corruption(
+    ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
+    ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
+    random=False,
+)
+def defocus_blur(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Correlate with a disk: its radius and the blur of its edge in pixels."""
     disk = defocus_disk(*parameters)
     used = np.argwhere(disk > 1e-9)
@@ -69,7 +76,7 @@ def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators)
 
 
 @lru_cache(maxsize=16)
-def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
+def defocus_disk(radius: float, edge: float) -> Floats:
     """Return the kernel of defocus blur."""
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
@@ -81,58 +88,28 @@ def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
     return disk
 
 
-def motion_blur(images: Images, parameters: tuple[int, float], generators: Generators) -> Images:
+@corruption(
+    ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+    ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+)
+def motion_blur(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Blur along a random direction, up to 45 degrees from the horizontal one."""
+    radius, sigma = parameters
     angles = np.array([generator.uniform(-45, 45) for generator in generators])
-    return streaks(images, *parameters, angles)
+    return streaks(images, radius, sigma, angles)
 
 
-def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
+def zoom_factors(end: float, step: float) -> Floats:
     """Return the factors of zoom blur."""
     return np.arange(1, end, step)
 
 
-def zoom_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+@corruption(
+    ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
+    ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
+    random=False,
+)
+def zoom_blur(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
     factors = zoom_factors(*parameters)
     return (images + centre_zooms(images, factors)) / images.dtype.type(len(factors) + 1)
-
-
-CORRUPTIONS = (
-    Corruption(
-        "gaussian_blur", "blur", by_size((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6)), gaussian_blur,
-        random=False,
-    ),
-    Corruption(
-        "glass_blur", "blur",
-        by_size(
-            ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
-            ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
-        ),
-        glass_blur,
-    ),
-    Corruption(
-        "defocus_blur", "blur",
-        by_size(
-            ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
-            ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
-        ),
-        defocus_blur, random=False,
-    ),
-    Corruption(
-        "motion_blur", "blur",
-        by_size(
-            ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
-            ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
-        ),
-        motion_blur,
-    ),
-    Corruption(
-        "zoom_blur", "blur",
-        by_size(
-            ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
-            ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
-        ),
-        zoom_blur, random=False,
-    ),
-)  # fmt: skip

@@ -8,22 +8,23 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from scipy.ndimage import gaussian_filter1d
 
 from matcheval.datasets.corruptions.corruption import (
     Bytes,
-    Corruption,
+    Floats,
     Generators,
     Images,
-    by_size,
+    Parameters,
+    corruption,
+    sample,
 )
-from matcheval.datasets.corruptions.filters import sample
 from matcheval.jit import compiled
 
 
+@corruption((0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05), random=False)
 def contrast(images: Images, factor: float, _: Generators) -> Images:
     """Multiply the differences from each channel's mean by a factor."""
     # Rows first: sums over whole rows are faster than over the pixels of one channel.
@@ -33,6 +34,7 @@ def contrast(images: Images, factor: float, _: Generators) -> Images:
     return corrupted
 
 
+@corruption((0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5), random=False)
 def brightness(images: Images, added: float, _: Generators) -> Images:
     """Add to the value of hue, saturation and value."""
     corrupted = np.empty_like(images)
@@ -50,7 +52,12 @@ def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> Non
             corrupted[i, c] = pixels[i, c] * (brighter / value) if value > 0 else added
 
 
-def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+@corruption(
+    ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
+    ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
+    random=False,
+)
+def saturate(images: Images, parameters: Parameters, _: Generators) -> Images:
     """Multiply the saturation of hue, saturation and value by a factor, and add to it."""
     factor, added = (images.dtype.type(one) for one in parameters)
     corrupted = np.empty_like(images)
@@ -76,6 +83,7 @@ def _saturate(
             corrupted[i, 1] = corrupted[i, 2] = value * (one - added)
 
 
+@corruption((80, 65, 58, 50, 40), (25, 18, 15, 10, 7), on_bytes=True, random=False)
 def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
     """Compress by JPEG at a quality, with chroma at half the resolution."""
     corrupted = np.empty_like(images)
@@ -87,6 +95,7 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
     return corrupted
 
 
+@corruption((0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25), on_bytes=True, random=False)
 def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
     """Shrink by averages to a share of the size, and enlarge again."""
     _, height, width, _ = images.shape
@@ -106,9 +115,22 @@ def shrunk(side: int, scale: float) -> int:
     return max(1, int(side * scale))
 
 
-def elastic_transform(
-    images: Images, parameters: tuple[float, float, float], generators: Generators
-) -> Images:
+def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[float, ...], ...]:
+    """Return parameters in pixels from fractions of a side."""
+    return tuple(tuple(scale * fraction for fraction in one) for one in fractions)
+
+
+@corruption(
+    _elastic(
+        32, (0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05),
+        (0.1, 0.03, 0.03),
+    ),
+    _elastic(  # 244, not 224, in the authors' program
+        244, (2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02),
+        (0.12, 0.01, 0.02),
+    ),
+)  # fmt: skip
+def elastic_transform(images: Images, parameters: Parameters, generators: Generators) -> Images:
     """Move three points at random, and the image with them; then move all pixels."""
     size, sigma, largest = parameters
     _, height, width, _ = images.shape
@@ -129,67 +151,17 @@ def elastic_transform(
 
 def _random_affine(
     height: int, width: int, largest: float, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the affine map from moved to original positions (y, x), shape (2, 3)."""
     third = min(height, width) // 3
     centre = np.array([height // 2, width // 2])
     points = centre + third * np.array([[1, 1], [-1, 1], [-1, -1]])
     moved = points + generator.uniform(-largest, largest, (3, 2))
-    solved: npt.NDArray[np.float64] = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
+    solved: Floats = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
     return solved
 
 
 @lru_cache(maxsize=16)
-def _smoothing(side: int, sigma: float) -> npt.NDArray[np.float64]:
+def _smoothing(side: int, sigma: float) -> Floats:
     """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side)."""
     return gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)
-
-
-def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[float, ...], ...]:
-    """Return parameters in pixels from fractions of a side."""
-    return tuple(tuple(scale * fraction for fraction in one) for one in fractions)
-
-
-CORRUPTIONS = (
-    Corruption(
-        "contrast", "digital",
-        by_size((0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05)), contrast,
-        random=False,
-    ),
-    Corruption(
-        "brightness", "digital",
-        by_size((0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5)), brightness,
-        random=False,
-    ),
-    Corruption(
-        "saturate", "digital",
-        by_size(
-            ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
-            ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
-        ),
-        saturate, random=False,
-    ),
-    Corruption(
-        "jpeg_compression", "digital", by_size((80, 65, 58, 50, 40), (25, 18, 15, 10, 7)),
-        jpeg_compression, on_bytes=True, random=False,
-    ),
-    Corruption(
-        "pixelate", "digital",
-        by_size((0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25)), pixelate,
-        on_bytes=True, random=False,
-    ),
-    Corruption(
-        "elastic_transform", "digital",
-        by_size(
-            _elastic(
-                32, (0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05),
-                (0.1, 0.03, 0.03),
-            ),
-            _elastic(  # 244, not 224, in the authors' program
-                244, (2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02),
-                (0.12, 0.01, 0.02),
-            ),
-        ),
-        elastic_transform,
-    ),
-)  # fmt: skip

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.errors import InputError
 from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
 
 
@@ -73,3 +74,40 @@ def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
         return 0
     threshold = normal_quantile(1 - (1 - check_level(level)) / len(values))
     return int((np.abs(values) > threshold).sum())
+
+
+def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> FloatArray:
+    """Test whether a pair is as often right on the first side alone as on the second alone."""
+    from scipy.stats import binom
+
+    first, second = np.asarray(only_first), np.asarray(only_second)
+    if (first < 0).any() or (second < 0).any():
+        raise InputError("a number of pairs is negative")
+    tail: FloatArray = binom.cdf(np.minimum(first, second), first + second, 0.5)
+    return np.minimum(1.0, 2 * tail)
+
+
+def holm(p: npt.ArrayLike) -> FloatArray:
+    """Correct p-values such that the chance of any false rejection is at most the level.
+
+    Parameters
+    ----------
+    p : array-like, shape (n,)
+        NaN is left out and does not count as a test.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+        The running maximum, from the smallest, of the k-th smallest value times n - k + 1; at most
+        1. NaN where `p` is.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6.
+    """
+    values = np.asarray(p, np.float64)
+    corrected = np.full(len(values), np.nan)
+    order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+    factors = np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(factors * values[order]))
+    return corrected

@@ -4,18 +4,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.datasets.custom_kinds import ClassNames
-from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.custom import ClassNames
+from matcheval.datasets.kind import DatasetKind, dataset_kind
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.names import MODEL_PATTERN
-from matcheval.settings import (
-    Count,
-    Integer,
-    Names,
-    PathText,
-    Settings,
-    Texts,
-)
+from matcheval.settings import Count, Integer, Names, PathText, Settings, Texts
 
 Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
 PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]
@@ -49,6 +42,7 @@ class PredictionColumns(Settings):
         return self
 
 
+@dataset_kind
 class Predictions(_WithoutImages):
     """A prediction file per model."""
 
@@ -89,6 +83,7 @@ class _Published(_WithoutImages):
         return self.classes
 
 
+@dataset_kind
 class Labels(_Published):
     """A file of predicted classes per model, and one of true labels."""
 
@@ -99,6 +94,7 @@ class Labels(_Published):
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
 
 
+@dataset_kind
 class LabelArchive(_Published):
     """One archive of the predicted classes of all models, and of the true labels."""
 
@@ -119,6 +115,7 @@ class AccuracyColumns(Settings):
     top5: str | None = Field(None, description="Column of top-5 accuracies")
 
 
+@dataset_kind
 class Accuracies(_WithoutImages):
     """A table of published accuracies."""
 

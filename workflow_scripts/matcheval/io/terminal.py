@@ -4,10 +4,12 @@ import argparse
 import json
 import math
 import sys
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
+from tqdm import tqdm
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -37,3 +39,12 @@ def _defined(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_defined(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+T = TypeVar("T")
+
+
+def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
+    """Iterate over items; of several, a terminal shows the progress on standard error."""
+    shown = progress and len(items) > 1 and sys.stderr.isatty()
+    return iter(tqdm(items, work, disable=not shown, leave=False))

@@ -2,32 +2,32 @@
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from matcheval.errors import InputError
+from matcheval.io.files import readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"
 
 
 def read_numbered_rows(
     path: str | Path, what: str = "file"
 ) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Read the rows of a CSV file with a header, each with the number of its last line."""
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"no such {what}", file=path) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    reader = csv.DictReader(io.StringIO(decoded(content, path), newline=""), strict=True)
-    try:
+    with readable(path, "readable as CSV", csv.Error, missing=f"no such {what}"):
+        text = io.StringIO(decoded(Path(path).read_bytes(), path), newline="")
+        reader = csv.DictReader(text, strict=True)
         rows = [(reader.line_num, row) for row in reader]
         return list(reader.fieldnames or ()), rows
-    except csv.Error as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
 
 
 def decoded(content: bytes, path: str | Path) -> str:
@@ -39,7 +39,7 @@ def decoded(content: bytes, path: str | Path) -> str:
         raise InputError(
             f"line {line} is not UTF-8 (byte 0x{content[error.start]:02x})",
             file=path,
-            remedy="Save it as UTF-8; spreadsheets often save Latin-1",
+            remedy=_ENCODING,
         ) from error
 
 
@@ -52,11 +52,8 @@ def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, s
 
 def check_header(path: str | Path, required: Sequence[str]) -> None:
     """Check that a CSV file has columns; only its first line is read."""
-    try:
-        with Path(path).open("rb") as file:
-            first = file.readline()
-    except (OSError, ValueError) as error:
-        raise InputError(f"not a readable file ({error})", file=path) from error
+    with readable(path, "a readable file"), Path(path).open("rb") as file:
+        first = file.readline()
     check_columns(next(csv.reader([decoded(first, path)]), []), required, path)
 
 
@@ -78,20 +75,44 @@ def read_csv_table(path: Path, separator: str) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    try:
+    with readable(path, "a readable CSV file", pa.ArrowException):
         table = pa_csv.read_csv(
             path,
             read_options=pa_csv.ReadOptions(use_threads=False),
             parse_options=pa_csv.ParseOptions(delimiter=separator),
         )
-        names = [name.strip() for name in table.schema.names]
-    except UnicodeDecodeError as error:
-        raise InputError(
-            "its header is not UTF-8",
-            file=path,
-            remedy="Save it as UTF-8; spreadsheets often save Latin-1",
-        ) from error
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"not a readable CSV file ({reason:.300})", file=path) from error
+        try:
+            names = [name.strip() for name in table.schema.names]
+        except UnicodeDecodeError as error:
+            problem = "its header is not UTF-8"
+            raise InputError(problem, file=path, remedy=_ENCODING) from error
     return table.rename_columns(names)
+
+
+def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a YAML file whose top level is a mapping."""
+    content = _read(path)
+    if not isinstance(content, dict):
+        raise InputError("is not a mapping of keys to values", file=path)
+    return content
+
+
+def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
+    """Read a YAML file whose top level is a list."""
+    content = _read(path)
+    if not isinstance(content, list):
+        raise InputError("is not a list", file=path, remedy="Begin every entry with '- '")
+    return content
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
+    with readable(path, "readable as YAML", yaml.YAMLError, RecursionError):
+        # A ValueError is of text that is not UTF-8, or of an impossible date or number.
+        try:
+            return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else path
+            what = ", ".join(filter(None, (error.context, error.problem)))
+            remedy = "Indent with spaces; write texts with ': ' or '#' in quotes"
+            raise InputError(f"not readable as YAML ({what})", file=place, remedy=remedy) from error

@@ -1,0 +1,331 @@
+"""The ten corruptions of C-bar: drawn on the images, noise, and moved pixels.
+
+A severity of C-bar is a level on a scale from 0 to 10, which each corruption turns into its own
+parameter. Lengths are relative to the side of the image, so that one scale serves all sizes.
+
+Source: Mintun, Kirillov & Xie 2021 (NeurIPS, "On Interaction Between Augmentations and Corruptions
+in Natural Corruption Robustness"), and facebookresearch/augmentation-corruption (MIT), commit
+ba4d5a5e, imagenet_c_bar/: levels in cifar10_c_bar.csv and imagenet_c_bar.csv, algorithms in
+corrupt.py. Only five of the ten corruptions are in ImageNet-C-bar; for the others, the levels of
+CIFAR-10-C-bar are used at 224 pixels too.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft
+from scipy.ndimage import map_coordinates, spline_filter1d
+
+from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
+from matcheval.errors import InputError
+from matcheval.jit import compiled
+
+_Array = npt.NDArray[np.float64]
+_Point = tuple[int, int]  # row, column
+_GREY = 128
+_RAYS = (50, 200)  # number of rays, end excluded
+_SPREAD = 0.25  # standard deviation of the length of rays, relative to its mean
+_Indices = npt.NDArray[np.int64]
+_Waves = npt.NDArray[np.complex128]
+_ROTATIONS = 21
+
+
+def side_of(images: Images | Bytes) -> int:
+    """Return the side of square images, by which C-bar scales its lengths."""
+    height, width = images.shape[1:3]
+    if height != width:
+        raise InputError(
+            f"images of {height} × {width} pixels to corrupt; C-bar is defined for square images",
+            remedy="Crop or resize them",
+        )
+    return int(height)
+
+
+@corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
+def checkerboard_cutout(images: Bytes, level: float, generators: Generators) -> Bytes:
+    """Make squares of one colour of a turned checkerboard grey, each with probability level / 10.
+
+    The side of the squares is 0.1 to 0.25 of the image's.
+    """
+    side = side_of(images)
+    row, column = np.indices((side, side))
+    corrupted = images.copy()
+    for image, generator in zip(corrupted, generators, strict=True):
+        angle = generator.uniform(0, 2 * np.pi)
+        square = max(generator.uniform(0.1, 0.25) * side, 1)
+        chosen = generator.random((int(4 * side // square),) * 2) < level / 10
+        x = (np.cos(angle) * row + np.sin(angle) * column) / square
+        y = (-np.sin(angle) * row + np.cos(angle) * column) / square
+        one_colour = (np.floor(x) + np.floor(y)) % 2 == 0
+        # As in the original: rounded towards zero, and negative indices count from the end.
+        image[one_colour & chosen[x.astype(int), y.astype(int)]] = _GREY
+    return corrupted
+
+
+@corruption((0.5, 1.0, 1.5, 2.0, 2.5), on_bytes=True)
+def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
+    """Draw grey lines of a random direction and spread of directions, twice as long as the image.
+
+    Their number is level / 10 of the side in pixels.
+    """
+    side = side_of(images)
+    corrupted = images.copy()
+    for image, generator in zip(corrupted, generators, strict=True):
+        angle, spread = generator.uniform(0, 2 * np.pi), generator.uniform(0.1, 1)
+        for x, y, turn in generator.random((int(level / 10 * side), 3)):
+            turned = angle + 2 * np.pi * spread * (turn - 0.5)
+            dx, dy = np.cos(turned) * side, np.sin(turned) * side
+            x, y = x * side, y * side
+            _draw_line(image, (int(x - dx), int(y - dy)), (int(x + dx), int(y + dy)))
+    return corrupted
+
+
+@corruption((0.7, 3.5, 5.6, 6.3, 7.0), (1.0, 2.0, 3.0, 5.0, 6.0))
+def sparkles(images: Images, level: float, generators: Generators) -> Images:
+    """Lighten the image along rays from five random points."""
+    side = side_of(images)
+    radius = level / 100 * side
+    dark = np.ones(images.shape[:3])
+    for shares, generator in zip(dark, generators, strict=True):
+        centres = generator.uniform(0, side, (5, 2))
+        counts = generator.integers(*_RAYS, 5)
+        for centre, count in zip(centres, counts, strict=True):
+            rays = np.maximum(1, radius * (1 + _SPREAD * generator.standard_normal(count)))
+            shares *= 1 - _light(side, centre, rays, 1)
+    return _whiten(images, 1 - dark)
+
+
+@corruption((1.0, 1.5, 2.5, 4.5, 5.0), (1.0, 2.0, 4.0, 9.0, 10.0))
+def inverse_sparkles(images: Images, level: float, generators: Generators) -> Images:
+    """Make the image white but for rays from a random point near the middle."""
+    side = side_of(images)
+    visible = np.empty(images.shape[:3])
+    for shares, generator in zip(visible, generators, strict=True):
+        centre = generator.uniform(0.25, 0.75, 2) * side
+        count = generator.integers(*_RAYS)
+        rays = side / 4 * (1 + _SPREAD * generator.standard_normal(count))
+        shares[:] = _light(side, centre, rays, 0.13 * level)
+    return _whiten(images, 1 - visible)
+
+
+def _whiten(images: Images, white: _Array) -> Images:
+    lighter: Images = images + white.astype(images.dtype)[..., None] * (1 - images)
+    return lighter
+
+
+def _light(side: int, centre: _Array, rays: _Array, power: float) -> _Array:
+    """Return the brightness, in [0, 1], of rays of given lengths from a centre (row, column)."""
+    row, column = (np.arange(side) - middle for middle in centre)
+    squared = (row**2)[:, None] + column**2
+    place = (np.arctan2(column, row[:, None]) + np.pi) * (len(rays) / (2 * np.pi))
+    before = place.astype(int)
+    between = place - before
+    ring = np.append(rays, rays[:2])
+    length = ring[before] + between * np.diff(ring)[before]
+    fading = (length**2 / (squared + 1e-4)) ** power
+    light: _Array = np.clip((1 - (between - 0.5) ** 2) * fading, 0, 1)
+    return light
+
+
+def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
+    """Blend a grey line of one pixel's width into an image."""
+    height, width = end[0] - start[0], end[1] - start[1]
+    rows, columns = (
+        np.arange(max(0, min(a, b)), min(len(image) - 1, max(a, b)) + 1)
+        for a, b in zip(start, end, strict=True)
+    )
+    cross = ((rows - start[0]) * width)[:, None] - (columns - start[1]) * height
+    length = max(1, np.hypot(height, width))
+    y, x = np.nonzero(np.abs(cross) < length)
+    share = 1 - np.abs(cross[y, x, None]) / length
+    at = (rows[y], columns[x])
+    image[at] = (1 - share) * image[at] + share * _GREY + 1e-9
+
+
+@corruption((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6))
+def blue_noise_sample(images: Images, level: float, generators: Generators) -> Images:
+    """Make pixels black where blue noise of standard deviation 1 is at most 0.3 · level − 2.5."""
+    side = side_of(images)
+    noise = _noise(generators, side, _frequency(side))
+    return np.where((noise > 0.3 * level - 2.5)[..., None], images, 0)
+
+
+@corruption((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0))
+def brownish_noise(images: Images, level: float, generators: Generators) -> Images:
+    """Add noise of low frequencies, of a standard deviation of 6.4 · level of 255, per channel."""
+    side = side_of(images)
+    amplitude = 1 / (_frequency(side) ** 2 + 1)
+    noise = np.stack([_noise(generators, side, amplitude) for _ in range(3)], axis=-1)
+    noise *= 6.4 * level / 255
+    noisy: Images = images + noise.astype(images.dtype)
+    return noisy
+
+
+def _frequency(side: int) -> _Array:
+    """Return the magnitude of every frequency, zero in the middle, in cycles per image."""
+    axis = np.arange(side) - side / 2
+    frequency: _Array = np.hypot(axis[:, None], axis)
+    return frequency
+
+
+def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
+    """Draw noise of a given spectrum and of standard deviation 1, shape (n, side, side)."""
+    waves = np.stack([_waves(generator, side) for generator in generators])
+    spectrum = fft.fftshift(amplitude * waves, axes=(1, 2))
+    noise: _Array = np.real(fft.ifft2(spectrum, overwrite_x=True))
+    noise /= noise.std(axis=(1, 2), keepdims=True)
+    return noise
+
+
+def _waves(generator: np.random.Generator, side: int) -> _Waves:
+    """Draw random phases, as complex numbers of magnitude 1."""
+    half = _unit(generator, side, side // 2)
+    columns = [half, half[::-1, ::-1]]
+    if side % 2:
+        middle = _unit(generator, side // 2, 1)
+        columns.insert(1, np.concatenate([middle, np.ones((1, 1)), middle[::-1]]))
+    return np.concatenate(columns, axis=1)
+
+
+def _unit(generator: np.random.Generator, *shape: int) -> _Waves:
+    phases = generator.uniform(0, 2 * np.pi, shape)
+    waves = np.empty(shape, np.complex128)
+    waves.real, waves.imag = np.cos(phases), np.sin(phases)
+    return waves
+
+
+@corruption((5.5, 6.0, 6.5, 8.5, 10.0))
+def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Images:
+    """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level."""
+    side = side_of(images)
+    per_axis = 5 if side >= 224 else 3
+    radius = side // per_axis / 2
+    place = np.minimum(np.arange(side) // (side // per_axis), per_axis - 1)
+    centre = (2 * place + 1) * radius
+    offset = np.arange(side) - centre
+    distance = np.hypot(offset[:, None], offset) / radius
+    moved = (distance > 0) & (distance <= 1)
+    distance[~moved] = 1  # the edge, where nothing moves
+    nearer = np.where(moved, np.sin(np.pi / 2 * distance) ** -(0.04 * level + 0.1), 1)
+    corrupted = np.empty_like(images)
+    for image, result, generator in zip(images, corrupted, generators, strict=True):
+        turns = generator.choice([1, -1], (per_axis, per_axis)).T  # the original goes by columns
+        angle = turns[place[:, None], place] * np.pi / 20 * level * (1 - distance) ** 2
+        cosine, sine = nearer * np.cos(angle), nearer * np.sin(angle)
+        rows = offset[:, None] * cosine - offset * sine + centre[:, None]
+        columns = offset[:, None] * sine + offset * cosine + centre
+        _sample(image, rows, columns, result)
+    return corrupted
+
+
+@corruption((5.5, 6.0, 6.5, 7.5, 8.0))
+def ripple(images: Images, level: float, generators: Generators) -> Images:
+    """Move rows up and down, and columns to the left and right, by sine waves along the same axis.
+
+    The amplitude is level / 400 of the side, the wavelengths 0.1 to 0.3 of it.
+    """
+    side = side_of(images)
+    position = np.arange(side)
+    corrupted = np.empty_like(images)
+    for image, result, generator in zip(images, corrupted, generators, strict=True):
+        lengths = generator.uniform(0.1, 0.3, (2, 1)) * side
+        phases = generator.uniform(0, 2 * np.pi, (2, 1))
+        waves = np.sin(2 * np.pi * position / lengths + phases)
+        rows, columns = position + level / 400 * side * waves
+        rows, columns = np.meshgrid(rows, columns, indexing="ij")
+        _sample(image, rows, columns, result)
+    return corrupted
+
+
+@corruption((1.0, 2.0, 5.0, 9.0, 10.0), on_bytes=True)
+def transverse_chromatic_abberation(images: Bytes, level: float, generators: Generators) -> Bytes:
+    """Enlarge a random channel by level / 20, another by half of that, and blur all three."""
+    side = side_of(images)
+    order = np.stack([generator.permutation(3) for generator in generators])
+    every, corrupted = np.arange(len(images)), np.empty_like(images)
+    for i, scale in enumerate((1, 1 + level / 40, 1 + level / 20)):
+        channel = np.argmax(order == i, axis=1)
+        index, weights = _enlargement(side, scale)
+        plane = images[every, :, :, channel].astype(np.float64)
+        plane = sum(w[:, None] * plane[:, at] for at, w in zip(index, weights, strict=True))
+        plane = sum(w * plane[:, :, at] for at, w in zip(index, weights, strict=True))
+        # Halves, which are frequent at scale 1, go up, whatever the last bits of the sums are.
+        corrupted[every, :, :, channel] = plane + 0.5 + 1e-9
+    return corrupted
+
+
+@corruption((2.8, 3.6, 4.4, 5.2, 6.0), random=False)
+def circular_motion_blur(images: Images, level: float, generators: Generators) -> Images:
+    """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
+    side_of(images)
+    turns = np.linspace(-1, 1, _ROTATIONS)
+    weights = np.exp(-2 * turns**2)
+    angles = np.deg2rad(1.5 * level) * turns
+    splines = images.astype(np.float64)
+    for axis in (1, 2):
+        splines = spline_filter1d(splines, axis=axis, mode="mirror")
+    rotated = np.empty_like(images)
+    _average_rotations(splines, np.cos(angles), np.sin(angles), weights / weights.sum(), rotated)
+    return rotated
+
+
+def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> None:
+    """Interpolate an image linearly; outside it is black, to which it fades over one pixel."""
+    for channel in range(image.shape[-1]):
+        map_coordinates(
+            image[..., channel], (rows, columns), result[..., channel], order=1,
+            mode="grid-constant",
+        )  # fmt: skip
+
+
+def _enlargement(side: int, scale: float) -> tuple[_Indices, _Array]:
+    """Return four indices and weights, shape (4, side), of the middle of an enlarged axis."""
+    size = round(side * scale)
+    position = (np.arange(side) + (size - side) // 2) * ((side - 1) / (size - 1))
+    first = np.floor(position).astype(np.int64)
+    index = np.abs(first + np.arange(-1, 3)[:, None])
+    weights = np.stack(_b_spline(position - first))
+    return side - 1 - np.abs(side - 1 - index), weights  # mirrored at the outer pixels
+
+
+@compiled()
+def _b_spline(x: _Array) -> tuple[_Array, _Array, _Array, _Array]:
+    """Return the cubic B-spline at −1 − x, −x, 1 − x and 2 − x, for x in [0, 1)."""
+    y = 1 - x
+    return y**3 / 6, 2 / 3 - x**2 * (2 - x) / 2, 2 / 3 - y**2 * (2 - y) / 2, x**3 / 6
+
+
+@compiled()
+def _average_rotations(
+    splines: _Array, cosines: _Array, sines: _Array, weights: _Array, result: Images
+) -> None:
+    """Average rotations of images, which are given as coefficients of cubic B-splines."""
+    side = result.shape[1]
+    last, middle = side - 1, (side - 1) / 2
+    rows, columns = np.empty((2, 16 * len(weights)), np.int64)
+    factors = np.empty(16 * len(weights))
+    for row in range(side):
+        for column in range(side):
+            n = 0
+            for turn in range(len(weights)):
+                y = cosines[turn] * (row - middle) + sines[turn] * (column - middle) + middle
+                x = cosines[turn] * (column - middle) - sines[turn] * (row - middle) + middle
+                if not (0 <= y <= last and 0 <= x <= last):
+                    continue
+                top, left = int(y), int(x)
+                by_row, by_column = _b_spline(y - top), _b_spline(x - left)
+                for i in range(4):
+                    for j in range(4):
+                        rows[n] = last - abs(last - abs(top - 1 + i))
+                        columns[n] = last - abs(last - abs(left - 1 + j))
+                        factors[n] = weights[turn] * by_row[i] * by_column[j]
+                        n += 1
+            for image in range(len(result)):
+                red = green = blue = 0.0
+                for k in range(n):
+                    values = splines[image, rows[k], columns[k]]
+                    red += factors[k] * values[0]
+                    green += factors[k] * values[1]
+                    blue += factors[k] * values[2]
+                result[image, row, column, 0] = red
+                result[image, row, column, 1] = green
+                result[image, row, column, 2] = blue
