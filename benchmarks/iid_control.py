@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from common import ROOT, write_results
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import MatchedModel

@@ -16,7 +16,7 @@ from common import write_results
 
 from helpers import simulate
 from matcheval.analyses.permutation_null import tabulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import match, maximum_size, plan_matching

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import Predictions, check_predictions
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison

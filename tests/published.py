@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.replication.tables import tabulate_replication
 from studies import ROOT, configuration, load

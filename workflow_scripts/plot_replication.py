@@ -8,7 +8,7 @@ from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.tables import FITS, REGION, RESULTS
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 def main(*, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]) -> None:

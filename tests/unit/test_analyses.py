@@ -31,12 +31,12 @@ from matcheval.analyses.revisions import tabulate_revisions
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 

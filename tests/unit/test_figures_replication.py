@@ -11,7 +11,7 @@ from matcheval.io.tables import write_table
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import Extremes, fit_replication
 from matcheval.replication.tables import FITS, REGION, RESULTS
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 
 
 def table(n_models, *, n=2000, best=False):

@@ -12,7 +12,7 @@ import plot_gaps as gaps_script
 import plot_matched_accuracy as accuracy_script
 from drawings import draw, texts_of
 from helpers import matched_gap, predictions, simulate
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.blocks import groups, paired_images

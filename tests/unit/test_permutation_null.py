@@ -18,7 +18,7 @@ from matcheval.analyses.permutation_null import (
     tabulate,
     text_columns,
 )
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison

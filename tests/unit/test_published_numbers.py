@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.tables import average_change, tabulate_replication
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import Scale
 from published import DATA, needs_data, results, study, timm
 from studies import changed
 

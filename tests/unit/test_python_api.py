@@ -22,8 +22,8 @@ from helpers import simulate
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import Given
 from matcheval.cli.main import main
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions

@@ -10,8 +10,8 @@ import count_correct as count_script
 import fit_replication as fit_script
 import summarize_replication as summary_script
 import tabulate_replication as table_script
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
 from matcheval.predictions.correctness import ACCURACIES, Correctness
@@ -27,14 +27,14 @@ from matcheval.replication.tables import (
     summarize_changes,
     tabulate_replication,
 )
-from matcheval.statistics.differences import count_significant, difference_error
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import (
+    Scale,
     bootstrap_families,
     bootstrap_lines,
     percentile_interval,
 )
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.significance import count_significant, difference_error
 
 PAIR = Pair("both", "old", "new")
 SETTINGS = ReplicationSettings(resamples=200, seed=1)

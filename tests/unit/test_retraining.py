@@ -16,8 +16,8 @@ from matcheval.analyses.retraining import (
     tabulate_trials,
     write_page,
 )
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceSettings
 from matcheval.predictions.records import write_predictions

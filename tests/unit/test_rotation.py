@@ -20,9 +20,9 @@ from matcheval.accuracy_prediction.scores.rotation import (
 )
 from matcheval.accuracy_prediction.scores.score import Sides
 from matcheval.accuracy_prediction.scoring import SCORES as TABLE
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference import running

@@ -20,7 +20,7 @@ from matcheval.analyses.score_comparison import (
     text_columns,
     votes,
 )
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout

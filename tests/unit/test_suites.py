@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
-from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_columns
+from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite, text_columns
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.kinds import DatasetSpec

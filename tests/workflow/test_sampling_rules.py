@@ -7,7 +7,7 @@ import yaml
 from engine import SMALL_CATALOGUE, Workflow
 
 from matcheval.analyses.sampling.settings import PROVENANCE
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.softmax import read_top_k

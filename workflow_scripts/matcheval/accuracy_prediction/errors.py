@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.predicting import WAY
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
-from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB

@@ -21,10 +21,8 @@ from matcheval.accuracy_prediction.scoring import (
     SuiteReader,
     set_columns,
 )
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Suite
-from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.datasets.suites import Pair, Suite
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, write_table
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
-from matcheval.datasets.all_labels import AllLabels
+from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics

@@ -15,8 +15,7 @@ from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
 from matcheval.errors import InputError
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 
 WAY = (
     Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),

@@ -41,8 +41,7 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
-from matcheval.io.columns import DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, write_table
 
 SUITE = Column("suite", pa.string(), "", "name of the suite")
 METHOD = (

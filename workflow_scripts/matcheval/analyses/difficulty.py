@@ -29,14 +29,13 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import MODEL, PAIR, fraction
-from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
 from matcheval.io.text_tables import TextColumn, write_readable
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
 from matcheval.settings import Names, Number, Seed, Settings
 from matcheval.statistics.intervals import FloatArray
-from matcheval.statistics.scales import Scale, from_scale, to_scale
+from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, Rule
 from matcheval.study.study import Study

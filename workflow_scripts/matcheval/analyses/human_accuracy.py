@@ -10,12 +10,10 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, accuracy, fraction
-from matcheval.io.csv_rows import check_columns
 from matcheval.io.files import file_states
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import (
     TextColumn,
     accuracy_cells,
@@ -23,9 +21,10 @@ from matcheval.io.text_tables import (
     signed_cells,
     write_readable,
 )
+from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import Named, Names, PathText, Settings
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards
 from matcheval.study.study import Study

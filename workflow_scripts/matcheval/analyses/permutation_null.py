@@ -25,8 +25,7 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import (

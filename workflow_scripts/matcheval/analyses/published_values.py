@@ -18,10 +18,10 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError, suggest
-from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, markdown, write_readable
+from matcheval.io.user_files import read_csv_rows
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.datasets.derivations import Derivation, part, rest, union
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.derived import Derivation, part, rest, union
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, write_table

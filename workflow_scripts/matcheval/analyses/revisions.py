@@ -14,8 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells, write_readable
 from matcheval.predictions.correctness import ACCURACIES
 from matcheval.settings import Named, Names, Settings, SomeNames

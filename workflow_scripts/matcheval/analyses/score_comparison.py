@@ -32,8 +32,7 @@ from matcheval.figures.style import (
     set_title,
     style,
 )
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.protocol.compared_models import (

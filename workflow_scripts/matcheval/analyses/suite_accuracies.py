@@ -11,10 +11,16 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.suites import Groups, Member, Suite, check_subset
+from matcheval.datasets.suites import (
+    AllLabels,
+    Groups,
+    Member,
+    Suite,
+    check_subset,
+    right_predictions,
+)
 from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.figures.many_models import draw_rows
@@ -29,13 +35,20 @@ from matcheval.figures.style import (
     shortened,
     style,
 )
-from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+)
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards

@@ -8,7 +8,7 @@ import pandas as pd
 
 from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
 from matcheval.errors import InputError
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison, suspicions_of
 from matcheval.protocol.gaps import GapTables, estimate_gaps

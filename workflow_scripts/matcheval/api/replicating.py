@@ -11,12 +11,11 @@ import pandas as pd
 from matcheval.api.inputs import InputWarning, Models
 from matcheval.api.model_accuracies import read_accuracies
 from matcheval.api.options import check_names
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
-from matcheval.statistics.lines import MIN_MODELS, RESAMPLES
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

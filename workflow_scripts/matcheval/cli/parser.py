@@ -18,7 +18,7 @@ from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed import add_domainbed
-from matcheval.io.printed_json import add_json
+from matcheval.io.terminal import add_json
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.scoring import write_scores
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.derived import Derivation
 from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.figures import KINDS, plot_results

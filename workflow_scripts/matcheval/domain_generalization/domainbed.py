@@ -19,8 +19,8 @@ from matcheval.domain_generalization.domainbed_sweeps import (
     read_sweep,
 )
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
+from matcheval.io.terminal import add_json, json_rows, print_json
 
 DESCRIPTION = """\
 Read the records of a sweep of DomainBed, choose hyper-parameters and steps by each rule of model

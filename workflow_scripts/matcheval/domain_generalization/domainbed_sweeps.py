@@ -19,7 +19,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from matcheval.errors import InputError
-from matcheval.settings_errors import explain
+from matcheval.settings import explain
 
 Key = TypeVar("Key")
 LOGGER = logging.getLogger(__name__)

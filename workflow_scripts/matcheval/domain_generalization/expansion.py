@@ -7,7 +7,7 @@ from functools import cached_property
 
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
-from matcheval.datasets.derivations import Derivation, part, rest
+from matcheval.datasets.derived import Derivation, part, rest
 from matcheval.datasets.suites import Member
 from matcheval.domain_generalization.plan import (
     REFUSED,

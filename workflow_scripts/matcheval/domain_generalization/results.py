@@ -33,8 +33,8 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.tables import TableSchema, write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
-from matcheval.statistics.multiple_tests import holm
 from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.significance import holm
 from matcheval.study.trained_models import TestedModels
 
 _NOTE = (

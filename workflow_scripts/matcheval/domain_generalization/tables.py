@@ -13,8 +13,7 @@ from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM
-from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells, write_readable
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from matcheval.datasets.kinds import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.columns import DATASET, MODEL, TOP_K, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import DATASET, MODEL, TOP_K, Column, TableSchema, fraction
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import layout_of
 from matcheval.predictions.published_files import (

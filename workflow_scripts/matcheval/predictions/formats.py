@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.datasets.kinds import KINDS as KINDS_OF_DATASET
-from matcheval.datasets.specs import PREDICTIONS_KIND
+from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
-from matcheval.io.csv_rows import read_csv_table
 from matcheval.io.tables import read_parquet
+from matcheval.io.user_files import read_csv_table
 from matcheval.predictions.layout import COLUMNS, Layout
 
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import label_space, resolve_classes
-from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import InputError, suggest
 
 Kind = Literal["logits", "probabilities"]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, array_names, read_arrays
-from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.records import MAX_CLASSES
 
 Integers = npt.NDArray[np.integer[Any]]

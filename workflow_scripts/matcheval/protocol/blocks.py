@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.digits import KNOWN_GROUPS
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
-from matcheval.datasets.known_groups import KNOWN_GROUPS
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file
 from matcheval.predictions.layout import Layout

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import (
     ComparedModels,

@@ -8,17 +8,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.io.columns import CONFIDENCE_LEVEL, PAIR, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, counted, outward, signed
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.differences import count_significant, difference_error, paired_error
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
-from matcheval.statistics.lines import FEW_FAMILIES
+from matcheval.statistics.lines import FEW_FAMILIES, Scale
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
 
 def _of_set(origin: str) -> tuple[Column, ...]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PIL import Image
 
-from matcheval.datasets.array_files import write_array
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import IMAGES, map_array, remove_description, write_description
+from matcheval.datasets.sources import write_array
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table

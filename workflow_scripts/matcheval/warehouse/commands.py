@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from matcheval.errors import InputError, printable
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
+from matcheval.io.terminal import add_json, json_rows, print_json
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:

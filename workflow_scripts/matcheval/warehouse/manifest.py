@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.tables import Column, TableSchema
+from matcheval.io.user_files import read_csv_rows
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
 from matcheval.warehouse.sets import SourceSet
 from matcheval.warehouse.settings import WarehouseSettings

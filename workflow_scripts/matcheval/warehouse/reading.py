@@ -16,11 +16,10 @@ from typing import Any, Self, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import EncodedImages
 from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
-from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.prepare import ImageStream, build_dataset
 from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream
 from matcheval.errors import InputError
 from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
 from matcheval.warehouse.images import (

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import (
     ErrorCollector,
     InputError,
@@ -24,8 +24,8 @@ from matcheval.errors import (
     configuration_error,
     unknown_name_error,
 )
-from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.tables import Column, TableSchema
+from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
 from matcheval.warehouse import WAREHOUSE_VERSION
 from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings

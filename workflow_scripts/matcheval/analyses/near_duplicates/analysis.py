@@ -17,13 +17,12 @@ from matcheval.analyses.near_duplicates.search import draw_sheet, search_near_du
 from matcheval.errors import InputError
 from matcheval.execution import analysis_resources
 from matcheval.execution.resources import ResourceRequest
-from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
-from matcheval.io.csv_rows import read_csv_rows
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
-from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.rules import Artifact, Rule, Wildcards
 from matcheval.study.study import Study

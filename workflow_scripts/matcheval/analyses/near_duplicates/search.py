@@ -17,8 +17,8 @@ from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import check_figure, save_figure
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
+from matcheval.io.terminal import add_json, json_rows, print_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
