@@ -18,7 +18,7 @@ def extract(
     """Compute features and write them as a dataset."""
     from matcheval.analyses.features.extraction import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
-    from matcheval.inference.forward_model import ForwardConfig
+    from matcheval.inference.forward import ForwardConfig
     from matcheval.models.devices import resolve_device
     from matcheval.models.rows import ModelSource
 

@@ -23,8 +23,7 @@ def train_model(
     **engine: Any,
 ) -> None:
     """Train a model."""
-    from matcheval.training.engine import Engine
-    from matcheval.training.running import train_to_checkpoint
+    from matcheval.training.loop import Engine, train_to_checkpoint
 
     start = time.perf_counter()
     kept = train_to_checkpoint(

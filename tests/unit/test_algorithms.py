@@ -17,14 +17,12 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.training import run as run_module
 from matcheval.training.algorithm import Algorithm, Minibatch, Setup, Update
-from matcheval.training.algorithm_options import AlgorithmOptions
-from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import batches, channel_statistics
-from matcheval.training.engine import Engine
-from matcheval.training.loop import train
+from matcheval.training.loop import Engine, train
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions
 from matcheval.training.recipe import Recipe
+from matcheval.training.risk_algorithms import Erm
 
 RECIPE = Recipe(
     architecture="mlp", width=6, depth=1, loss="cross_entropy", loss_parameter=None,

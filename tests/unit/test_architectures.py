@@ -13,10 +13,10 @@ from torch import nn
 from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout
+from matcheval.models.architectures.residual import ShakeBlock
 from matcheval.models.architectures.resnet import SqueezeExcitation
-from matcheval.models.architectures.shake_shake import ShakeBlock
-from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
+from matcheval.models.devices import normalize
 from matcheval.models.networks import as_network
 from matcheval.models.transforms import NORMALIZATIONS
 

@@ -8,8 +8,7 @@ import pytest
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
-from matcheval.training.engine import Engine
-from matcheval.training.loop import train
+from matcheval.training.loop import Engine, train
 from matcheval.training.recipe import Recipe
 
 RECIPE = Recipe(

@@ -15,25 +15,31 @@ from matcheval.models.building import build_model
 from matcheval.models.networks import as_trained_network
 from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
 from matcheval.training.augmentation import draw_beta
-from matcheval.training.engine import Engine
-from matcheval.training.loop import train
-from matcheval.training.losses import cross_entropy
-from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, equals_erm
-from matcheval.training.penalties.features import (
+from matcheval.training.feature_algorithms import (
+    dissimilarity,
+    head_gradient_variance,
     joint_product_divergence,
     mean_moment_difference,
     median_square,
+    randomized_content,
+    randomized_style,
     squared_distances,
+    variance_difference,
     von_neumann_entropy,
+    within_classes,
 )
-from matcheval.training.penalties.gradients import head_gradient_variance, variance_difference
-from matcheval.training.penalties.logits import cross_entropy_to_uniform, mean_square
-from matcheval.training.penalties.risks import bisected_quantile, kernel_bandwidth, risk_variance
-from matcheval.training.penalties.similarity import dissimilarity, within_classes
-from matcheval.training.penalties.style import randomized_content, randomized_style
+from matcheval.training.loop import Engine, train
+from matcheval.training.losses import cross_entropy
+from matcheval.training.optimizers import Optimizer
+from matcheval.training.options import ALGORITHMS, equals_erm, hyper_parameter_groups, search_space
 from matcheval.training.recipe import Recipe
-from matcheval.training.search import hyper_parameter_groups, search_space
+from matcheval.training.risk_algorithms import (
+    bisected_quantile,
+    cross_entropy_to_uniform,
+    kernel_bandwidth,
+    mean_square,
+    risk_variance,
+)
 
 RECIPE = Recipe(
     architecture="resnet", width=3, depth=1, loss="cross_entropy", loss_parameter=None,

@@ -12,10 +12,10 @@ from matcheval.datasets.derivations import part
 from matcheval.datasets.derived import derive
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.forward_model import ForwardConfig
+from matcheval.inference.forward import ForwardConfig
 from matcheval.models.rows import ModelSource
 from matcheval.training.data import channel_statistics
-from matcheval.training.running import train_to_checkpoint
+from matcheval.training.loop import train_to_checkpoint
 from studies import configuration, load
 
 NETWORK = '''\

@@ -11,7 +11,7 @@ from matcheval.accuracy_prediction.outputs.moments import frechet_distance, mome
 from matcheval.accuracy_prediction.scores.discriminators import discrimination
 from matcheval.accuracy_prediction.scores.linear_classifier import error_rate
 from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
-from matcheval.inference.turned import quarter_turns
+from matcheval.inference.readers import quarter_turns
 
 SHARED = os.environ.get("MATCHEVAL_SHARED", Path(__file__).resolve().parents[3] / "shared")
 VECTORS = Path(SHARED) / "spec" / "vectors" / "accuracy_prediction.json"

@@ -16,24 +16,18 @@ from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
-from matcheval.inference import blocks as blocks_module
-from matcheval.inference.files import output_files
-from matcheval.inference.forward import run_inference
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference import outputs as blocks_module
+from matcheval.inference.forward import ForwardConfig, ForwardModel, arithmetic, run_inference
 from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.outputs import _WRITERS, build_writers
-from matcheval.inference.precision import arithmetic
+from matcheval.inference.outputs import _WRITERS, PredictionWriter, build_writers, read_vectors
 from matcheval.inference.readers import ArrayReader, DecodingReader
 from matcheval.inference.statistics import RunningStatistics, read_statistics
-from matcheval.inference.store import ModelFiles, read_index
-from matcheval.inference.vectors import read_vectors
-from matcheval.inference.writers import PredictionWriter
+from matcheval.inference.store import ModelFiles, output_files, read_index
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.devices import resolve_device
-from matcheval.models.geometry import Geometry
 from matcheval.models.rows import ModelSource
-from matcheval.models.transforms import Transform
+from matcheval.models.transforms import Geometry, Transform
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.top_k import read_top_k, top_k_classes, write_top_k

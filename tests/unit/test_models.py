@@ -4,7 +4,6 @@ from safetensors.torch import save_file
 
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES, FAMILIES, WAREHOUSE_FAMILIES
-from matcheval.models.arithmetic import normalize, repeatable_arithmetic
 from matcheval.models.building import _BUILDERS, build_model
 from matcheval.models.checkpoints import (
     Checkpoint,
@@ -12,7 +11,8 @@ from matcheval.models.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from matcheval.models.loaded_model import state_digest
+from matcheval.models.devices import normalize, repeatable_arithmetic
+from matcheval.models.loading import state_digest
 from matcheval.models.sizes import SPECIFICATIONS
 
 # The smallest of each; width, depth and groups.

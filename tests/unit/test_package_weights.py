@@ -17,9 +17,9 @@ from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model
 from matcheval.models.rows import ModelSource
-from matcheval.training.initial import initial_model
+from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.recipe import Recipe
-from matcheval.training.running import train_to_checkpoint
+from matcheval.training.run import initial_model
 from studies import configuration, load
 
 ARCHITECTURE = "test_efficientnet"  # timm's smallest

@@ -11,10 +11,10 @@ from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
-from matcheval.training.initial import initial_model
+from matcheval.training.optimizers import _FACTORS, learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
-from matcheval.training.schedules import _FACTORS, learning_rate_factor
+from matcheval.training.run import initial_model
 
 RECIPE = Recipe(
     architecture="cnn", width=4, depth=1, loss="cross_entropy", loss_parameter=None,

@@ -15,7 +15,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
-from matcheval.inference.model_pass import ModelPass
+from matcheval.inference.forward import ModelPass
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.model_outputs import read_scores

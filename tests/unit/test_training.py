@@ -14,14 +14,11 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
-from matcheval.models.loaded_model import state_digest
-from matcheval.training.engine import Engine
-from matcheval.training.history import HISTORY
-from matcheval.training.loop import train
+from matcheval.models.loading import state_digest
+from matcheval.training.loop import HISTORY, Engine, train, train_to_checkpoint
+from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Run
-from matcheval.training.running import train_to_checkpoint
-from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"

@@ -26,12 +26,10 @@ from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
-from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
-from matcheval.training.engine import Engine
-from matcheval.training.loop import train
+from matcheval.training.loop import Engine, train, train_to_checkpoint
 from matcheval.training.recipe import Recipe
-from matcheval.training.running import train_to_checkpoint
+from matcheval.training.risk_algorithms import Erm
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 RECIPE = Recipe(

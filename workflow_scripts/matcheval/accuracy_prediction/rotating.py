@@ -29,11 +29,11 @@ from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, scor
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference.batches import ForwardBatch
 from matcheval.inference.job import InferenceConfig
+from matcheval.inference.outputs import ForwardBatch
+from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
 from matcheval.inference.store import ModelFiles, inputs_digest
-from matcheval.inference.turned import ORIENTATIONS
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.self_digests import verify_file
 from matcheval.models.rows import ModelSource

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from matcheval.training.options import ALGORITHMS, read_options
-from matcheval.training.search import hyper_parameter_groups
+from matcheval.training.options import ALGORITHMS, hyper_parameter_groups, read_options
 
 # What the defaults and ranges of options are meant for: facebookresearch/DomainBed.
 _STEPS, _LEARNING_RATE = 5001, 5e-5

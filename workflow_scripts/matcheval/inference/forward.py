@@ -1,19 +1,316 @@
 """The forward pass: each batch goes through every model once, and the results to its writers."""
 
+import logging
+import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.inference.batches import Writer
-from matcheval.inference.feeding import feed
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
-from matcheval.inference.model_pass import ModelPass
-from matcheval.inference.precision import arithmetic
-from matcheval.inference.readers import Reader
+from matcheval.inference import AUTOMATIC, PRECISIONS
+from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.readers import Reader, feed
+from matcheval.models.devices import full_memory, is_out_of_memory, normalize, repeatable_arithmetic
+from matcheval.models.networks import Network, as_network
+from matcheval.models.transforms import Transform
+from matcheval.predictions.matrices import are_softmaxed
+
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+DTYPE_TEXT = {
+    "fp32": "float32",
+    "tf32": "float32, products in tf32",
+    "bf16": "float32, autocast to bfloat16",
+    "fp16": "float32, autocast to float16",
+}
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Check that a precision is known and that the device supports it."""
+    if precision not in PRECISIONS:
+        raise InputError(
+            f"unknown precision '{precision}'",
+            field="precision",
+            remedy=f"Known: {', '.join(PRECISIONS)}",
+        )
+    if precision == "tf32":
+        supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+    else:
+        supported = precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
+    if not supported:
+        raise InputError(
+            f"this {device.type} device does not support {precision}",
+            field="precision",
+            remedy="Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on",
+        )
+
+
+@contextmanager
+def arithmetic(precision: str, device: torch.device, n_threads: int) -> Iterator[None]:
+    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`)."""
+    before = torch.get_float32_matmul_precision()
+    with ExitStack() as stack:
+        # Some layers have no deterministic implementation on a GPU; torch only warns there.
+        stack.enter_context(repeatable_arithmetic(n_threads, strict=device.type == "cpu"))
+        stack.callback(torch.set_float32_matmul_precision, before)
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        if precision == "tf32":
+            stack.enter_context(
+                torch.backends.cudnn.flags(
+                    enabled=True, benchmark=False, deterministic=True, allow_tf32=True
+                )
+            )
+        elif precision in _AUTOCAST:
+            stack.enter_context(torch.autocast(device.type, dtype=_AUTOCAST[precision]))
+        yield
+
+
+# Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the
+# device busy, small enough for the activations of most models.
+_BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
+_MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
+
+
+@dataclass(frozen=True)
+class ForwardConfig:
+    """How a forward pass is computed; apart from `precision`, no setting should affect predictions.
+
+    Attributes
+    ----------
+    device : torch.device
+        Device of the model.
+    batch_size : int or `auto`
+        Images per batch, at least 1; it may change the last bits of the logits.
+    n_threads : int
+        CPU threads of the model; equally many further threads decode images.
+    precision : str
+        One of `inference.PRECISIONS`. Logits are stored, and the softmax computed, in float32.
+    compile : bool
+        Whether to compile the model by `torch.compile`, which takes minutes at first and makes
+        later batches faster.
+
+    Raises
+    ------
+    InputError
+        If the precision is unknown or not supported by the device, or the batch size is not valid.
+    """
+
+    device: torch.device
+    batch_size: int | str = AUTOMATIC
+    n_threads: int = 1
+    precision: str = "fp32"
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        check_precision(self.precision, self.device)
+        size = self.batch_size
+        if size != AUTOMATIC and (not isinstance(size, int) or size < 1):
+            raise InputError(f"is {size}", field="batch_size", remedy="Give at least 1, or auto")
+
+    def images_at_a_time(self, height: int, width: int) -> int:
+        """Return the batch size for images of a given size: the configured or the automatic one."""
+        if isinstance(self.batch_size, int):
+            return self.batch_size
+        kind = self.device.type
+        size = 1 << max(0, int(math.log2(_BATCH_PIXELS[kind] / (height * width))))
+        return min(size, _MOST_IMAGES[kind])
+
+
+class ForwardModel:
+    """A model on its device; it may run over several datasets, one after the other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, for messages.
+    module : torch.nn.Module
+        Maps normalised float32 NCHW images to logits (n, n_classes); it is moved to the device
+        and set to evaluation mode.
+    transform : Transform
+        Its normalisation is computed on the device.
+    settings : ForwardConfig
+        Device, batch size and precision. When the device runs out of memory, the batch size is
+        halved and the pass continues.
+
+    Raises
+    ------
+    InputError
+        If its weights exceed the device's memory.
+    """
+
+    def __init__(
+        self, name: str, module: nn.Module, transform: Transform, settings: ForwardConfig
+    ) -> None:
+        self.name, self.transform, self.device = name, transform, settings.device
+        self.batch_size: int | None = None  # reduced batch size, once memory has run out
+        self._compile = settings.compile
+        self._networks: dict[bool, Network] = {}
+        with full_memory(
+            f"its weights do not fit in the memory of the {settings.device.type} device",
+            file=name,
+            remedy="Use a device with more memory, or free it of other processes",
+        ):
+            self.module = module.to(settings.device).eval()
+
+    def network(self, *, features: bool) -> Network:
+        """Return the model as a function, compiled if that is set."""
+        if features not in self._networks:
+            network = as_network(self.module, features=features, name=self.name)
+            self._networks[features] = torch.compile(network) if self._compile else network
+        return self._networks[features]
+
+
+log = logging.getLogger(__name__)
+
+# From this image size on, channels-last convolutions are faster on a CPU, too
+# (benchmarks/memory_format.py).
+_CHANNELS_LAST_FROM = 32
+
+
+class ModelPass:
+    """One pass of a model over a dataset."""
+
+    def __init__(self, model: ForwardModel, dataset: Dataset, writers: Sequence[Writer]) -> None:
+        self._model, self._dataset, self._writers = model, dataset, writers
+        self._name, self._device = model.name, model.device
+        self._largest = 255 if model.transform.geometry.resize != "none" else dataset.max_value
+        self._network = model.network(features=any(writer.needs_features for writer in writers))
+        self._waiting: deque[tuple[ForwardBatch, Any]] = deque()
+        self._channels_last: bool | None = None
+
+    def update(self, start: int, pixels: Tensor) -> None:
+        """Compute a batch; on a GPU, it is still computed while the previous one is written."""
+        for offset, logits, features in self._parts(pixels, start):
+            rows = slice(start + offset, start + offset + len(logits))
+            tensors = [logits.float(), features.float() if features is not None else None]
+            arrays, event = self._to_host(tensors)
+            batch = ForwardBatch(rows.start, self._dataset.labels[rows], *arrays)
+            self._waiting.append((batch, event))
+        while self._waiting and (self._waiting[0][1] is None or len(self._waiting) > 1):
+            self._write_first()
+
+    def finish(self) -> None:
+        """Write the results that are left, and the files."""
+        while self._waiting:
+            self._write_first()
+        for writer in self._writers:
+            writer.finish()
+
+    def discard(self) -> None:
+        """Remove what has been written so far."""
+        for writer in self._writers:
+            writer.discard()
+
+    def _write_first(self) -> None:
+        batch = self._finished(*self._waiting.popleft())
+        for writer in self._writers:
+            writer.update(batch)
+
+    def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
+        """Compute a batch, in parts if it does not fit in memory as a whole."""
+        done = 0
+        while done < len(pixels):
+            size = min(self._model.batch_size or len(pixels), len(pixels) - done)
+            try:
+                logits, features = self._network(self._input(pixels[done : done + size]))
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._shrink(size, start + done, str(error).splitlines()[0])
+                continue
+            yield done, logits, features
+            done += size
+
+    def _input(self, pixels: Tensor) -> Tensor:
+        """Normalise pixels (n, height, width, channels) to float32 images on the device."""
+        # A view in channels-last memory format, which the cast preserves.
+        images = pixels.permute(0, 3, 1, 2).to(torch.float32)
+        if self._channels_last is None:
+            self._choose_memory_format(images)
+        if not self._channels_last:
+            images = images.contiguous()
+        # A tensor rather than a number: CUDA implements division by a number as multiplication by
+        # its inverse, which rounds twice.
+        images = images.div_(images.new_tensor(float(self._largest)))
+        transform = self._model.transform
+        return normalize(images, transform.mean, transform.std)
+
+    def _choose_memory_format(self, images: Tensor) -> None:
+        large = min(images.shape[2:]) >= _CHANNELS_LAST_FROM
+        self._channels_last = images.shape[1] > 1 and (large or self._device.type == "cuda")
+        layout = torch.channels_last if self._channels_last else torch.contiguous_format
+        self._model.module.to(memory_format=layout)
+
+    def _shrink(self, size: int, row: int, why: str) -> None:
+        """Halve the batch size after a batch of `size` images did not fit in memory."""
+        if size == 1:
+            raise InputError(
+                f"image {row} of {self._dataset.name} alone exceeds the memory of the "
+                f"{self._device.type} device ({why})",
+                file=self._name,
+                remedy="Use precision bf16, a device with more memory, or the CPU",
+            )
+        self._model.batch_size = size // 2
+        log.warning(
+            "%s: out of memory with %d images, continuing with %d", self._name, size, size // 2
+        )
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
+        """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
+        if self._device.type != "cuda":
+            return [None if t is None else t.cpu().numpy() for t in tensors], None
+        arrays: list[Any] = []
+        for tensor in tensors:
+            if tensor is None:
+                arrays.append(None)
+                continue
+            host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            arrays.append(host.copy_(tensor, non_blocking=True).numpy())
+        cuda: Any = torch.cuda  # not fully typed
+        event = cuda.Event()
+        event.record()
+        return arrays, event
+
+    def _finished(self, batch: ForwardBatch, event: Any) -> ForwardBatch:
+        if event is not None:
+            event.synchronize()
+        self._check_logits(batch.logits, batch.start)
+        return replace(batch, labels=np.array(batch.labels))
+
+    def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
+        name, dataset = self._name, self._dataset
+        if logits.ndim != 2 or logits.shape[1] != dataset.n_classes:
+            raise InputError(
+                f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
+                f"{dataset.name}",
+                file=name,
+                remedy="Use a model that was trained on these classes",
+            )
+        if are_softmaxed(logits):
+            raise InputError(
+                f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a softmax",
+                file=name,
+                remedy="Return logits; where only probabilities are known, their logarithm",
+            )
+        bad = ~np.isfinite(logits).all(axis=1)
+        if bad.any():
+            raise InputError(
+                f"logits of datapoint {start + int(bad.argmax())} of {dataset.name} are not finite",
+                file=name,
+                remedy="Set the precision to fp32 if it is another; otherwise the weights are at "
+                "fault: train the model with a lower learning rate if it is your own",
+            )
 
 
 def run_inference(

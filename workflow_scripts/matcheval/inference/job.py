@@ -13,7 +13,6 @@ from typing import Any
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
 from matcheval.inference import AUTOMATIC, N_TOP
-from matcheval.inference.files import output_files, predictions_file
 from matcheval.inference.settings import DECIDING
 from matcheval.inference.store import (
     ModelFiles,
@@ -21,6 +20,8 @@ from matcheval.inference.store import (
     file_digest,
     inputs_digest,
     is_current,
+    output_files,
+    predictions_file,
 )
 
 log = logging.getLogger(__name__)

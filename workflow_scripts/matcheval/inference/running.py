@@ -12,21 +12,23 @@ from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.inference.batches import Writer
-from matcheval.inference.forward import run_inference
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference.forward import DTYPE_TEXT, ForwardConfig, ForwardModel, run_inference
 from matcheval.inference.job import InferenceConfig
-from matcheval.inference.outputs import build_writers
-from matcheval.inference.precision import DTYPE_TEXT
-from matcheval.inference.readers import ArrayReader, DecodingReader, MakingReader, Reader
+from matcheval.inference.outputs import Writer, build_writers
+from matcheval.inference.readers import (
+    ORIENTATIONS,
+    ArrayReader,
+    DecodingReader,
+    MakingReader,
+    Reader,
+    TurnedReader,
+)
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
-from matcheval.inference.turned import ORIENTATIONS, TurnedReader
 from matcheval.io.provenance import software_versions
 from matcheval.models.devices import resolve_device
-from matcheval.models.geometry import Geometry
-from matcheval.models.loaded_model import LoadedModel
-from matcheval.models.loading import load_model
+from matcheval.models.loading import LoadedModel, load_model
 from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
+from matcheval.models.transforms import Geometry
 
 log = logging.getLogger(__name__)
 

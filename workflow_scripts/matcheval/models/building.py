@@ -9,36 +9,48 @@ from collections.abc import Callable
 from torch import nn
 
 from matcheval.errors import InputError
-from matcheval.models.architectures.densenet import densenet, densenet_imagenet
-from matcheval.models.architectures.dpn import dpn
-from matcheval.models.architectures.efficientnet_lite import efficientnet_lite
-from matcheval.models.architectures.googlenet import googlenet
-from matcheval.models.architectures.mobilenet import efficientnet, mobilenet, mobilenet_v2
+from matcheval.models.architectures.mobile import (
+    efficientnet,
+    efficientnet_lite,
+    mobilenet,
+    mobilenet_v2,
+    regnet_x,
+    regnet_y,
+    shufflenet,
+    shufflenet_v2,
+)
 from matcheval.models.architectures.parts import NetworkConfig, Shape
-from matcheval.models.architectures.pnasnet import pnasnet_a, pnasnet_b
-from matcheval.models.architectures.preact import (
+from matcheval.models.architectures.residual import (
+    dpn,
+    pyramidnet,
+    repvgg,
+    resnext,
+    resnext_doubling,
+    shake_shake,
+)
+from matcheval.models.architectures.resnet import (
     preact,
     preact_bottleneck,
     preact_imagenet,
     preact_unnormed,
-    sepreact_unnormed,
-)
-from matcheval.models.architectures.pyramidnet import pyramidnet
-from matcheval.models.architectures.regnet import regnet_x, regnet_y
-from matcheval.models.architectures.repvgg import repvgg
-from matcheval.models.architectures.resnet import (
     resnet_7x7,
     resnet_a,
     resnet_b,
     resnet_imagenet,
+    sepreact_unnormed,
     seresnet_a,
     seresnet_imagenet,
 )
-from matcheval.models.architectures.resnext import resnext, resnext_doubling
-from matcheval.models.architectures.shake_shake import shake_shake
-from matcheval.models.architectures.shufflenet import shufflenet, shufflenet_v2
 from matcheval.models.architectures.small import cnn, linear, mlp, resnet
-from matcheval.models.architectures.vgg import vgg, vgg_three_linear
+from matcheval.models.architectures.stacked import (
+    densenet,
+    densenet_imagenet,
+    googlenet,
+    pnasnet_a,
+    pnasnet_b,
+    vgg,
+    vgg_three_linear,
+)
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 __all__ = ["Shape", "build_model", "check_architecture"]

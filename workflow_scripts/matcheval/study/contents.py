@@ -12,8 +12,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import check_known, configuration_error, unknown_name_error
-from matcheval.inference.planning import InferencePlan
-from matcheval.inference.settings import InferenceSettings
+from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import Analysis, BuiltDataset

@@ -9,7 +9,7 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import configuration_error
-from matcheval.inference.planning import InferencePlan
+from matcheval.inference.settings import InferencePlan
 from matcheval.models.published import describe_published
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue

@@ -7,7 +7,7 @@ from pathlib import Path
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
-from matcheval.inference.files import predictions_file
+from matcheval.inference.store import predictions_file
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions

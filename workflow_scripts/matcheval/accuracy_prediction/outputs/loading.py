@@ -12,9 +12,9 @@ from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.datasets.all_labels import AllLabels
 from matcheval.errors import InputError, configuration_error
-from matcheval.inference.files import output_files
+from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
-from matcheval.inference.vectors import read_vectors
+from matcheval.inference.store import output_files
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.provenance import SameModels

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.inference.batches import ForwardBatch
-from matcheval.inference.forward import run_inference
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference.forward import ForwardConfig, ForwardModel, run_inference
+from matcheval.inference.outputs import ForwardBatch
 from matcheval.inference.running import open_reader, provenance
 from matcheval.models.loading import load_network
 from matcheval.models.networks import head_of
