@@ -1,11 +1,8 @@
 """Training on several sets, by named algorithms and optimisers, resumed to the same bits."""
 
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
-from types import ModuleType
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,13 +13,14 @@ from hypothesis import strategies as st
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.training import run as run_module
-from matcheval.training.algorithm import Algorithm, Minibatch, Setup, Update
+from matcheval.training.algorithm import IMPLEMENTATIONS, Algorithm, Minibatch, Setup, Update
 from matcheval.training.data import batches, channel_statistics
-from matcheval.training.loop import Engine, train
+from matcheval.training.loop import train
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import Erm
+from matcheval.training.settings import Engine
 
 RECIPE = Recipe(
     architecture="mlp", width=6, depth=1, loss="cross_entropy", loss_parameter=None,
@@ -184,15 +182,12 @@ class Tilted(Algorithm):
 
 
 class TiltedOptions(AlgorithmOptions):
-    implementation: ClassVar[str] = "tilted.Tilted"
     eta: float = 0.1
 
 
 @pytest.fixture
 def tilted(monkeypatch):
-    module = ModuleType("matcheval.training.algorithms.tilted")
-    module.Tilted = Tilted
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(IMPLEMENTATIONS, TiltedOptions, Tilted)
     monkeypatch.setitem(ALGORITHMS, "tilted", TiltedOptions)
     return replace(ADAM, algorithm="tilted", options={"eta": 0.5, "betas": [0.5, 0.5]})
 

@@ -8,8 +8,9 @@ import pytest
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
-from matcheval.training.loop import Engine, train
+from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
+from matcheval.training.settings import Engine
 
 RECIPE = Recipe(
     architecture="linear", width=0, depth=0, loss="cross_entropy", loss_parameter=None,

@@ -13,9 +13,10 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.models.building import build_model
 from matcheval.models.networks import as_trained_network
-from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.augmentation import draw_beta
 from matcheval.training.feature_algorithms import (
+    cross_entropy_to_uniform,
     dissimilarity,
     head_gradient_variance,
     joint_product_divergence,
@@ -28,18 +29,19 @@ from matcheval.training.feature_algorithms import (
     von_neumann_entropy,
     within_classes,
 )
-from matcheval.training.loop import Engine, train
+from matcheval.training.loop import train
 from matcheval.training.losses import cross_entropy
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, equals_erm, hyper_parameter_groups, search_space
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import (
     bisected_quantile,
-    cross_entropy_to_uniform,
     kernel_bandwidth,
     mean_square,
     risk_variance,
 )
+from matcheval.training.run import build_algorithm
+from matcheval.training.settings import Engine
 
 RECIPE = Recipe(
     architecture="resnet", width=3, depth=1, loss="cross_entropy", loss_parameter=None,

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 import vectors
 from matcheval.training.feature_algorithms import (
+    cross_entropy_to_uniform,
     dissimilarity,
     head_gradient_variance,
     joint_product_divergence,
@@ -30,7 +31,6 @@ from matcheval.training.feature_algorithms import (
 from matcheval.training.losses import cross_entropy
 from matcheval.training.risk_algorithms import (
     bisected_quantile,
-    cross_entropy_to_uniform,
     implicit_quantile,
     kernel_bandwidth,
     mean_square,

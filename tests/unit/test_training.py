@@ -15,11 +15,12 @@ from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import state_digest
-from matcheval.training.loop import HISTORY, Engine, train, train_to_checkpoint
+from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Run
 from matcheval.training.seeds import derived_seed
+from matcheval.training.settings import Engine
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 RECIPE = Recipe(

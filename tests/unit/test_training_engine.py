@@ -27,9 +27,10 @@ from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.data import ResidentSet, channel_statistics
-from matcheval.training.loop import Engine, train, train_to_checkpoint
+from matcheval.training.loop import train, train_to_checkpoint
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import Erm
+from matcheval.training.settings import Engine
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 RECIPE = Recipe(

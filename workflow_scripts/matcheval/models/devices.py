@@ -107,3 +107,17 @@ def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterato
         deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.set_deterministic_debug_mode(mode)
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def fast_arithmetic(n_threads: int) -> Iterator[None]:
+    """Let cuDNN choose its fastest algorithms within the block, deterministic or not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=True, deterministic=False, allow_tf32=False
+        ):
+            yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,10 +1,9 @@
 """The base class of algorithms: what happens in a training step, and what is resumed."""
 
-import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -13,6 +12,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from matcheval.models.networks import as_trained_network
 from matcheval.training.losses import build_loss
 from matcheval.training.optimizers import Optimizer
+from matcheval.training.options import AlgorithmOptions
 from matcheval.training.recipe import Recipe
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -280,12 +280,18 @@ def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
     return Minibatch(torch.cat(images), torch.cat(targets))
 
 
-def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
-    """Build the algorithm of a recipe."""
-    module, name = recipe.typed_options[0].implementation.split(".")
-    kind = getattr(importlib.import_module(f"matcheval.training.algorithms.{module}"), name)
-    algorithm: Algorithm = kind(network, recipe, setup)
-    return algorithm
+IMPLEMENTATIONS: dict[type[AlgorithmOptions], type[Algorithm]] = {}
+_Kind = TypeVar("_Kind", bound=type[Algorithm])
+
+
+def implements(options: type[AlgorithmOptions]) -> Callable[[_Kind], _Kind]:
+    """Enter a class as the algorithm with the given options."""
+
+    def enter(kind: _Kind) -> _Kind:
+        IMPLEMENTATIONS[options] = kind
+        return kind
+
+    return enter
 
 
 class Outputs(NamedTuple):

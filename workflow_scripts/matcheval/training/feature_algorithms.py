@@ -1,4 +1,4 @@
-"""Deep CORAL (Sun & Saenko 2016): features of all training sets get the same moments."""
+"""Algorithms on features, the input of the network's head, and their penalties."""
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
@@ -15,6 +15,7 @@ from matcheval.training.algorithm import (
     SingleLoss,
     Update,
     concatenated,
+    implements,
     joined,
 )
 from matcheval.training.augmentation import draw_beta
@@ -28,7 +29,6 @@ from matcheval.training.options import (
     VneOptions,
 )
 from matcheval.training.recipe import Recipe
-from matcheval.training.risk_algorithms import cross_entropy_to_uniform
 
 
 def moment_difference(one: Tensor, other: Tensor) -> Tensor:
@@ -101,8 +101,9 @@ def joint_product_divergence(
     return divergence
 
 
+@implements(CoralOptions)
 class Coral(SingleLoss):
-    """The mean risk plus the weighted mean difference of moments."""
+    """Deep CORAL (Sun & Saenko 2016): features of all sets get the same moments."""
 
     options: CoralOptions
     needs_features = True
@@ -114,21 +115,22 @@ class Coral(SingleLoss):
         return self.risks(domains).mean() + self.options.weight * penalty
 
 
+@implements(VneOptions)
 class Vne(SingleLoss):
-    """The loss over all images, minus the weighted entropy."""
+    """Loss over all images, minus the weighted von Neumann entropy (Kim et al. 2023)."""
 
     options: VneOptions
     needs_features = True
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
-        every = joined(domains)
-        entropy = von_neumann_entropy(every.features)
-        return self.loss(every.logits, every.targets) - self.options.weight * entropy
+        entropy = von_neumann_entropy(joined(domains).features)
+        return self.joint_loss(domains) - self.options.weight * entropy
 
 
+@implements(RcsOptions)
 class Rcs(SingleLoss):
-    """The loss over all images plus the weighted divergence of features and domains."""
+    """Joint-product distribution alignment (Chen et al. 2023); RCS in Sun et al. (2024)."""
 
     options: RcsOptions
     needs_features = True
@@ -155,7 +157,7 @@ class Rcs(SingleLoss):
             ridge=self.options.ridge,
             width=self.width if fixed else None,
         )
-        return self.loss(every.logits, every.targets) + self.options.weight * penalty
+        return self.joint_loss(domains) + self.options.weight * penalty
 
 
 def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) -> Tensor:
@@ -179,8 +181,9 @@ def variance_difference(variances: Tensor) -> Tensor:
     return (variances - variances.mean(dim=0)).square().mean()
 
 
+@implements(FishrOptions)
 class Fishr(SingleLoss):
-    """The loss over all images plus, after the burn-in, the weighted difference of variances."""
+    """Fishr (Rame et al. 2022): after the burn-in, gradients get the same variances."""
 
     options: FishrOptions
     needs_features = True
@@ -264,8 +267,9 @@ def dissimilarity(
     return share * single + (1 - share) * distance(mixed(logits), mixed(projected))
 
 
+@implements(SelfregOptions)
 class Selfreg(SingleLoss):
-    """The loss over all images, plus distances to images of the same class and mixtures of them."""
+    """SelfReg (Kim et al. 2021): images of a class, and mixtures of them, are made similar."""
 
     options: SelfregOptions
     needs_features = True
@@ -290,7 +294,7 @@ class Selfreg(SingleLoss):
             share,
             self.options.feature_weight,
         )
-        loss = self.loss(every.logits, every.targets)
+        loss = self.joint_loss(domains)
         return loss + loss.detach().clamp_max(1) * penalty
 
 
@@ -327,8 +331,14 @@ def _standardized(features: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Ten
     return (features - mean) / (variance + epsilon).sqrt(), mean, variance
 
 
+def cross_entropy_to_uniform(logits: Tensor) -> Tensor:
+    """Compute the adversarial loss of SagNet: the cross entropy to the uniform distribution."""
+    return -torch.log_softmax(logits, dim=1).mean()
+
+
+@implements(SagnetOptions)
 class Sagnet(Algorithm):
-    """Three updates per step, each after a forward pass of its own."""
+    """SagNet (Nam et al. 2021): three updates per step, each after its own forward pass."""
 
     options: SagnetOptions
     needs_features = True

@@ -1,13 +1,17 @@
-"""The training loop: turns a recipe and data into weights and a history."""
+"""Training from a recipe and datasets to a checkpoint and a history, resumed where it was killed.
+
+The state of an unfinished training is a torch file, loaded with `weights_only`, so that loading
+runs no code. It records the identity of its training (model, recipe, data, versions, machine
+settings), and only a training of the same identity goes on from it: a killed job loses minutes.
+"""
 
 import json
 import logging
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +29,22 @@ from matcheval.io.provenance import software_versions
 from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.models.devices import full_memory, repeatable_arithmetic, resolve_device
+from matcheval.models.devices import (
+    fast_arithmetic,
+    full_memory,
+    repeatable_arithmetic,
+    resolve_device,
+)
 from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.data import ResidentSet, check_sets, check_sources
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Epoch, Run, kept_epoch
+from matcheval.training.settings import Engine
 
 log = logging.getLogger(__name__)
 
+_STATE_FORMAT = 4  # of the resume state, as part of its identity
 _UNREADABLE = (
     InputError, RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError,
 )  # fmt: skip
@@ -42,7 +53,9 @@ _UNREADABLE = (
 def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     """Write the state of an unfinished training atomically."""
     with atomic_file(path) as temporary:
-        torch.save({"identity": _to_json(identity), "state": dict(state)}, temporary)
+        torch.save(
+            {"identity": json.dumps(identity, sort_keys=True), "state": dict(state)}, temporary
+        )
         enter_digest_of_archive(temporary)
 
 
@@ -54,88 +67,20 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
         verify_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
         found, state = json.loads(content["identity"]), content["state"]
-    except (
-        InputError,
-        RuntimeError,
-        OSError,
-        EOFError,
-        pickle.UnpicklingError,
-        KeyError,
-        ValueError,
-    ) as error:
+    except _UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         log.warning("%s: not readable (%s); training starts from the beginning", path, reason)
         return None
-    wanted = json.loads(_to_json(identity))
+    wanted = json.loads(json.dumps(identity, sort_keys=True))
     if found != wanted:
         keys = sorted(k for k in found.keys() | wanted.keys() if found.get(k) != wanted.get(k))
         changes = ", ".join(f"{key} {found.get(key)} -> {wanted.get(key)}" for key in keys)
         log.warning(
             "%s: belongs to another training run (%s); training starts from the beginning",
-            path,
-            changes,
-        )
+            path, changes,
+        )  # fmt: skip
         return None
     return dict(state)
-
-
-def _to_json(identity: Mapping[str, Any]) -> str:
-    return json.dumps(identity, sort_keys=True)
-
-
-@dataclass(frozen=True)
-class Engine:
-    """How a training run is executed; these settings change at most the rounding of the weights."""
-
-    device: str = "cpu"
-    n_threads: int = 1
-    channels_last: bool = False
-    compile: bool = False
-    deterministic: bool = True
-    validate_every: int = 1
-    save_minutes: float = 10.0
-
-    def __post_init__(self) -> None:
-        for field, least in (("n_threads", 1), ("validate_every", 1), ("save_minutes", 0)):
-            if getattr(self, field) < least:
-                raise InputError(
-                    f"is {getattr(self, field)}", field=field, remedy=f"Give at least {least}"
-                )
-
-    def resolve(self) -> torch.device:
-        """Return the device."""
-        return resolve_device(self.device)
-
-    def arithmetic(self, device: torch.device) -> AbstractContextManager[None]:
-        """Return the context in which all computations run."""
-        if self.deterministic or device.type == "cpu":
-            return repeatable_arithmetic(self.n_threads, strict=device.type == "cpu")
-        return _fast_arithmetic(self.n_threads)
-
-    def identity(self, device: torch.device) -> dict[str, str]:
-        """Return the settings that must be equal for a training run to be resumed."""
-        values = asdict(self) | {"device": device.type}
-        for irrelevant in ("validate_every", "save_minutes"):
-            del values[irrelevant]
-        if device.type != "cpu":
-            del values["n_threads"]
-        return {name: str(value) for name, value in values.items()}
-
-
-@contextmanager
-def _fast_arithmetic(n_threads: int) -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
-    try:
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=True, deterministic=False, allow_tf32=False
-        ):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-_STATE_FORMAT = 3  # of the resume state, as part of its identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +111,10 @@ def train(
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
-    device = engine.resolve()
+    device = resolve_device(engine.device)
     full_identity = {
-        "format": _STATE_FORMAT, "model": name, **recipe.to_record(), **engine.identity(device),
-        **(identity or {}),
+        "format": _STATE_FORMAT, "model": name, **recipe.to_record(),
+        **engine.identity(device.type), **(identity or {}),
     }  # fmt: skip
     size = recipe.batch_size * len(train_sets)
     memory = full_memory(
@@ -178,7 +123,11 @@ def train(
         field="batch_size",
         remedy="Use a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
     )
-    with engine.arithmetic(device), memory:
+    if engine.deterministic or device.type == "cpu":
+        arithmetic = repeatable_arithmetic(engine.n_threads, strict=device.type == "cpu")
+    else:
+        arithmetic = fast_arithmetic(engine.n_threads)
+    with arithmetic, memory:
         run = Run(name, recipe, train_sets, engine, device)
         resident = [
             ResidentSet.of(data, device, channels_last=engine.channels_last)

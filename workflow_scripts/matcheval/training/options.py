@@ -1,14 +1,18 @@
 """Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
-To add an algorithm, see `training.algorithms`. To add an optimiser, write a class of its options
-with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping
-of options for both, so that no two of them may have an option of the same name
-(`tests/unit/test_algorithms.py` checks it).
+To add an algorithm, write a class of its options here, and in a family of algorithms
+(`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it. To add an
+optimiser, write a class of its options with a line in `OPTIMIZERS`, and its construction in
+`training.optimizers`. A recipe has one mapping of options for both, so that no two of them may have
+an option of the same name (`tests/unit/test_algorithms.py` checks it).
+
+Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does
+not have or gives no hyper-parameters. The names in brackets are DomainBed's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -27,10 +31,11 @@ class Range:
     logarithmic: bool = False
     whole: bool = False
 
-    def draw(self, rng: np.random.Generator) -> float:
-        """Draw a value."""
-        value = float(rng.uniform(self.low, self.high))
-        return 10**value if self.logarithmic else value
+    def draw(self, seed: int) -> float | int:
+        """Draw a value of four significant digits, so that a person can read a catalogue."""
+        value = float(np.random.default_rng(seed).uniform(self.low, self.high))
+        value = float(f"{10**value if self.logarithmic else value:.4g}")
+        return round(value) if self.whole else value
 
 
 def powers_of_ten(low: float, high: float, *, whole: bool = False) -> Range:
@@ -49,8 +54,6 @@ class AlgorithmOptions(Settings):
 
     Attributes
     ----------
-    implementation : str
-        `module.class` within `training.algorithms`, imported when a model is trained.
     single_source : str
         What it is with one training set: an algorithm of its `own`, `erm` (its penalty is 0, and
         its gradients are those of ERM), or `refused`.
@@ -64,7 +67,6 @@ class AlgorithmOptions(Settings):
         The groups of hyper-parameters beside the defaults, of an algorithm without ranges.
     """
 
-    implementation: ClassVar[str]
     single_source: ClassVar[SingleSource] = "own"
     refusal: ClassVar[str] = ""
     hard_labels: ClassVar[bool] = False
@@ -72,27 +74,39 @@ class AlgorithmOptions(Settings):
     groups: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
 
+ALGORITHMS: dict[str, type[AlgorithmOptions]] = {}
+_Options = TypeVar("_Options", bound=type[AlgorithmOptions])
+
+
+def _algorithm(name: str) -> Callable[[_Options], _Options]:
+    """Enter a class of options in `ALGORITHMS`."""
+
+    def enter(options: _Options) -> _Options:
+        ALGORITHMS[name] = options
+        return options
+
+    return enter
+
+
+@_algorithm("erm")
 class ErmOptions(AlgorithmOptions):
     """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
 
-    implementation: ClassVar[str] = "erm.Erm"
 
-
+@_algorithm("sd")
 class SdOptions(AlgorithmOptions):
     """Spectral decoupling (Pezeshki et al. 2021)."""
-
-    implementation: ClassVar[str] = "sd.Sd"
 
     weight: Annotated[_Weight, powers_of_ten(-5, -1)] = Field(
         0.1, description="λ of the mean squared logit (sd_reg)"
     )
 
 
+@_algorithm("vrex")
 class VrexOptions(AlgorithmOptions):
     """Risk extrapolation by the variance of risks (Krueger et al. 2021)."""
 
-    implementation: ClassVar[str] = "vrex.Vrex"
-    single_source: ClassVar[SingleSource] = "erm"
+    single_source = "erm"
 
     weight: Annotated[_Weight, powers_of_ten(-1, 5)] = Field(
         10.0, description="λ of the variance after the first steps; 1 in them (vrex_lambda)"
@@ -103,33 +117,33 @@ class VrexOptions(AlgorithmOptions):
     )
 
 
+@_algorithm("group_dro")
 class GroupDroOptions(AlgorithmOptions):
     """Group distributionally robust optimisation (Sagawa et al. 2020)."""
 
-    implementation: ClassVar[str] = "group_dro.GroupDro"
-    single_source: ClassVar[SingleSource] = "erm"
+    single_source = "erm"
 
     step_size: Annotated[_Weight, powers_of_ten(-3, -1)] = Field(
         0.01, description="η of the domains' weights (groupdro_eta)"
     )
 
 
+@_algorithm("coral")
 class CoralOptions(AlgorithmOptions):
     """Alignment of means and covariances (Sun & Saenko 2016)."""
 
-    implementation: ClassVar[str] = "coral.Coral"
-    single_source: ClassVar[SingleSource] = "erm"
+    single_source = "erm"
 
     weight: Annotated[_Weight, powers_of_ten(-1, 1)] = Field(
         1.0, description="γ of the mean difference of moments (mmd_gamma)"
     )
 
 
+@_algorithm("fishr")
 class FishrOptions(AlgorithmOptions):
     """Alignment of the variances of gradients (Rame et al. 2022)."""
 
-    implementation: ClassVar[str] = "fishr.Fishr"
-    single_source: ClassVar[SingleSource] = "erm"
+    single_source = "erm"
 
     weight: Annotated[_Weight, powers_of_ten(1, 4)] = Field(
         1000.0, description="λ of the penalty after the first steps; 0 in them (lambda)"
@@ -142,12 +156,12 @@ class FishrOptions(AlgorithmOptions):
     )
 
 
+@_algorithm("eqrm")
 class EqrmOptions(AlgorithmOptions):
     """Empirical quantile risk minimisation (Eastwood et al. 2022)."""
 
-    implementation: ClassVar[str] = "eqrm.Eqrm"
-    single_source: ClassVar[SingleSource] = "refused"
-    refusal: ClassVar[str] = "the standard deviation of a single risk is not defined"
+    single_source = "refused"
+    refusal = "the standard deviation of a single risk is not defined"
 
     quantile: Annotated[OpenFraction, Range(0.5, 0.99)] = Field(
         0.75, description="α of the quantile of risks (eqrm_quantile)"
@@ -167,23 +181,23 @@ class EqrmOptions(AlgorithmOptions):
     )
 
 
+@_algorithm("sagnet")
 class SagnetOptions(AlgorithmOptions):
     """Style-agnostic network (Nam et al. 2021), on pooled features as in DomainBed."""
 
-    implementation: ClassVar[str] = "sagnet.Sagnet"
-    forward_passes: ClassVar[int] = 7
+    forward_passes = 7
 
     weight: Annotated[_Weight, powers_of_ten(-2, 1)] = Field(
         0.1, description="Weight of the adversarial loss (sag_w_adv)"
     )
 
 
+@_algorithm("selfreg")
 class SelfregOptions(AlgorithmOptions):
     """Self-supervised contrastive regularisation (Kim et al. 2021)."""
 
-    implementation: ClassVar[str] = "selfreg.Selfreg"
-    hard_labels: ClassVar[bool] = True
-    groups: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    hard_labels = True
+    groups = (
         {"variant": "domainbed_compat"},
         {"feature_weight": 0.1},
     )
@@ -198,14 +212,14 @@ class SelfregOptions(AlgorithmOptions):
     )
 
 
+@_algorithm("rcs")
 class RcsOptions(AlgorithmOptions):
     """Joint-product distribution alignment (Chen et al. 2023), on features."""
 
-    implementation: ClassVar[str] = "rcs.Rcs"
-    single_source: ClassVar[SingleSource] = "refused"
-    refusal: ClassVar[str] = "its penalty compares domains, and is 0 but for the ridge"
-    hard_labels: ClassVar[bool] = True
-    groups: ClassVar[tuple[Mapping[str, Any], ...]] = ({"weight": 0.1}, {"weight": 10.0})
+    single_source = "refused"
+    refusal = "its penalty compares domains, and is 0 but for the ridge"
+    hard_labels = True
+    groups = ({"weight": 0.1}, {"weight": 10.0})
 
     weight: _Weight = Field(1.0, description="γ of the divergence")
     mixture: Fraction = Field(
@@ -220,11 +234,11 @@ class RcsOptions(AlgorithmOptions):
     )
 
 
+@_algorithm("vne")
 class VneOptions(AlgorithmOptions):
     """Change of the von Neumann entropy of the features (Kim et al. 2023)."""
 
-    implementation: ClassVar[str] = "vne.Vne"
-    groups: ClassVar[tuple[Mapping[str, Any], ...]] = ({"weight": -0.01}, {"weight": 0.001})
+    groups = ({"weight": -0.01}, {"weight": 0.001})
 
     weight: Annotated[Number, Field(gt=-0.5, lt=0.5)] = Field(
         -0.001,
@@ -251,19 +265,6 @@ class AdamOptions(Settings):
     )
 
 
-ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {
-    "erm": ErmOptions,
-    "sd": SdOptions,
-    "vrex": VrexOptions,
-    "group_dro": GroupDroOptions,
-    "coral": CoralOptions,
-    "fishr": FishrOptions,
-    "eqrm": EqrmOptions,
-    "sagnet": SagnetOptions,
-    "selfreg": SelfregOptions,
-    "rcs": RcsOptions,
-    "vne": VneOptions,
-}
 OPTIMIZERS: Mapping[str, type[Settings]] = {
     "sgd": SgdOptions,
     "adam": AdamOptions,
@@ -311,9 +312,6 @@ def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
         )
 
 
-_DIGITS = 4  # significant digits of drawn values, so that a person can read a catalogue
-
-
 def search_space(algorithm: str) -> dict[str, Range]:
     """Return the ranges that the options of an algorithm are drawn from."""
     return {
@@ -339,14 +337,9 @@ def hyper_parameter_groups(algorithm: str, n: int, seed: int = 0) -> tuple[Mappi
         return ({},)
     drawn = (
         {
-            name: _rounded(range_, derived_seed("hyper-parameters", algorithm, name, group, seed))
+            name: range_.draw(derived_seed("hyper-parameters", algorithm, name, group, seed))
             for name, range_ in ranges.items()
         }
         for group in range(1, n)
     )
     return ({}, *drawn)
-
-
-def _rounded(range_: Range, seed: int) -> float | int:
-    value = float(f"{range_.draw(np.random.default_rng(seed)):.{_DIGITS}g}")
-    return round(value) if range_.whole else value

@@ -1,4 +1,4 @@
-"""Empirical risk minimisation (Vapnik 1998): the mean loss of the batches of all training sets."""
+"""Algorithms on logits and on the risks of the training sets, and their penalties."""
 
 import math
 from collections.abc import Sequence
@@ -6,35 +6,25 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from matcheval.training.algorithm import (
-    Algorithm,
-    Minibatch,
-    Outputs,
-    Setup,
-    SingleLoss,
-    Update,
-    concatenated,
-    joined,
-)
+from matcheval.training.algorithm import Outputs, Setup, SingleLoss, implements, joined
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import EqrmOptions, GroupDroOptions, SdOptions, VrexOptions
+from matcheval.training.options import (
+    EqrmOptions,
+    ErmOptions,
+    GroupDroOptions,
+    SdOptions,
+    VrexOptions,
+)
 from matcheval.training.recipe import Recipe
 
 
-class Erm(Algorithm):
-    """One forward pass over the joined batches, one step of one optimiser."""
+@implements(ErmOptions)
+class Erm(SingleLoss):
+    """Empirical risk minimisation (Vapnik 1998): the mean loss over all images."""
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
-        self.optimizers["network"] = Optimizer(network, recipe)
-
-    def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network."""
-        images, targets = concatenated(minibatches)
-        logits = self.logits(images)
-        loss = self.loss(logits, targets)
-        self.optimizers["network"].step(loss, factor)
-        return Update(loss.detach(), logits.detach())
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        return self.joint_loss(domains)
 
 
 def mean_square(logits: Tensor) -> Tensor:
@@ -42,21 +32,15 @@ def mean_square(logits: Tensor) -> Tensor:
     return logits.square().mean()
 
 
-def cross_entropy_to_uniform(logits: Tensor) -> Tensor:
-    """Compute the adversarial loss of SagNet: the cross entropy to the uniform distribution."""
-    return -torch.log_softmax(logits, dim=1).mean()
-
-
+@implements(SdOptions)
 class Sd(SingleLoss):
-    """The loss over all images, plus the weighted mean squared logit."""
+    """Spectral decoupling (Pezeshki et al. 2021): the mean squared logit is kept small."""
 
     options: SdOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
-        every = joined(domains)
-        penalty = mean_square(every.logits)
-        return self.loss(every.logits, every.targets) + self.options.weight * penalty
+        return self.joint_loss(domains) + self.options.weight * mean_square(joined(domains).logits)
 
 
 _BISECTIONS = 32
@@ -121,8 +105,9 @@ def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: fl
     return (start + end) / 2
 
 
+@implements(VrexOptions)
 class Vrex(SingleLoss):
-    """The mean risk plus its weighted variance; the weight is 1 in the burn-in."""
+    """V-REx (Krueger et al. 2021): mean risk plus weighted variance; weight 1 in the burn-in."""
 
     options: VrexOptions
 
@@ -133,8 +118,9 @@ class Vrex(SingleLoss):
         return risks.mean() + weight * risk_variance(risks)
 
 
+@implements(GroupDroOptions)
 class GroupDro(SingleLoss):
-    """The weighted sum of risks, with weights that grow with the risks."""
+    """Group DRO (Sagawa et al. 2020): weighted sum of risks; weights grow with the risks."""
 
     options: GroupDroOptions
     joint = False
@@ -154,8 +140,9 @@ class GroupDro(SingleLoss):
 _QUANTILES = {"bisection": bisected_quantile, "implicit": implicit_quantile}
 
 
+@implements(EqrmOptions)
 class Eqrm(SingleLoss):
-    """The mean risk, and after the burn-in a quantile of the risks' density."""
+    """EQRM (Eastwood et al. 2022): mean risk, after the burn-in a quantile of the risks."""
 
     options: EqrmOptions
     joint = False

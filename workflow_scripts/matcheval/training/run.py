@@ -18,13 +18,14 @@ from matcheval.models.architectures.parts import Noisy, scale_dropout
 from matcheval.models.building import build_model
 from matcheval.models.devices import normalize
 from matcheval.models.loading import start_from_weights
-from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.training import feature_algorithms, risk_algorithms  # noqa: F401 - enter theirs
+from matcheval.training.algorithm import IMPLEMENTATIONS, Algorithm, Minibatch, Setup
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
-from matcheval.training.loop import Engine
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
 from matcheval.training.seeds import derived_seed
+from matcheval.training.settings import Engine
 
 
 def training_seed(name: str, recipe: Recipe, purpose: str) -> int:
@@ -115,14 +116,9 @@ class RunningMetrics:
         return int(self._finite_steps.item())
 
 
-def divergence_error(name: str, where: str, learning_rate: float, saved: str) -> InputError:
-    """Create the error for a training run that diverged."""
-    return InputError(
-        f"training diverged in {where}: the loss is not finite; {saved}",
-        file=name,
-        field="learning_rate",
-        remedy=f"Give less than {learning_rate:g}, or set warmup_epochs or clip_norm",
-    )
+def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
+    """Build the algorithm of a recipe."""
+    return IMPLEMENTATIONS[type(recipe.typed_options[0])](network, recipe, setup)
 
 
 _EVALUATION_BATCH = 1024
@@ -195,8 +191,11 @@ class Run:
         last = epoch + 1 == recipe.epochs
         keeps_best = recipe.keep == "best"
         due = last or keeps_best or (epoch + 1) % self.engine.validate_every == 0
-        validated = self._validate_on(validation, epoch) if due else (math.nan, math.nan)
-        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
+        loss, accuracy = math.nan, math.nan
+        if due:
+            found = zip(*(self._validate(one, epoch) for one in validation), strict=True)
+            loss, accuracy = (math.fsum(values) / len(validation) for values in found)
+        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, loss, accuracy))
         if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
             self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}
 
@@ -208,12 +207,6 @@ class Run:
             self.recipe.augmentation_parameter,
         )
         return Minibatch(normalize(images, self.mean, self.std), targets)
-
-    def _validate_on(self, sets: Sequence[ResidentSet], epoch: int) -> tuple[float, float]:
-        """Return the means over the validation sets of loss and accuracy."""
-        each = [self._validate(one, epoch) for one in sets]
-        loss, accuracy = (math.fsum(values) / len(each) for values in zip(*each, strict=True))
-        return loss, accuracy
 
     def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
         """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
@@ -229,8 +222,14 @@ class Run:
         return metrics.loss, metrics.accuracy
 
     def _divergence(self, epoch: int, where: str) -> InputError:
-        place, rate = f"epoch {epoch + 1}, {where}", self.recipe.learning_rate
-        return divergence_error(self.name, place, rate, self.saved)
+        return InputError(
+            f"training diverged in epoch {epoch + 1}, {where}: the loss is not finite; "
+            f"{self.saved}",
+            file=self.name,
+            field="learning_rate",
+            remedy=f"Give less than {self.recipe.learning_rate:g}, or set warmup_epochs or "
+            "clip_norm",
+        )
 
     def note_saved(self, resume_file: Path) -> None:
         """Remember which state was saved last, for the message if the training diverges."""
