@@ -1,14 +1,19 @@
-"""MobileNet, MobileNetV2 and EfficientNet for 32 × 32 images: separable convolutions.
+"""MobileNet, EfficientNet, ShuffleNet and RegNet: mostly separable or grouped convolutions.
+
+All are for 32 × 32 images, except EfficientNet-Lite0: its stem and stages halve the image as
+published (github tensorflow/tpu, models/official/efficientnet/lite), so that its weights fit.
 
 References
 ----------
 Howard et al. (2017), MobileNets. Sandler et al. (2018), MobileNetV2, table 2.
 Tan & Le (2019), EfficientNet, table 1 (B0).
-github kuangliu/pytorch-cifar, models/mobilenet.py, mobilenetv2.py and efficientnet.py: strides of
-the first layers, and shortcuts of MobileNetV2.
+Zhang et al. (2018), ShuffleNet, table 1. Ma et al. (2018), ShuffleNet V2, table 5.
+Radosavovic et al. (2020), Designing Network Design Spaces, tables of RegNetX and RegNetY.
+github kuangliu/pytorch-cifar: stems, strides of the first layers, shortcuts of MobileNetV2, and a
+RegNetY-400MF with the stages of RegNetX-400MF.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +21,12 @@ from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
     Dropout,
-    GlobalAverage,
     NetworkConfig,
+    architecture,
+    classifier,
     convolution,
     normed,
+    shortcut,
     stage_shapes,
 )
 
@@ -28,7 +35,6 @@ _STAGES_V2 = (
     (1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
     (6, 320, 1, 1),
 )  # fmt: skip
-_LAST_V2 = 1280
 
 
 class _InvertedResidual(nn.Module):
@@ -42,16 +48,14 @@ class _InvertedResidual(nn.Module):
             normed(inner, inner, 3, stride, groups=inner),
             normed(inner, outputs, 1, active=False),
         )
-        self.shortcut: nn.Module | None = None
-        if stride == 1:
-            same = inputs == outputs
-            self.shortcut = nn.Identity() if same else normed(inputs, outputs, 1, active=False)
+        self.shortcut = shortcut(inputs, outputs, 1) if stride == 1 else None
 
     def forward(self, x: Tensor) -> Tensor:
         inner: Tensor = self.layers(x)
         return inner if self.shortcut is None else inner + self.shortcut(x)
 
 
+@architecture
 def mobilenet(config: NetworkConfig) -> nn.Module:
     """Build timm's MobileNet with a stem of stride 1 and ReLU."""
     import timm
@@ -63,10 +67,10 @@ def mobilenet(config: NetworkConfig) -> nn.Module:
         act_layer=nn.ReLU,
     )
     model.conv_stem = convolution(config.channels, config.width)
-    whole: nn.Module = model
-    return whole
+    return cast("nn.Module", model)
 
 
+@architecture
 def mobilenet_v2(config: NetworkConfig) -> nn.Module:
     """Build a MobileNetV2 that reduces height and width to an eighth."""
     inputs = config.width
@@ -77,16 +81,16 @@ def mobilenet_v2(config: NetworkConfig) -> nn.Module:
             step = stride if block == 0 else 1
             blocks.append(_InvertedResidual(inputs, outputs, step, expansion))
             inputs = outputs
-    last = _LAST_V2 * config.width // 32
+    last = 1280 * config.width // 32
     return nn.Sequential(
         normed(config.channels, config.width),
         *blocks,
         normed(inputs, last, 1),
-        GlobalAverage(),
-        nn.Linear(last, config.n_classes),
+        *classifier(last, config),
     )
 
 
+@architecture
 def efficientnet(config: NetworkConfig) -> nn.Module:
     """Build timm's EfficientNet-B0 with a stem of stride 1 and without the last convolution."""
     import timm
@@ -101,23 +105,21 @@ def efficientnet(config: NetworkConfig) -> nn.Module:
     model.conv_head, model.bn2 = nn.Identity(), nn.Identity()
     model.global_pool = nn.Sequential(model.global_pool, Dropout(0.2))
     model.classifier = nn.Linear(blocks[-1].bn3.num_features, config.n_classes)
-    whole: nn.Module = model
-    return whole
+    return cast("nn.Module", model)
 
 
+@architecture
 def efficientnet_lite(config: NetworkConfig) -> nn.Module:
     """Build timm's `tf_efficientnet_lite0`, without dropout."""
     import timm
 
-    model: Any = timm.create_model(
+    return timm.create_model(
         "tf_efficientnet_lite0", num_classes=config.n_classes, in_chans=config.channels
     )
-    whole: nn.Module = model
-    return whole
 
 
-_STEM = 24
-_BLOCKS = (4, 8, 4)
+_SHUFFLED_STEM = 24
+_SHUFFLED_BLOCKS = (4, 8, 4)
 
 
 class _Unit(nn.Module):
@@ -127,7 +129,7 @@ class _Unit(nn.Module):
         super().__init__()
         own = outputs - inputs if stride == 2 else outputs
         inner = own // 4
-        self.groups = 1 if inputs == _STEM else groups
+        self.groups = 1 if inputs == _SHUFFLED_STEM else groups
         self.first = normed(inputs, inner, 1, groups=self.groups)
         self.depthwise = normed(inner, inner, 3, stride, groups=inner)
         self.last = normed(inner, own, 1, groups=groups, active=False)
@@ -138,47 +140,49 @@ class _Unit(nn.Module):
         inner = self.last(self.depthwise(inner))
         if self.stride == 1:
             return functional.relu(inner + x)
-        shortcut = functional.avg_pool2d(x, 3, stride=2, padding=1)
-        return functional.relu(torch.cat([inner, shortcut], dim=1))
+        pooled = functional.avg_pool2d(x, 3, stride=2, padding=1)
+        return functional.relu(torch.cat([inner, pooled], dim=1))
 
 
+@architecture
 def shufflenet(config: NetworkConfig) -> nn.Module:
     """Build a ShuffleNet with a 1 × 1 stem; all three stages halve the feature map."""
-    widths = [config.width, 2 * config.width, 4 * config.width]
+    widths = config.widths(3)
     # As all stages halve the map, a first stage without blocks precedes them.
-    shapes = stage_shapes(_STEM, [_STEM, *widths], [0, *_BLOCKS])
+    shapes = stage_shapes(_SHUFFLED_STEM, [_SHUFFLED_STEM, *widths], [0, *_SHUFFLED_BLOCKS])
     return nn.Sequential(
-        normed(config.channels, _STEM, 1),
+        normed(config.channels, _SHUFFLED_STEM, 1),
         *[_Unit(*shape, config.groups) for shape in shapes],
-        GlobalAverage(),
-        nn.Linear(widths[-1], config.n_classes),
+        *classifier(widths[-1], config),
     )
 
 
+@architecture
 def shufflenet_v2(config: NetworkConfig) -> nn.Module:
     """Build torchvision's ShuffleNetV2 with a stem of stride 1 and without pooling."""
     from torchvision.models.shufflenetv2 import ShuffleNetV2
 
     width = 244 if config.width == 224 else config.width
     last = 1024 if width <= 176 else 2048
-    channels = [_STEM, config.width, 2 * width, 4 * width, last]
-    model: Any = ShuffleNetV2(list(_BLOCKS), channels, config.n_classes)
-    model.conv1[0] = convolution(config.channels, _STEM)
+    channels = [_SHUFFLED_STEM, config.width, 2 * width, 4 * width, last]
+    model = ShuffleNetV2(list(_SHUFFLED_BLOCKS), channels, config.n_classes)
+    model.conv1[0] = convolution(config.channels, _SHUFFLED_STEM)
     model.maxpool = nn.Identity()
-    whole: nn.Module = model
-    return whole
+    return cast("nn.Module", model)
 
 
-_STEM_REGNET = 64
+_REGNET_STEM = 64
 # By depth: blocks, w_a, w_m and group width of the published 200MF and 400MF.
 _PARAMETERS = {41: (13, 36.44, 2.49, 8), 68: (22, 24.48, 2.54, 16)}
 
 
+@architecture
 def regnet_x(config: NetworkConfig) -> nn.Module:
     """Build a RegNetX."""
     return _regnet(config, 0.0)
 
 
+@architecture
 def regnet_y(config: NetworkConfig) -> nn.Module:
     """Build `regnet_x` with squeeze-and-excitation in each block."""
     return _regnet(config, 0.25)
@@ -189,12 +193,11 @@ def _regnet(config: NetworkConfig, excitation: float) -> nn.Module:
 
     blocks, slope, factor, group = _PARAMETERS[config.depth]
     parameters = RegNetCfg(
-        depth=blocks, w0=24, wa=slope, wm=factor, group_size=group, stem_width=_STEM_REGNET,
+        depth=blocks, w0=24, wa=slope, wm=factor, group_size=group, stem_width=_REGNET_STEM,
         se_ratio=excitation,
     )  # fmt: skip
     model: Any = RegNet(parameters, config.channels, config.n_classes, zero_init_last=False)
-    model.stem.conv = convolution(config.channels, _STEM_REGNET)
+    model.stem.conv = convolution(config.channels, _REGNET_STEM)
     for first in (model.s1.b1, model.s2.b1):
         first.conv2.conv.stride = first.downsample.conv.stride = (1, 1)
-    whole: nn.Module = model
-    return whole
+    return cast("nn.Module", model)

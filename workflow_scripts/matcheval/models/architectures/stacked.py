@@ -1,15 +1,20 @@
-"""VGG with batch norm for 32 × 32 images, with a single linear layer or with three.
+"""VGG, GoogLeNet, DenseNet and PNASNet for 32 × 32 images.
 
 References
 ----------
-Simonyan & Zisserman (2015), Very Deep Convolutional Networks, table 1 (A, B, D, E).
-Ioffe & Szegedy (2015), Batch Normalization.
-github chenyaofo/pytorch-cifar-models, pytorch_cifar_models/vgg.py: three linear layers.
+VGG: Simonyan & Zisserman (2015), Very Deep Convolutional Networks, table 1 (A, B, D, E), with batch
+norm (Ioffe & Szegedy 2015). github chenyaofo/pytorch-cifar-models, vgg.py: three linear layers.
+GoogLeNet: Szegedy et al. (2015), Going Deeper with Convolutions, table 1. Ioffe & Szegedy (2015),
+section 4.2: two 3 × 3 convolutions in place of one of 5 × 5. github kuangliu/pytorch-cifar,
+googlenet.py: the stem, and convolutions with biases.
+DenseNet: Huang et al. (2017), Densely Connected Convolutional Networks, section 3, tables 1 and 2.
+PNASNet: Liu et al. (2018), Progressive Neural Architecture Search. github kuangliu/pytorch-cifar,
+pnasnet.py: the cells, which are simpler than the paper's.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,22 +24,23 @@ from matcheval.models.architectures.parts import (
     Dropout,
     GlobalAverage,
     NetworkConfig,
+    architecture,
+    classifier,
     convolution,
     he_normal_,
     normed,
     stage_shapes,
 )
 
-_CONFIGURATIONS = {11: "A", 13: "B", 16: "D", 19: "E"}
 
-
+@architecture
 def vgg(config: NetworkConfig) -> nn.Module:
     """Build a VGG from torchvision's layers."""
     # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
-    features = _features(config)
-    return nn.Sequential(features, GlobalAverage(), nn.Linear(8 * config.width, config.n_classes))
+    return nn.Sequential(_vgg_features(config), *classifier(8 * config.width, config))
 
 
+@architecture
 def vgg_three_linear(config: NetworkConfig) -> nn.Module:
     """Build a VGG with two hidden linear layers and dropout."""
     width = 8 * config.width
@@ -43,18 +49,19 @@ def vgg_three_linear(config: NetworkConfig) -> nn.Module:
         for _ in range(2)
         for layer in (nn.Linear(width, width), nn.ReLU(inplace=True), Dropout(0.5))
     ]
-    classifier = nn.Sequential(*hidden, nn.Linear(width, config.n_classes))
-    parts = {"features": _features(config), "pool": GlobalAverage(), "classifier": classifier}
-    return nn.Sequential(OrderedDict(parts))
+    linear = nn.Sequential(*hidden, nn.Linear(width, config.n_classes))
+    return nn.Sequential(
+        OrderedDict(features=_vgg_features(config), pool=GlobalAverage(), classifier=linear)
+    )
 
 
-def _features(config: NetworkConfig) -> nn.Module:
+def _vgg_features(config: NetworkConfig) -> nn.Module:
     from torchvision.models.vgg import cfgs, make_layers
 
     # torchvision's configurations are those of width 64.
     layers = [
         entry if isinstance(entry, str) else entry * config.width // 64
-        for entry in cfgs[_CONFIGURATIONS[config.depth]]
+        for entry in cfgs[{11: "A", 13: "B", 16: "D", 19: "E"}[config.depth]]
     ]
     features: Any = make_layers(layers, batch_norm=True)
     if config.channels != 3:
@@ -63,14 +70,13 @@ def _features(config: NetworkConfig) -> nn.Module:
     for module in features.modules():
         if isinstance(module, nn.Conv2d) and module.bias is not None:
             nn.init.zeros_(module.bias)
-    whole: nn.Module = features
-    return whole
+    return cast("nn.Module", features)
 
 
-_STEM = 192
+_GOOGLENET_STEM = 192
 # Channels of the four branches of each module: 1 × 1; 1 × 1 and 3 × 3; 1 × 1 and two of 3 × 3;
 # pooling and 1 × 1. None stands for a halving of the feature map.
-_MODULES = (
+_GOOGLENET_MODULES = (
     (64, (96, 128), (16, 32), 32), (128, (128, 192), (32, 96), 64), None,
     (192, (96, 208), (16, 48), 64), (160, (112, 224), (24, 64), 64),
     (128, (128, 256), (24, 64), 64), (112, (144, 288), (32, 64), 64),
@@ -95,15 +101,16 @@ def _layer(inputs: int, outputs: int, size: int) -> nn.Module:
     return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
 
+@architecture
 def googlenet(config: NetworkConfig) -> nn.Module:
     """Build a GoogLeNet without auxiliary classifiers, whose stem is one 3 × 3 convolution."""
 
     def scaled(channels: int) -> int:
-        return channels * config.width // _STEM
+        return channels * config.width // _GOOGLENET_STEM
 
     inputs = config.width
     layers = [_layer(config.channels, inputs, 3)]
-    for module in _MODULES:
+    for module in _GOOGLENET_MODULES:
         if module is None:
             layers.append(nn.MaxPool2d(3, stride=2, padding=1))
             continue
@@ -120,26 +127,26 @@ def googlenet(config: NetworkConfig) -> nn.Module:
             )
         )
         inputs = one + three + five + pooled
-    return nn.Sequential(*layers, GlobalAverage(), nn.Linear(inputs, config.n_classes))
+    return nn.Sequential(*layers, *classifier(inputs, config))
 
 
+@architecture
 def densenet(config: NetworkConfig) -> nn.Module:
     """Build a DenseNet-BC from torchvision's blocks."""
     layers = (config.depth - 4) // 6
-    model = _network(config, (layers,) * 3)
+    model = _densenet(config, (layers,) * 3)
     he_normal_(model, "fan_in")
     return model
 
 
+@architecture
 def densenet_imagenet(config: NetworkConfig) -> nn.Module:
     """Build a DenseNet-BC of four blocks with a 3 × 3 stem of stride 1 and without pooling."""
-    return _network(config, _BLOCKS[config.depth])
+    blocks = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32)}
+    return _densenet(config, blocks[config.depth])
 
 
-_BLOCKS = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32)}
-
-
-def _network(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
+def _densenet(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
     from torchvision.models.densenet import DenseNet
 
     whole = DenseNet(
@@ -149,15 +156,15 @@ def _network(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
         num_classes=config.n_classes,
     )
     # Leave out the stem for ImageNet, which reduces height and width to a quarter.
-    parts = [(name, part) for name, part in whole.features.named_children() if name[-1] != "0"]
-    model = nn.Sequential()
-    model.add_module("stem", convolution(config.channels, 2 * config.width))
-    for name, part in parts:
-        model.add_module(name, part)
-    model.add_module("relu", nn.ReLU(inplace=True))
-    model.add_module("pool", GlobalAverage())
-    model.add_module("linear", whole.classifier)
-    return model
+    kept = [(name, part) for name, part in whole.features.named_children() if name[-1] != "0"]
+    parts = [
+        ("stem", convolution(config.channels, 2 * config.width)),
+        *kept,
+        ("relu", nn.ReLU(inplace=True)),
+        ("pool", GlobalAverage()),
+        ("linear", whole.classifier),
+    ]
+    return nn.Sequential(OrderedDict(parts))
 
 
 def _pooled(inputs: int, outputs: int, stride: int) -> nn.Module:
@@ -200,23 +207,22 @@ class _CellB(nn.Module):
         return reduced
 
 
+@architecture
 def pnasnet_a(config: NetworkConfig) -> nn.Module:
     """Build a network of cells of one convolution."""
-    return _network_of_pnasnet(config, _CellA)
+    return _pnasnet(config, _CellA)
 
 
+@architecture
 def pnasnet_b(config: NetworkConfig) -> nn.Module:
     """Build a network of cells of three convolutions and a reduction."""
-    return _network_of_pnasnet(config, _CellB)
+    return _pnasnet(config, _CellB)
 
 
-def _network_of_pnasnet(
-    config: NetworkConfig, cell: Callable[[int, int, int], nn.Module]
-) -> nn.Module:
-    widths = [config.width, 2 * config.width, 4 * config.width]
+def _pnasnet(config: NetworkConfig, cell: Callable[[int, int, int], nn.Module]) -> nn.Module:
+    shapes = stage_shapes(config.width, config.widths(3), (6, 7, 7))
     return nn.Sequential(
         normed(config.channels, config.width),
-        *[cell(*shape) for shape in stage_shapes(config.width, widths, (6, 7, 7))],
-        GlobalAverage(),
-        nn.Linear(widths[-1], config.n_classes),
+        *[cell(*shape) for shape in shapes],
+        *classifier(4 * config.width, config),
     )
