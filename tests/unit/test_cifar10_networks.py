@@ -8,8 +8,9 @@ import pytest
 
 from cifar import CIFAR, cifar, needs_cifar
 from matcheval.datasets.folders import write_dataset
-from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models.rows import ModelSource
 

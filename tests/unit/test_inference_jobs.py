@@ -11,7 +11,8 @@ from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
-from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.job import predict_datasets
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.io.json_files import read_json, write_json
 from matcheval.models.building import build_model

@@ -11,8 +11,9 @@ from safetensors.torch import save_file
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model

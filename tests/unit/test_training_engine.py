@@ -174,13 +174,10 @@ def test_validation_every_few_epochs_and_at_the_end(sets):
     assert same(run, every)
 
 
-def test_missing_devices_and_invalid_settings_are_rejected(sets):
-    if not torch.cuda.is_available():
-        with pytest.raises(InputError, match="this machine has no 'cuda'"):
-            train("m", RECIPE, *sets, engine=Engine(device="cuda"))
-    for field in ("n_threads", "validate_every"):
-        with pytest.raises(InputError, match=f"'{field}': is 0"):
-            Engine(**{field: 0})
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")
+def test_missing_devices_are_rejected(sets):
+    with pytest.raises(InputError, match="this machine has no 'cuda'"):
+        train("m", RECIPE, *sets, engine=Engine(device="cuda"))
 
 
 def out_of_memory_on_a_gpu(*_):
@@ -362,6 +359,5 @@ def test_two_epochs_on_cifar_images_lower_the_loss(family, tmp_path):
 def test_cpu_threads_do_not_matter_on_a_gpu():
     """A training can be resumed on a machine with fewer processors."""
     few, many = Engine(device="cuda", n_threads=2), Engine(device="cuda", n_threads=8)
-    gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    assert few.identity(gpu) == many.identity(gpu)
-    assert few.identity(cpu) != many.identity(cpu)
+    assert few.identity("cuda") == many.identity("cuda")
+    assert few.identity("cpu") != many.identity("cpu")

@@ -1,11 +1,10 @@
 """The forward pass: each batch goes through every model once, and the results to its writers."""
 
 import logging
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,21 @@ from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.inference import AUTOMATIC, PRECISIONS
 from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.readers import Reader, feed
-from matcheval.models.devices import full_memory, is_out_of_memory, normalize, repeatable_arithmetic
+from matcheval.inference.settings import InferenceConfig
+from matcheval.models.devices import (
+    full_memory,
+    is_out_of_memory,
+    normalize,
+    repeatable_arithmetic,
+    resolve_device,
+)
 from matcheval.models.networks import Network, as_network
 from matcheval.models.transforms import Transform
 from matcheval.predictions.matrices import are_softmaxed
+
+log = logging.getLogger(__name__)
 
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -34,33 +41,46 @@ DTYPE_TEXT = {
 }
 
 
-def check_precision(precision: str, device: torch.device) -> None:
-    """Check that a precision is known and that the device supports it."""
-    if precision not in PRECISIONS:
-        raise InputError(
-            f"unknown precision '{precision}'",
-            field="precision",
-            remedy=f"Known: {', '.join(PRECISIONS)}",
-        )
-    if precision == "tf32":
+def resolved(config: InferenceConfig) -> InferenceConfig:
+    """Return settings with the device that `auto` stands for; the device must have the precision.
+
+    Parameters
+    ----------
+    config : InferenceConfig
+
+    Returns
+    -------
+    InferenceConfig
+
+    Raises
+    ------
+    InputError
+        If the machine has no such device, or the device does not support the precision.
+    """
+    device = resolve_device(config.device)
+    if config.precision == "tf32":
         supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
     else:
-        supported = precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
+        supported = (
+            config.precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
+        )
     if not supported:
         raise InputError(
-            f"this {device.type} device does not support {precision}",
+            f"this {device.type} device does not support {config.precision}",
             field="precision",
             remedy="Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on",
         )
+    return replace(config, device=device.type)
 
 
 @contextmanager
-def arithmetic(precision: str, device: torch.device, n_threads: int) -> Iterator[None]:
+def arithmetic(config: InferenceConfig) -> Iterator[None]:
     """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`)."""
+    precision, device = config.precision, config.device
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
         # Some layers have no deterministic implementation on a GPU; torch only warns there.
-        stack.enter_context(repeatable_arithmetic(n_threads, strict=device.type == "cpu"))
+        stack.enter_context(repeatable_arithmetic(config.n_threads, strict=device == "cpu"))
         stack.callback(torch.set_float32_matmul_precision, before)
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         if precision == "tf32":
@@ -70,59 +90,8 @@ def arithmetic(precision: str, device: torch.device, n_threads: int) -> Iterator
                 )
             )
         elif precision in _AUTOCAST:
-            stack.enter_context(torch.autocast(device.type, dtype=_AUTOCAST[precision]))
+            stack.enter_context(torch.autocast(device, dtype=_AUTOCAST[precision]))
         yield
-
-
-# Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the
-# device busy, small enough for the activations of most models.
-_BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
-_MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
-
-
-@dataclass(frozen=True)
-class ForwardConfig:
-    """How a forward pass is computed; apart from `precision`, no setting should affect predictions.
-
-    Attributes
-    ----------
-    device : torch.device
-        Device of the model.
-    batch_size : int or `auto`
-        Images per batch, at least 1; it may change the last bits of the logits.
-    n_threads : int
-        CPU threads of the model; equally many further threads decode images.
-    precision : str
-        One of `inference.PRECISIONS`. Logits are stored, and the softmax computed, in float32.
-    compile : bool
-        Whether to compile the model by `torch.compile`, which takes minutes at first and makes
-        later batches faster.
-
-    Raises
-    ------
-    InputError
-        If the precision is unknown or not supported by the device, or the batch size is not valid.
-    """
-
-    device: torch.device
-    batch_size: int | str = AUTOMATIC
-    n_threads: int = 1
-    precision: str = "fp32"
-    compile: bool = False
-
-    def __post_init__(self) -> None:
-        check_precision(self.precision, self.device)
-        size = self.batch_size
-        if size != AUTOMATIC and (not isinstance(size, int) or size < 1):
-            raise InputError(f"is {size}", field="batch_size", remedy="Give at least 1, or auto")
-
-    def images_at_a_time(self, height: int, width: int) -> int:
-        """Return the batch size for images of a given size: the configured or the automatic one."""
-        if isinstance(self.batch_size, int):
-            return self.batch_size
-        kind = self.device.type
-        size = 1 << max(0, int(math.log2(_BATCH_PIXELS[kind] / (height * width))))
-        return min(size, _MOST_IMAGES[kind])
 
 
 class ForwardModel:
@@ -137,8 +106,8 @@ class ForwardModel:
         and set to evaluation mode.
     transform : Transform
         Its normalisation is computed on the device.
-    settings : ForwardConfig
-        Device, batch size and precision. When the device runs out of memory, the batch size is
+    config : InferenceConfig
+        Settings by `resolved`. When the device runs out of memory, the batch size is
         halved and the pass continues.
 
     Raises
@@ -148,18 +117,19 @@ class ForwardModel:
     """
 
     def __init__(
-        self, name: str, module: nn.Module, transform: Transform, settings: ForwardConfig
+        self, name: str, module: nn.Module, transform: Transform, config: InferenceConfig
     ) -> None:
-        self.name, self.transform, self.device = name, transform, settings.device
+        self.name, self.transform = name, transform
+        self.device = torch.device(config.device)
         self.batch_size: int | None = None  # reduced batch size, once memory has run out
-        self._compile = settings.compile
+        self._compile = config.compile
         self._networks: dict[bool, Network] = {}
         with full_memory(
-            f"its weights do not fit in the memory of the {settings.device.type} device",
+            f"its weights do not fit in the memory of the {config.device} device",
             file=name,
             remedy="Use a device with more memory, or free it of other processes",
         ):
-            self.module = module.to(settings.device).eval()
+            self.module = module.to(self.device).eval()
 
     def network(self, *, features: bool) -> Network:
         """Return the model as a function, compiled if that is set."""
@@ -168,8 +138,6 @@ class ForwardModel:
             self._networks[features] = torch.compile(network) if self._compile else network
         return self._networks[features]
 
-
-log = logging.getLogger(__name__)
 
 # From this image size on, channels-last convolutions are faster on a CPU, too
 # (benchmarks/memory_format.py).
@@ -211,7 +179,11 @@ class ModelPass:
             writer.discard()
 
     def _write_first(self) -> None:
-        batch = self._finished(*self._waiting.popleft())
+        batch, event = self._waiting.popleft()
+        if event is not None:
+            event.synchronize()
+        self._check_logits(batch.logits, batch.start)
+        batch = replace(batch, labels=np.array(batch.labels))
         for writer in self._writers:
             writer.update(batch)
 
@@ -235,7 +207,10 @@ class ModelPass:
         # A view in channels-last memory format, which the cast preserves.
         images = pixels.permute(0, 3, 1, 2).to(torch.float32)
         if self._channels_last is None:
-            self._choose_memory_format(images)
+            large = min(images.shape[2:]) >= _CHANNELS_LAST_FROM
+            self._channels_last = images.shape[1] > 1 and (large or self._device.type == "cuda")
+            layout = torch.channels_last if self._channels_last else torch.contiguous_format
+            self._model.module.to(memory_format=layout)
         if not self._channels_last:
             images = images.contiguous()
         # A tensor rather than a number: CUDA implements division by a number as multiplication by
@@ -243,12 +218,6 @@ class ModelPass:
         images = images.div_(images.new_tensor(float(self._largest)))
         transform = self._model.transform
         return normalize(images, transform.mean, transform.std)
-
-    def _choose_memory_format(self, images: Tensor) -> None:
-        large = min(images.shape[2:]) >= _CHANNELS_LAST_FROM
-        self._channels_last = images.shape[1] > 1 and (large or self._device.type == "cuda")
-        layout = torch.channels_last if self._channels_last else torch.contiguous_format
-        self._model.module.to(memory_format=layout)
 
     def _shrink(self, size: int, row: int, why: str) -> None:
         """Halve the batch size after a batch of `size` images did not fit in memory."""
@@ -270,23 +239,18 @@ class ModelPass:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
             return [None if t is None else t.cpu().numpy() for t in tensors], None
-        arrays: list[Any] = []
-        for tensor in tensors:
-            if tensor is None:
-                arrays.append(None)
-                continue
-            host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            arrays.append(host.copy_(tensor, non_blocking=True).numpy())
+        arrays: list[Any] = [
+            tensor
+            if tensor is None
+            else torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            .copy_(tensor, non_blocking=True)
+            .numpy()
+            for tensor in tensors
+        ]
         cuda: Any = torch.cuda  # not fully typed
         event = cuda.Event()
         event.record()
         return arrays, event
-
-    def _finished(self, batch: ForwardBatch, event: Any) -> ForwardBatch:
-        if event is not None:
-            event.synchronize()
-        self._check_logits(batch.logits, batch.start)
-        return replace(batch, labels=np.array(batch.labels))
 
     def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
         name, dataset = self._name, self._dataset
@@ -317,14 +281,14 @@ def run_inference(
     tasks: Sequence[tuple[ForwardModel, Sequence[Writer]]],
     reader: Reader,
     dataset: Dataset,
-    settings: ForwardConfig,
+    config: InferenceConfig,
     *,
     progress: bool = False,
     before_files: Callable[[], object] = lambda: None,
 ) -> None:
     """Pass a dataset once through one or several models, and hand the results to their writers."""
     problems = ErrorCollector()
-    batch_size = settings.images_at_a_time(*reader.shape[:2])
+    batch_size = config.images_at_a_time(*reader.shape[:2])
     names = ", ".join(model.name for model, _ in tasks)
     bar = tqdm(
         total=len(dataset), desc=f"{names} on {dataset.name}", unit="image", disable=not progress
@@ -334,11 +298,10 @@ def run_inference(
         with problems.collected():
             passes.append(ModelPass(model, dataset, writers))
     try:
-        with bar, arithmetic(settings.precision, settings.device, settings.n_threads):
+        with bar, arithmetic(config):
             dtype = torch.float32 if dataset.has_vectors else torch.uint8
-            batches = (
-                feed(reader, len(dataset), batch_size, settings.device, dtype) if passes else ()
-            )
+            device = torch.device(config.device)
+            batches = feed(reader, len(dataset), batch_size, device, dtype) if passes else ()
             with torch.inference_mode():
                 for start, pixels in batches:
                     for one in list(passes):

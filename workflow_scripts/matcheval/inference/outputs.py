@@ -2,13 +2,11 @@
 
 To add an output:
 
-1. write a class with `update` and `finish` (see `writers.FileWriter`) that is constructed from a
-   path and the provenance;
+1. write a subclass of `FileWriter`, which is constructed from a path and the provenance;
 2. add it to `_WRITERS`;
 3. add its name and the suffix of its files to `inference.OUTPUT_SUFFIXES`.
 
-If it needs results of the pass other than logits and features, add a field to
-`batches.ForwardBatch`.
+If it needs results of the pass other than logits and features, add a field to `ForwardBatch`.
 """
 
 import functools
@@ -19,14 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from matcheval.errors import InputError
 from matcheval.inference import N_TOP
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.array_archives import write_arrays
@@ -70,8 +66,6 @@ class Blocks:
 class ForwardBatch:
     """A model's results for consecutive datapoints.
 
-    To pass on further results, add a field here and fill it in `forward._Pass.results`.
-
     Attributes
     ----------
     start : int
@@ -90,39 +84,27 @@ class ForwardBatch:
     features: npt.NDArray[np.float32] | None = None
 
 
-class Writer(Protocol):
-    """Writes one output of a forward pass."""
-
-    needs_features: bool
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Process the next batch; batches arrive in dataset order, each once."""
-
-    def finish(self) -> None:
-        """Write the file; called once, after the last batch."""
-
-    def discard(self) -> None:
-        """Remove what has been written so far; called instead of `finish` if the pass fails."""
-
-
-class FileWriter(ABC):
-    """Base class of the writers that produce one file."""
+class Writer(ABC):
+    """Takes one output of a forward pass; one that keeps it in memory has nothing to finish."""
 
     needs_features = False
 
-    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
-        self._path, self._metadata = path, metadata
-
     @abstractmethod
     def update(self, batch: ForwardBatch) -> None:
-        """Process the next batch."""
+        """Process the next batch; batches arrive in dataset order, each once."""
 
-    @abstractmethod
-    def finish(self) -> None:
-        """Write the file."""
+    def finish(self) -> None:  # noqa: B027
+        """Write the file; called once, after the last batch."""
 
-    def discard(self) -> None:  # noqa: B027 - most writers write only at the end
-        """Remove what has been written so far; does nothing for writers that write at the end."""
+    def discard(self) -> None:  # noqa: B027
+        """Remove what has been written so far; called instead of `finish` if the pass fails."""
+
+
+class FileWriter(Writer):
+    """Writes one file."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        self._path, self._metadata = path, metadata
 
 
 class PredictionWriter(FileWriter):
@@ -179,7 +161,8 @@ class StatisticsWriter(FileWriter):
 
     def update(self, batch: ForwardBatch) -> None:
         """Accumulate the blocks that a batch completes."""
-        for features, logits in self._blocks.add(features_of(batch), batch.logits):
+        assert batch.features is not None
+        for features, logits in self._blocks.add(batch.features, batch.logits):
             self._running.add(features, softmax(logits))
 
     def finish(self) -> None:
@@ -191,11 +174,7 @@ class StatisticsWriter(FileWriter):
         write_arrays(self._path, {**arrays, "metadata": np.array(text)})
 
 
-def features_of(batch: ForwardBatch) -> Rows:
-    """Return the features of a batch."""
-    if batch.features is None:
-        raise AssertionError("the writer needs features, but the pass did not compute them")
-    return batch.features
+_VECTORS = {"logits": "scores before the softmax", "features": "input of the last layer"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +196,13 @@ class Vectors:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
-    """Declare the columns of a file of vectors."""
+def _vector_schema(name: str, width: int) -> TableSchema:
+    """Declare the columns of a file of logits or features."""
     return TableSchema(
         name,
         (
             Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-            Column(name, pa.list_(pa.float32(), width), "1", meaning),
+            Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name]),
         ),
     )
 
@@ -233,7 +212,7 @@ def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
     table = read_parquet(path)
     metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
     width = int(metadata.get("width", 0))
-    table = vector_schema(name, "", width).read(path)
+    table = _vector_schema(name, width).read(path)
     flat = table[name].combine_chunks().flatten().to_numpy()
     return Vectors(table["index"].to_numpy(), flat.reshape(-1, width), metadata)
 
@@ -241,21 +220,17 @@ def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
 class VectorWriter(FileWriter):
     """Write one float32 vector per datapoint, one row group of a Parquet file at a time."""
 
-    name = ""
-    meaning = ""
-
-    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, metadata: Mapping[str, str], name: str) -> None:
         super().__init__(path, metadata)
+        self._name, self.needs_features = name, name == "features"
         self._blocks, self._open, self._row = Blocks(), ExitStack(), 0
         self._parquet: pq.ParquetWriter | None = None
 
-    def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the vectors of a batch."""
-        raise NotImplementedError
-
     def update(self, batch: ForwardBatch) -> None:
         """Write the blocks that a batch completes."""
-        for (rows,) in self._blocks.add(self.vectors(batch)):
+        vectors = batch.features if self.needs_features else batch.logits
+        assert vectors is not None
+        for (rows,) in self._blocks.add(vectors):
             self._write(rows)
 
     def finish(self) -> None:
@@ -271,7 +246,7 @@ class VectorWriter(FileWriter):
 
     def _write(self, rows: Rows) -> None:
         width = rows.shape[1]
-        schema = vector_schema(self.name, self.meaning, width)
+        schema = _vector_schema(self._name, width)
         if self._parquet is None:
             metadata = {**self._metadata, "width": str(width)}
             self._parquet = self._open.enter_context(
@@ -279,36 +254,15 @@ class VectorWriter(FileWriter):
             )
         index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
         lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)
-        table = schema.table({"index": index, self.name: lists})
+        table = schema.table({"index": index, self._name: lists})
         self._parquet.write_table(table, row_group_size=len(rows))
         self._row += len(rows)
 
 
-class LogitWriter(VectorWriter):
-    """Write logits."""
-
-    name, meaning = "logits", "scores before the softmax"
-
-    def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the logits of a batch."""
-        return batch.logits
-
-
-class FeatureWriter(VectorWriter):
-    """Write penultimate features."""
-
-    name, meaning = "features", "input of the last layer"
-    needs_features = True
-
-    def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the features of a batch."""
-        return features_of(batch)
-
-
-_WRITERS: dict[str, Callable[[Path, Mapping[str, str]], Writer]] = {
+_WRITERS: dict[str, Callable[..., FileWriter]] = {
     "predictions": PredictionWriter,
-    "logits": LogitWriter,
-    "features": FeatureWriter,
+    "logits": functools.partial(VectorWriter, name="logits"),
+    "features": functools.partial(VectorWriter, name="features"),
     "statistics": StatisticsWriter,
     "top": TopKWriter,
 }
@@ -318,12 +272,5 @@ def build_writers(
     files: Mapping[str, Path], metadata: Mapping[str, str], n_top: int = N_TOP
 ) -> list[Writer]:
     """Build the writers of the requested outputs."""
-    unknown = sorted(files.keys() - _WRITERS.keys())
-    if unknown:
-        raise InputError(
-            f"unknown output '{unknown[0]}'",
-            field="outputs",
-            remedy=f"Known: {', '.join(_WRITERS)}",
-        )
-    builders = _WRITERS | {"top": functools.partial(TopKWriter, n_top=n_top)}
-    return [builders[name](path, metadata) for name, path in files.items()]
+    options = {"top": {"n_top": n_top}}
+    return [_WRITERS[name](path, metadata, **options.get(name, {})) for name, path in files.items()]
