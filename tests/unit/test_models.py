@@ -117,7 +117,7 @@ def test_linear_is_a_matrix_product():
         ("resnet_a", (16, 21), r"resnet_a cannot have depth 21. Give 6 n \+ 2, at least 8"),
         ("resnext", (4, 29, 0), "'groups': resnext cannot have 0 groups"),
         ("resnet_a", (16, 20, 2), "'groups': resnet_a cannot have 2 groups. Give 1"),
-        ("linear", (1, 0), "Give 0 and 0"),
+        ("linear", (1, 0), "Give 0: linear has no width"),
         ("mlp", (0, 1), "Give at least 1"),
         ("resnet", (4, 0), "Give at least 1"),
     ],

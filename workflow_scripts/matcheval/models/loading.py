@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,13 @@ from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.self_digests import verify_file
+from matcheval.models import rows
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.networks import head_of
 from matcheval.models.packages import load_timm, package_weights, pretrained_weights
-from matcheval.models.published import Published, describe_timm, describe_torchvision
-from matcheval.models.rows import (
-    CALLABLE,
-    CHECKPOINT,
-    FROM_CODE,
-    PACKAGE,
-    TIMM,
-    TORCHVISION,
-    TRAINED,
-    ModelSource,
-)
+from matcheval.models.published import describe_timm, describe_torchvision
+from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import NORMALIZATIONS, Transform
 
 
@@ -50,8 +43,6 @@ class LoadedModel:
         Number of classes; None if it is known only from the logits.
     classes : tuple of str or None
         Names of the classes by label, the wnids for ImageNet's 1,000 classes; None if unknown.
-    weights_sha256 : str
-        The `state_digest` of its weights.
     description : str
         What the model is, recorded in the provenance of its predictions.
     """
@@ -60,8 +51,12 @@ class LoadedModel:
     transform: Transform
     n_classes: int | None
     classes: tuple[str, ...] | None
-    weights_sha256: str
     description: str
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """The `state_digest` of its weights."""
+        return state_digest(self.module.state_dict())
 
 
 def state_digest(state: Mapping[str, Tensor]) -> str:
@@ -97,10 +92,8 @@ def load_callable_model(source: ModelSource, weights: Path | None, dataset: Data
             file=source.name,
             remedy="Return a torch.nn.Module, or a module and its transform",
         )
-    return LoadedModel(
-        module, as_transform(transform), None, None,
-        state_digest(module.state_dict()), f"{source.source}, code {source.code_digest}",
-    )  # fmt: skip
+    description = f"{source.source}, code {source.code_digest}"
+    return LoadedModel(module, as_transform(transform), None, None, description)
 
 
 def as_transform(given: Any) -> Transform:
@@ -118,7 +111,7 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
     """Load a checkpoint that this workflow trained."""
     checkpoint = load_checkpoint(weights)
     info = checkpoint.info
-    if source.kind == TRAINED and info.model != source.name:
+    if source.kind == rows.TRAINED and info.model != source.name:
         raise InputError(
             f"holds the weights of model '{info.model}', not of '{source.name}'",
             file=weights,
@@ -133,10 +126,9 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
             file=dataset.name,
             remedy="Pair the model with a dataset of the same image shape and pixel range",
         )
-    module = checkpoint.build()
     return LoadedModel(
-        module, Transform.plain(info.mean, info.std), info.n_classes, info.classes,
-        state_digest(module.state_dict()), f"{info.architecture}, trained by this workflow",
+        checkpoint.build(), Transform.plain(info.mean, info.std), info.n_classes, info.classes,
+        f"{info.architecture}, trained by this workflow",
     )  # fmt: skip
 
 
@@ -164,10 +156,8 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
     mean, std = NORMALIZATIONS[options.pop("normalization")]
     module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
     _load_state(module, state, weights, f"a {options['architecture']} for {dataset.name}")
-    return LoadedModel(
-        module, Transform.plain(mean, std), dataset.n_classes, None,
-        state_digest(module.state_dict()), f"{options['architecture']} from {weights.name}",
-    )  # fmt: skip
+    description = f"{options['architecture']} from {weights.name}"
+    return LoadedModel(module, Transform.plain(mean, std), dataset.n_classes, None, description)
 
 
 def _load_state(module: nn.Module, state: Mapping[str, Tensor], file: Path, what: str) -> None:
@@ -196,6 +186,14 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], file: Path, what
     module.eval()
 
 
+def _with_known_classes(
+    module: nn.Module, transform: Transform, n_classes: int, description: str
+) -> LoadedModel:
+    """Describe a published model; one of 1,000 classes is taken to have ImageNet's."""
+    classes = imagenet_classes() if n_classes == 1000 else None
+    return LoadedModel(module, transform, n_classes, classes, description)
+
+
 def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
     """Load an architecture of timm with the weights that an installed package holds."""
     package, _, architecture = source.source.partition(":")
@@ -211,10 +209,8 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     module: nn.Module = timm.create_model(architecture, pretrained=False)
     module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
     config = timm.data.resolve_data_config(model=module)
-    n_classes = int(module.num_classes)  # type: ignore[arg-type]
-    return LoadedModel(
-        module.eval(), Transform.from_data_config(config), n_classes,
-        imagenet_classes() if n_classes == 1000 else None, state_digest(module.state_dict()),
+    return _with_known_classes(
+        module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
         f"timm {architecture} with the weights of the package {package}, {file.name}",
     )  # fmt: skip
 
@@ -272,9 +268,6 @@ def in_order(
     return {name: state[theirs] for name, theirs in pairs.items()}
 
 
-_REMEDY = "Delete it: the workflow downloads it again"
-
-
 def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
     """Load a pretrained model of timm."""
     published = describe_timm(source.source)
@@ -288,7 +281,8 @@ def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> Loa
         )
     except Exception as error:  # timm and torch raise many kinds for damaged or wrong files
         raise _wrong_weights(source, weights, error) from error
-    return _loaded(module, published, f"timm {source.source}")
+    transform = Transform.from_json(published.transform)
+    return _with_known_classes(module, transform, published.n_classes, f"timm {source.source}")
 
 
 def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
@@ -310,15 +304,9 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
         raise _wrong_weights(source, weights, error) from error
     finally:
         vars(member).pop("get_state_dict", None)
-    return _loaded(module, published, f"torchvision {published.source}")
-
-
-def _loaded(module: nn.Module, published: Published, description: str) -> LoadedModel:
-    """Describe a pretrained model; one of 1,000 classes is taken to have ImageNet's."""
-    classes = imagenet_classes() if published.n_classes == 1000 else None
-    return LoadedModel(
-        module, Transform.from_json(published.transform), published.n_classes, classes,
-        state_digest(module.state_dict()), description,
+    return _with_known_classes(
+        module, Transform.from_json(published.transform), published.n_classes,
+        f"torchvision {published.source}",
     )  # fmt: skip
 
 
@@ -326,13 +314,15 @@ def _wrong_weights(source: ModelSource, weights: Path, error: Exception) -> Inpu
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = " ".join(lines[:2]) if lines else type(error).__name__
     return InputError(
-        f"not the weights of {source.source} ({reason})", file=weights, remedy=_REMEDY
+        f"not the weights of {source.source} ({reason})",
+        file=weights,
+        remedy="Delete it: the workflow downloads it again",
     )
 
 
 def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
     """Load a model to predict a dataset."""
-    if source.kind not in FROM_CODE and (weights is None or not weights.is_file()):
+    if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
         raise InputError(
             "no such weights file", file=weights, remedy="Train or download the model first"
         )
@@ -371,10 +361,10 @@ def _are_wnids(classes: tuple[str, ...]) -> bool:
 
 
 _LOADERS: dict[str, Callable[..., LoadedModel]] = {
-    TRAINED: load_trained_model,
-    CHECKPOINT: load_checkpoint_model,
-    TIMM: load_timm_model,
-    TORCHVISION: load_torchvision_model,
-    CALLABLE: load_callable_model,
-    PACKAGE: load_package_model,
+    rows.TRAINED: load_trained_model,
+    rows.CHECKPOINT: load_checkpoint_model,
+    rows.TIMM: load_timm_model,
+    rows.TORCHVISION: load_torchvision_model,
+    rows.CALLABLE: load_callable_model,
+    rows.PACKAGE: load_package_model,
 }

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD
 from matcheval.training.options import check_n_sources
@@ -121,9 +122,9 @@ def check_sets(
     """Check that training and validation sets match."""
     first, *others = *train_sets, *validation_sets
     for other in others:
-        if first.classes != other.classes:
+        if problem := compare_classes(other.classes, first.classes):
             raise InputError(
-                _difference(first.classes, other.classes, first.name, other.name),
+                f"{other.name} compared with {first.name}: {problem}",
                 file=name,
                 field="classes",
                 remedy="Use training and validation sets of the same classes in the same order",
@@ -138,31 +139,6 @@ def check_sets(
                     remedy="Use training and validation sets of the same image shape and pixel "
                     "range",
                 )
-
-
-def _difference(
-    ours: tuple[str, ...], theirs: tuple[str, ...], our_name: str, their_name: str
-) -> str:
-    """Describe how two label spaces differ."""
-    parts = [
-        f"only {name} has {_some([c for c in one if c not in other])}"
-        for one, other, name in ((ours, theirs, our_name), (theirs, ours, their_name))
-        if set(one) - set(other)
-    ]
-    if parts:
-        return "; ".join(parts)
-    if len(ours) != len(theirs):
-        return f"{our_name} has {len(ours)} classes, {their_name} {len(theirs)}"
-    label = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    return (
-        f"their order differs: label {label} is '{ours[label]}' in {our_name}, "
-        f"'{theirs[label]}' in {their_name}"
-    )
-
-
-def _some(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"'{name}'" for name in names[:most]) + more
 
 
 _OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels

@@ -268,9 +268,6 @@ class Recipe:
         for field, known in _CHOICES.items():
             if getattr(self, field) not in known:
                 raise unknown_name_error("value", getattr(self, field), known, field=field)
-        size = (0, 0) if self.architecture == "linear" else (1, math.inf)
-        self._check("width", *size)
-        self._check("depth", *size)
         check_architecture(self.architecture, self.width, self.depth, self.groups)
         for field in ("epochs", "batch_size"):
             self._check(field, 1, math.inf)
