@@ -4,7 +4,7 @@ To add an algorithm, write a class of its options here, and in a family of algor
 (`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it. To add an
 optimiser, write a class of its options with a line in `OPTIMIZERS`, and its construction in
 `training.optimizers`. A recipe has one mapping of options for both, so that no two of them may have
-an option of the same name (`tests/unit/test_algorithms.py` checks it).
+an option of the same name (`tests/unit/test_training.py` checks it).
 
 Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does
 not have or gives no hyper-parameters. The names in brackets are DomainBed's.
