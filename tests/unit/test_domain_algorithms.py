@@ -11,7 +11,7 @@ import torch
 from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.building import build_model
-from matcheval.models.networks import as_trained_network
+from matcheval.models.networks import as_network, as_trained_network
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.augmentation import draw_beta
 from matcheval.training.feature_algorithms import (
@@ -320,6 +320,10 @@ def test_every_architecture_ends_in_a_head():
         network, head = as_trained_network(model, name)
         logits, features = network(torch.rand(3, 3, side, side))
         assert torch.allclose(head(features), logits, atol=1e-6), name
+        images = torch.rand(3, 3, side, side)
+        logits, features = as_network(model.eval(), features=True, name=name)(images)
+        assert torch.allclose(head(features), logits, atol=1e-5), name
+        assert features.shape == (3, head.in_features)
     scaled = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(dim=1))
     with pytest.raises(InputError, match="m: the model's logits are not the output of its last"):
         as_trained_network(scaled, "m")[0](torch.rand(3, 2))

@@ -7,13 +7,6 @@ To add an architecture, write a function in `architectures/` like those there, a
 from torch import nn
 
 from matcheval.errors import InputError
-from matcheval.models.architectures import (  # noqa: F401 - they enter their architectures
-    mobile,
-    residual,
-    resnet,
-    small,
-    stacked,
-)
 from matcheval.models.architectures.parts import BUILDERS, NetworkConfig, Shape
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
@@ -59,6 +52,9 @@ def build_model(
     InputError
         If the architecture is unknown, cannot have the size, or does not accept the images.
     """
+    # They enter their architectures. An import here counts for the digest of the code.
+    from matcheval.models.architectures import mobile, residual, resnet, small, stacked  # noqa: F401
+
     check_architecture(architecture, width, depth, groups)
     if n_classes < 2 or min(input_shape) < 1:
         raise InputError(

@@ -18,7 +18,6 @@ from matcheval.models.architectures.parts import Noisy, scale_dropout
 from matcheval.models.building import build_model
 from matcheval.models.devices import normalize
 from matcheval.models.loading import start_from_weights
-from matcheval.training import feature_algorithms, risk_algorithms  # noqa: F401 - enter theirs
 from matcheval.training.algorithm import IMPLEMENTATIONS, Algorithm, Minibatch, Setup
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
@@ -118,6 +117,9 @@ class RunningMetrics:
 
 def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
     """Build the algorithm of a recipe."""
+    # They enter their algorithms. An import here counts for the digest of the code.
+    from matcheval.training import feature_algorithms, risk_algorithms  # noqa: F401
+
     return IMPLEMENTATIONS[type(recipe.typed_options[0])](network, recipe, setup)
 
 
