@@ -17,7 +17,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from matcheval.execution.failures import error_of_job, reason_of_failure
 from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
 from matcheval.stages import undecided
-from matcheval.study.stored_results import mixed_software, without_records
+from matcheval.study.stored import mixed_software, without_records
 from matcheval.study.study import Study
 
 # The name of Snakemake's handler for the terminal; those of logger plugins are left as they are.

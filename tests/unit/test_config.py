@@ -24,8 +24,7 @@ from matcheval.replication.settings import ReplicationSettings
 from matcheval.settings import read_settings
 from matcheval.settings_errors import models_in
 from matcheval.study.checks import check_custom_images
-from matcheval.study.configuration import CoreConfiguration, complete_configuration
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import CoreConfiguration, complete_configuration, load_study
 from matcheval.study.schema import values_text
 from matcheval.training.settings import TrainingSettings
 
@@ -194,10 +193,10 @@ BAD = [
     ({"replication": {"top": [1, 1]}}, "'replication.top': '1' occurs twice"),
     ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
-    ({"followups": {}}, "'followups' is now split up: near_duplicates, hard_images"),
-    ({"experiments": {}}, "'experiments' is now 'retraining.experiments'"),
-    ({"replication": {"published": ""}}, "'published' is now 'published_values.file'"),
-    ({"figures": {"reliability_bins": 5}}, "'reliability_bins' is now 'matching.reliability_bins'"),
+    (
+        {"hard_images": {"compare_size": 5}},
+        "'hard_images': 'compare_size' is no more: leave it out",
+    ),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 

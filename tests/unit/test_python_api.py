@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tabulate_pair import main as tabulate_for_pair
 
 import matcheval as me
 import python_api
 from helpers import simulate
-from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
+from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import Given
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
@@ -30,7 +31,6 @@ from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.replication.results import tabulate_replication
-from tabulate_pair import main as tabulate_for_pair
 
 ROOT = Path(__file__).parents[2]
 

@@ -25,8 +25,8 @@ from matcheval.report.embedding import FigureSpace
 from matcheval.report.pages import Provenance, render_report
 from matcheval.report.sections import Section, ShownFile
 from matcheval.report.tables import MarkdownTable, read_markdown
-from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.reported import shown_files
+from matcheval.study.rules import Artifact, ReportEntry
 
 NASTY = "<img src=http://evil.example/x onerror=alert(1)>"
 PROVENANCE = Provenance({"matcheval": "0"}, "study: s\n")

@@ -13,7 +13,7 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import markdown, write_readable
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.study.artifacts import TABLE_SUFFIXES
+from matcheval.study.rules import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,15 +40,10 @@ class ChosenAnalysis:
         """Its name in studies."""
         return self.kind.name
 
-    def module(self, name: str) -> ModuleType:
-        """Return a module of the folder that the analysis lies in.
-
-        Parameters
-        ----------
-        name : str
-            `tables` or `figures`.
-        """
-        return import_module(f"{self.kind.__module__.rpartition('.')[0]}.{name}")
+    @property
+    def module(self) -> ModuleType:
+        """The module of the analysis, with `SCHEMA`, `tabulate`, `text_columns` and `plot`."""
+        return import_module(self.kind.__module__)
 
     def tabulated(self, known: ComparedModels) -> "AnalysisTable":
         """Make the table.
@@ -63,7 +58,7 @@ class ChosenAnalysis:
             If the predictions are not what the analysis needs.
         """
         options = self.kind.options(self.kind.Settings())
-        return AnalysisTable(self, self.module("tables").tabulate(known, **options))
+        return AnalysisTable(self, self.module.tabulate(known, **options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +69,7 @@ class AnalysisTable:
     ----------
     analysis : ChosenAnalysis
     table : pandas.DataFrame
-        Columns of `SCHEMA` of its module `tables`.
+        Columns of `SCHEMA` of its module.
     """
 
     analysis: ChosenAnalysis
@@ -89,7 +84,7 @@ class AnalysisTable:
             Where all rows are.
         """
         name = self.analysis.name
-        text = markdown(self.analysis.module("tables").text_columns(self.table))
+        text = markdown(self.analysis.module.text_columns(self.table))
         head, rule, *rows = text.splitlines(keepends=True)
         more = len(rows) - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
@@ -106,7 +101,7 @@ class AnalysisTable:
         """
         if not self.analysis.kind.has_figure:
             raise InputError(f"the analysis '{self.analysis.name}' has no figure")
-        drawn: Figure = self.analysis.module("figures").plot(self.table)
+        drawn: Figure = self.analysis.module.plot(self.table)
         return drawn
 
     def write(self, pair: str, folder: Path) -> Iterator[Path]:
@@ -129,7 +124,7 @@ class AnalysisTable:
         InputError
             If a file cannot be written.
         """
-        kind, tables = self.analysis.kind, self.analysis.module("tables")
+        kind, tables = self.analysis.kind, self.analysis.module
         paths = [folder / kind.name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
         write_readable(self.table, tables.SCHEMA, tables.text_columns, paths)
         yield from paths

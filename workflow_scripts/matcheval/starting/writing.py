@@ -13,8 +13,8 @@ from matcheval.starting.commands import run_command_line
 from matcheval.starting.drafts import Draft
 from matcheval.starting.rendering import render_catalogue, render_study
 from matcheval.study.checks import check_custom_images
-from matcheval.study.loading import load_study
-from matcheval.study.shared_names import check_shared_names
+from matcheval.study.configuration import load_study
+from matcheval.study.stored import check_shared_names
 from matcheval.study.study import Study
 
 FOLDERS = ("data", "results")
