@@ -22,9 +22,10 @@ import torch
 from common import write_results
 
 from matcheval.models.building import build_model
-from matcheval.training.algorithm import Minibatch, Setup, build_algorithm, concatenated
+from matcheval.training.algorithm import Minibatch, Setup, concatenated
 from matcheval.training.options import ALGORITHMS
 from matcheval.training.recipe import Recipe
+from matcheval.training.run import build_algorithm
 
 SETS, BATCH, CLASSES, ROUNDS, LEAST_SECONDS = 3, 32, 10, 15, 0.15
 PHOTOGRAPHS, FEW, FEW_ROUNDS = "photographs", 8, 3  # batch and rounds of large networks on the CPU

@@ -16,7 +16,7 @@ from common import ROOT, write_results
 from torch.utils.flop_counter import FlopCounterMode
 
 from matcheval.models.building import build_model
-from matcheval.models.timm_library import load_timm
+from matcheval.models.packages import load_timm
 from matcheval.study.catalogue import Model, read_catalogue
 
 TRAIN_IMAGES = 50_000

@@ -35,10 +35,10 @@ from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.training.data import ResidentSet
-from matcheval.training.engine import Engine
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Run
+from matcheval.training.settings import Engine
 
 BATCH, THREADS, REPEATS = 128, 2, 5
 RECIPE = Recipe(

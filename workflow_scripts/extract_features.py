@@ -18,14 +18,13 @@ def extract(
     """Compute features and write them as a dataset."""
     from matcheval.analyses.features.extraction import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
-    from matcheval.inference.forward_model import ForwardConfig
-    from matcheval.models.devices import resolve_device
+    from matcheval.inference.settings import InferenceConfig
     from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
     features = extract_features(
         name, ModelSource.from_json(network), read_dataset(of),
-        ForwardConfig(resolve_device(device), **config),
+        InferenceConfig(device, **config),
         as_stored=as_stored, progress=show_progress(),
     )  # fmt: skip
     write_dataset(features, output)

@@ -25,7 +25,8 @@ def predict(
 ) -> None:
     """Run models on datasets and write an index of the predictions for each collection of them."""
     from matcheval.datasets.suites import read_members
-    from matcheval.inference.job import InferenceConfig, predict_datasets
+    from matcheval.inference.job import predict_datasets
+    from matcheval.inference.settings import InferenceConfig
     from matcheval.inference.store import ModelFiles, write_index
     from matcheval.models.rows import ModelSource
 

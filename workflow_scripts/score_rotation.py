@@ -19,7 +19,7 @@ def score(job: str, scores: Path, **config: Any) -> None:
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
     from matcheval.accuracy_prediction.scoring import SCORES
     from matcheval.execution.arguments import unpack_argument
-    from matcheval.inference.job import InferenceConfig
+    from matcheval.inference.settings import InferenceConfig
     from matcheval.io.tables import write_table
 
     described = TypeAdapter(RotationJob).validate_json(unpack_argument(job))

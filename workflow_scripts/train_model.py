@@ -23,8 +23,8 @@ def train_model(
     **engine: Any,
 ) -> None:
     """Train a model."""
-    from matcheval.training.engine import Engine
-    from matcheval.training.running import train_to_checkpoint
+    from matcheval.training.loop import train_to_checkpoint
+    from matcheval.training.settings import Engine
 
     start = time.perf_counter()
     kept = train_to_checkpoint(

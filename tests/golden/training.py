@@ -12,10 +12,9 @@ from matcheval.models.building import build_model
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
 from matcheval.training.losses import build_loss
+from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS
-from matcheval.training.parameters import LOSS_PARAMETERS
-from matcheval.training.recipe import Recipe
-from matcheval.training.schedules import learning_rate_factor
+from matcheval.training.recipe import LOSS_PARAMETERS, Recipe
 
 
 def _batch(n: int, side: int, channels: int = 3) -> torch.Tensor:

@@ -6,8 +6,7 @@ import numpy as np
 from PIL import Image
 
 from golden.values import Fingerprint, fingerprint, pixels
-from matcheval.models.geometry import Geometry
-from matcheval.models.transforms import NORMALIZATIONS, Transform
+from matcheval.models.transforms import NORMALIZATIONS, Geometry, Transform
 
 
 def _transformed(geometries: Iterable[Geometry]) -> Fingerprint:

@@ -13,11 +13,10 @@ from torch import nn
 from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout
+from matcheval.models.architectures.residual import ShakeBlock
 from matcheval.models.architectures.resnet import SqueezeExcitation
-from matcheval.models.architectures.shake_shake import ShakeBlock
-from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
-from matcheval.models.networks import as_network
+from matcheval.models.devices import normalize
 from matcheval.models.transforms import NORMALIZATIONS
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -134,67 +133,22 @@ def test_squeeze_and_excitation_weighs_channels():
 
 
 @needs_cifar
-@pytest.mark.parametrize("depth", [20, 32, 44, 56])
-def test_published_weights_classify_as_published(depth):
-    """All 10,000 images give 91.73 to 93.39 %; 500 of them the same within chance (± 3 %)."""
-    test = cifar("test", 500)
-    model = build("resnet_a", 16, depth)
-    model.load_state_dict(load_file(WEIGHTS / f"resnet{depth}.safetensors"))
-    images = torch.from_numpy(test.images).permute(0, 3, 1, 2) / test.max_value
-    images = normalize(images, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
-    with torch.inference_mode():
-        predicted = model.eval()(images).argmax(dim=1).numpy()
-    assert np.mean(predicted == test.labels) > 0.89
-
-
-@needs_cifar
 @pytest.mark.parametrize(
-    ("architecture", "size", "file"),
-    [
-        ("shufflenet_v2", (48, 51), "cy_shufflenetv2_x0_5"),  # 90.65 % of all 10,000 images
-        ("resnet_b", (16, 44), "cy_resnet44"),  # 94.01 %
+    ("architecture", "size", "file", "normalization", "least"),
+    [  # all 10,000 images give 91.73 to 93.39 %, 90.65 % and 94.01 %; 500 the same within chance
+        *(("resnet_a", (16, d), f"weights/resnet{d}", "imagenet", 0.89) for d in (20, 32, 44, 56)),
+        ("shufflenet_v2", (48, 51), "weights_more/cy_shufflenetv2_x0_5", "cifar10_per_image", 0.88),
+        ("resnet_b", (16, 44), "weights_more/cy_resnet44", "cifar10_per_image", 0.88),
     ],
 )
-def test_published_networks_of_the_warehouse_classify_as_published(architecture, size, file):
-    test = cifar("test", 500)
-    model = build(architecture, *size)
-    model.load_state_dict(load_file(WEIGHTS.with_name("weights_more") / f"{file}.safetensors"))
-    mean, std = NORMALIZATIONS["cifar10_per_image"]
+def test_published_weights_classify_as_published(architecture, size, file, normalization, least):
+    test, model = cifar("test", 500), build(architecture, *size)
+    model.load_state_dict(load_file(WEIGHTS.parent / f"{file}.safetensors"))
+    mean, std = NORMALIZATIONS[normalization]
     images = torch.from_numpy(test.images).permute(0, 3, 1, 2) / test.max_value
     with torch.inference_mode():
         predicted = model.eval()(normalize(images, mean=mean, std=std)).argmax(dim=1).numpy()
-    assert np.mean(predicted == test.labels) > 0.88
-
-
-# Small ones, at the least size: width, depth and groups.
-WAREHOUSE = {
-    "dpn": (12, 26, 4), "densenet_imagenet": (4, 121), "efficientnet": (32, 49),
-    "googlenet": (12, 29), "mobilenet": (32, 28), "mobilenet_v2": (4, 54), "pnasnet_a": (4, 22),
-    "pnasnet_b": (4, 42), "preact_unnormed": (4, 50), "sepreact_unnormed": (16, 18),
-    "regnet_x": (24, 41), "regnet_y": (24, 41), "resnext_doubling": (4, 11, 2),
-    "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51), "resnet_b": (4, 8), "repvgg": (3, 23),
-    "vgg_three_linear": (4, 11), "efficientnet_lite": (32, 50),
-    "resnet_7x7": (4, 18),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("architecture", WAREHOUSE)
-def test_a_step_of_training_reaches_all_weights_and_features_give_the_logits(architecture):
-    torch.manual_seed(0)
-    model = build(architecture, *WAREHOUSE[architecture])
-    before = {name: value.detach().clone() for name, value in model.named_parameters()}
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    images = torch.rand(8, 3, 32, 32)
-    loss = nn.functional.cross_entropy(model.train()(images), torch.arange(8))
-    loss.backward()
-    optimizer.step()
-    unused = [name for name, value in model.named_parameters() if value.grad is None]
-    assert not unused
-    assert any(not torch.equal(value, before[name]) for name, value in model.named_parameters())
-    last = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
-    logits, features = as_network(model.eval(), features=True, name="m")(images)
-    assert features.shape == (8, last.in_features)
-    assert torch.allclose(last(features), logits, atol=1e-5)
+    assert np.mean(predicted == test.labels) > least
 
 
 class TestDropout:

@@ -8,10 +8,10 @@ import pytest
 
 from cifar import CIFAR, cifar, needs_cifar
 from matcheval.datasets.folders import write_dataset
-from matcheval.inference.files import output_files
-from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.store import ModelFiles
-from matcheval.inference.vectors import read_vectors
+from matcheval.inference.job import predict_datasets
+from matcheval.inference.outputs import read_vectors
+from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models.rows import ModelSource
 
 STUDIES = Path(__file__).parents[2] / "studies"

@@ -31,7 +31,7 @@ from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
 from matcheval.execution.workloads import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
-from matcheval.models.geometry import Geometry
+from matcheval.models.transforms import Geometry
 from matcheval.study.requests import Machine, Requests, dataset_size
 from photos import jpeg, photo
 from studies import load

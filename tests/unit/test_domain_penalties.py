@@ -12,30 +12,31 @@ from torch.autograd import gradcheck
 from torch.nn import functional
 
 import vectors
-from matcheval.training.losses import cross_entropy
-from matcheval.training.penalties.features import (
+from matcheval.training.feature_algorithms import (
+    cross_entropy_to_uniform,
+    dissimilarity,
+    head_gradient_variance,
     joint_product_divergence,
     mean_moment_difference,
     median_square,
     moment_difference,
-    squared_distances,
-    von_neumann_entropy,
-)
-from matcheval.training.penalties.gradients import (
-    head_gradient_variance,
     moving_variances,
+    randomized_content,
+    randomized_style,
+    squared_distances,
     variance_difference,
+    von_neumann_entropy,
+    within_classes,
 )
-from matcheval.training.penalties.logits import cross_entropy_to_uniform, mean_square
-from matcheval.training.penalties.risks import (
+from matcheval.training.losses import cross_entropy
+from matcheval.training.risk_algorithms import (
     bisected_quantile,
     implicit_quantile,
     kernel_bandwidth,
+    mean_square,
     reweighted,
     risk_variance,
 )
-from matcheval.training.penalties.similarity import dissimilarity, within_classes
-from matcheval.training.penalties.style import randomized_content, randomized_style
 
 
 def tensor(values):

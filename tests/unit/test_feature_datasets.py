@@ -4,17 +4,16 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from matcheval.analyses.features.extraction import extract_features
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.derived import derive, part
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.forward_model import ForwardConfig
+from matcheval.inference.settings import InferenceConfig
 from matcheval.models.rows import ModelSource
 from matcheval.training.data import channel_statistics
-from matcheval.training.running import train_to_checkpoint
+from matcheval.training.loop import train_to_checkpoint
 from studies import configuration, load
 
 NETWORK = '''\
@@ -38,7 +37,7 @@ def with_transform():
               "mean": (0.5, 0.5, 0.5), "std": (0.25, 0.25, 0.25)}
     return Network(), config
 '''
-CONFIG = ForwardConfig(torch.device("cpu"), batch_size=7)
+CONFIG = InferenceConfig("cpu", batch_size=7)
 
 
 def source(name):
@@ -182,7 +181,8 @@ class TestTraining:
         assert checkpoint.is_file()
 
     def test_predictions_of_a_head(self, tmp_path):
-        from matcheval.inference.job import InferenceConfig, predict_datasets
+        from matcheval.inference.job import predict_datasets
+        from matcheval.inference.settings import InferenceConfig
         from matcheval.inference.store import ModelFiles
         from matcheval.predictions.files import read_predictions
 

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.scores.features import (
 )
 from matcheval.accuracy_prediction.scores.outputs import moments_of_features
 from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
-from matcheval.inference.turned import quarter_turns
+from matcheval.inference.readers import quarter_turns
 
 SHARED = os.environ.get("MATCHEVAL_SHARED", Path(__file__).resolve().parents[3] / "shared")
 VECTORS = Path(SHARED) / "spec" / "vectors" / "accuracy_prediction.json"

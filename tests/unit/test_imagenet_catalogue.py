@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from matcheval.models.packages import load_timm
 from matcheval.models.published import describe_published
-from matcheval.models.timm_library import load_timm
 from matcheval.study.catalogue import read_catalogue
 
 FILE = Path(__file__).parents[2] / "studies" / "imagenet-models.csv"

@@ -11,9 +11,9 @@ from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
-from matcheval.inference.files import output_files
-from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.store import ModelFiles
+from matcheval.inference.job import predict_datasets
+from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.store import ModelFiles, output_files
 from matcheval.io.json_files import read_json, write_json
 from matcheval.models.building import build_model
 from matcheval.models.rows import ModelSource

@@ -16,7 +16,7 @@ from matcheval.training.losses import (
     mmce_weighted,
     mmce_weighted_mukhoti,
 )
-from matcheval.training.parameters import LOSS_PARAMETERS
+from matcheval.training.recipe import LOSS_PARAMETERS
 
 # Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
 LOGITS = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]], dtype=torch.float64)

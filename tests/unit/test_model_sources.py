@@ -11,15 +11,14 @@ from safetensors.torch import save_file
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.files import output_files
-from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.store import ModelFiles
-from matcheval.inference.vectors import read_vectors
+from matcheval.inference.job import predict_datasets
+from matcheval.inference.outputs import read_vectors
+from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
-from matcheval.models.callable_loading import as_transform
-from matcheval.models.loaded_model import state_digest
-from matcheval.models.loading import load_model
+from matcheval.models.loading import as_transform, load_model, state_digest
+from matcheval.models.packages import load_timm
 from matcheval.models.published import (
     check_file_name_digest,
     describe_published,
@@ -27,7 +26,6 @@ from matcheval.models.published import (
     describe_torchvision,
 )
 from matcheval.models.rows import ModelSource
-from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
 from matcheval.study.catalogue import read_catalogue

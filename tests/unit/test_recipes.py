@@ -11,10 +11,10 @@ from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
-from matcheval.training.initial import initial_model
+from matcheval.training.optimizers import _FACTORS, learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
-from matcheval.training.schedules import _FACTORS, learning_rate_factor
+from matcheval.training.run import initial_model
 
 RECIPE = Recipe(
     architecture="cnn", width=4, depth=1, loss="cross_entropy", loss_parameter=None,
@@ -25,6 +25,8 @@ RECIPE = Recipe(
 
 def test_recipes_are_read_from_json_and_csv():
     values = RECIPE.to_mapping()
+    adam = replace(RECIPE, optimizer="adam", options={"betas": [0.8, 0.9]})
+    assert Recipe.from_mapping(adam.to_mapping()) == adam
     assert Recipe.from_mapping(json.loads(json.dumps(values))) == RECIPE
     texts = {key: "" if value is None else str(value) for key, value in values.items()}
     assert Recipe.from_mapping(texts) == RECIPE
@@ -66,6 +68,8 @@ def test_recipes_are_read_from_json_and_csv():
         ("ema_decay", 1, "less than 1"),
         ("clip_norm", -1, "at least 0"),
         ("precision", "fp8", "Known: fp32"),
+        ("epoch_steps", -1, "at least 0"),
+        ("keep", "first", "Known: last, best"),
     ],
 )
 def test_invalid_values_are_rejected_with_model_and_field(field, value, message):
@@ -100,6 +104,9 @@ def test_new_fields_have_defaults_that_are_left_out():
         "epochs", "batch_size", "learning_rate", "weight_decay", "train_fraction", "seed",
     ]  # fmt: skip
     given = {"momentum": 0.5, "nesterov": False, "augmentation_parameter": None, "ema_decay": ""}
+    added = {"algorithm", "optimizer", "options", "epoch_steps", "keep", "pretrained"}
+    assert not added & RECIPE.to_record().keys()  # checkpoints stay the same, too
+    assert replace(RECIPE, keep="best").to_record()["keep"] == "best"
     recipe = Recipe.from_mapping(values | given)
     assert (recipe.momentum, recipe.nesterov, recipe.ema_decay) == (0.5, False, 0.0)
     assert recipe.to_mapping() == values | {"momentum": 0.5, "nesterov": False}

@@ -14,7 +14,7 @@ from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
-from matcheval.inference.model_pass import ModelPass
+from matcheval.inference.forward import ModelPass
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.model_outputs import read_scores

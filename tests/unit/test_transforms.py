@@ -12,8 +12,13 @@ from timm.data import create_transform
 from torchvision import models
 
 from matcheval.errors import InputError
-from matcheval.models.geometry import INTERPOLATIONS, Geometry
-from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD, Transform
+from matcheval.models.transforms import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    INTERPOLATIONS,
+    Geometry,
+    Transform,
+)
 from photos import jpeg, photo
 
 CONFIG = {

@@ -9,7 +9,7 @@ from engine import Workflow
 from safetensors.torch import save_file
 
 from matcheval.datasets.folders import write_dataset
-from matcheval.models.timm_library import load_timm
+from matcheval.models.packages import load_timm
 from photos import photos
 
 # Three small models of timm that share a transform.

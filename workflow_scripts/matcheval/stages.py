@@ -20,7 +20,6 @@ from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.files import atomic_file
 from matcheval.training import TRAINING_VERSION
-from matcheval.training.options import ALGORITHMS
 
 FILE = Path(__file__).with_suffix(".json")
 # Syntax trees, and so digests, differ between versions of Python.
@@ -49,10 +48,7 @@ STAGES = {
             if k.has_images
         },
     ),
-    "train_model": Stage(
-        {"TRAINING_VERSION": TRAINING_VERSION},
-        _modules("training.algorithms", {kind.implementation for kind in ALGORITHMS.values()}),
-    ),
+    "train_model": Stage({"TRAINING_VERSION": TRAINING_VERSION}),
     "predict_datasets": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
     "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
     "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),

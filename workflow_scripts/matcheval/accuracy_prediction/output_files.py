@@ -12,9 +12,9 @@ from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
-from matcheval.inference.files import output_files
+from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
-from matcheval.inference.vectors import read_vectors
+from matcheval.inference.store import output_files
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.suspicions import SameModels

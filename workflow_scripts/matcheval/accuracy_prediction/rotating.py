@@ -26,11 +26,11 @@ from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, scor
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference.batches import ForwardBatch
-from matcheval.inference.job import InferenceConfig
+from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, inputs_digest
-from matcheval.inference.turned import ORIENTATIONS
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.self_digests import verify_file
 from matcheval.models.rows import ModelSource
@@ -144,7 +144,7 @@ class _Turning:
         return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])
 
 
-class _FeatureFunction:
+class _FeatureFunction(Writer):
     """An output writer that applies a function to the features of each batch, in memory."""
 
     needs_features = True
@@ -157,12 +157,6 @@ class _FeatureFunction:
         """Apply the function to the next features."""
         assert batch.features is not None
         self.parts.append(self._function(batch.features))
-
-    def finish(self) -> None:
-        """Do nothing: there is no file."""
-
-    def discard(self) -> None:
-        """Do nothing: there is no file."""
 
 
 def _read_kept(path: Path, inputs: str) -> Floats | None:

@@ -1,33 +1,294 @@
 """The forward pass: each batch goes through every model once, and the results to its writers."""
 
+import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.inference.batches import Writer
-from matcheval.inference.feeding import feed
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
-from matcheval.inference.model_pass import ModelPass
-from matcheval.inference.precision import arithmetic
-from matcheval.inference.readers import Reader
+from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.readers import Reader, feed
+from matcheval.inference.settings import InferenceConfig
+from matcheval.models.devices import (
+    full_memory,
+    is_out_of_memory,
+    normalize,
+    repeatable_arithmetic,
+    resolve_device,
+)
+from matcheval.models.networks import Network, as_network
+from matcheval.models.transforms import Transform
+from matcheval.predictions.matrices import are_softmaxed
+
+log = logging.getLogger(__name__)
+
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+DTYPE_TEXT = {
+    "fp32": "float32",
+    "tf32": "float32, products in tf32",
+    "bf16": "float32, autocast to bfloat16",
+    "fp16": "float32, autocast to float16",
+}
+
+
+def resolved(config: InferenceConfig) -> InferenceConfig:
+    """Return settings with the device that `auto` stands for; the device must have the precision.
+
+    Parameters
+    ----------
+    config : InferenceConfig
+
+    Returns
+    -------
+    InferenceConfig
+
+    Raises
+    ------
+    InputError
+        If the machine has no such device, or the device does not support the precision.
+    """
+    device = resolve_device(config.device)
+    if config.precision == "tf32":
+        supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+    else:
+        supported = (
+            config.precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
+        )
+    if not supported:
+        raise InputError(
+            f"this {device.type} device does not support {config.precision}",
+            field="precision",
+            remedy="Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on",
+        )
+    return replace(config, device=device.type)
+
+
+@contextmanager
+def arithmetic(config: InferenceConfig) -> Iterator[None]:
+    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`)."""
+    precision, device = config.precision, config.device
+    before = torch.get_float32_matmul_precision()
+    with ExitStack() as stack:
+        # Some layers have no deterministic implementation on a GPU; torch only warns there.
+        stack.enter_context(repeatable_arithmetic(config.n_threads, strict=device == "cpu"))
+        stack.callback(torch.set_float32_matmul_precision, before)
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        if precision == "tf32":
+            stack.enter_context(
+                torch.backends.cudnn.flags(
+                    enabled=True, benchmark=False, deterministic=True, allow_tf32=True
+                )
+            )
+        elif precision in _AUTOCAST:
+            stack.enter_context(torch.autocast(device, dtype=_AUTOCAST[precision]))
+        yield
+
+
+class ForwardModel:
+    """A model on its device; it may run over several datasets, one after the other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, for messages.
+    module : torch.nn.Module
+        Maps normalised float32 NCHW images to logits (n, n_classes); it is moved to the device
+        and set to evaluation mode.
+    transform : Transform
+        Its normalisation is computed on the device.
+    config : InferenceConfig
+        Settings by `resolved`. When the device runs out of memory, the batch size is
+        halved and the pass continues.
+
+    Raises
+    ------
+    InputError
+        If its weights exceed the device's memory.
+    """
+
+    def __init__(
+        self, name: str, module: nn.Module, transform: Transform, config: InferenceConfig
+    ) -> None:
+        self.name, self.transform = name, transform
+        self.device = torch.device(config.device)
+        self.batch_size: int | None = None  # reduced batch size, once memory has run out
+        self._compile = config.compile
+        self._networks: dict[bool, Network] = {}
+        with full_memory(
+            f"its weights do not fit in the memory of the {config.device} device",
+            file=name,
+            remedy="Use a device with more memory, or free it of other processes",
+        ):
+            self.module = module.to(self.device).eval()
+
+    def network(self, *, features: bool) -> Network:
+        """Return the model as a function, compiled if that is set."""
+        if features not in self._networks:
+            network = as_network(self.module, features=features, name=self.name)
+            self._networks[features] = torch.compile(network) if self._compile else network
+        return self._networks[features]
+
+
+# From this image size on, channels-last convolutions are faster on a CPU, too
+# (benchmarks/memory_format.py).
+_CHANNELS_LAST_FROM = 32
+
+
+class ModelPass:
+    """One pass of a model over a dataset."""
+
+    def __init__(self, model: ForwardModel, dataset: Dataset, writers: Sequence[Writer]) -> None:
+        self._model, self._dataset, self._writers = model, dataset, writers
+        self._name, self._device = model.name, model.device
+        self._largest = 255 if model.transform.geometry.resize != "none" else dataset.max_value
+        self._network = model.network(features=any(writer.needs_features for writer in writers))
+        self._waiting: deque[tuple[ForwardBatch, Any]] = deque()
+        self._channels_last: bool | None = None
+
+    def update(self, start: int, pixels: Tensor) -> None:
+        """Compute a batch; on a GPU, it is still computed while the previous one is written."""
+        for offset, logits, features in self._parts(pixels, start):
+            rows = slice(start + offset, start + offset + len(logits))
+            tensors = [logits.float(), features.float() if features is not None else None]
+            arrays, event = self._to_host(tensors)
+            batch = ForwardBatch(rows.start, self._dataset.labels[rows], *arrays)
+            self._waiting.append((batch, event))
+        while self._waiting and (self._waiting[0][1] is None or len(self._waiting) > 1):
+            self._write_first()
+
+    def finish(self) -> None:
+        """Write the results that are left, and the files."""
+        while self._waiting:
+            self._write_first()
+        for writer in self._writers:
+            writer.finish()
+
+    def discard(self) -> None:
+        """Remove what has been written so far."""
+        for writer in self._writers:
+            writer.discard()
+
+    def _write_first(self) -> None:
+        batch, event = self._waiting.popleft()
+        if event is not None:
+            event.synchronize()
+        self._check_logits(batch.logits, batch.start)
+        batch = replace(batch, labels=np.array(batch.labels))
+        for writer in self._writers:
+            writer.update(batch)
+
+    def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
+        """Compute a batch, in parts if it does not fit in memory as a whole."""
+        done = 0
+        while done < len(pixels):
+            size = min(self._model.batch_size or len(pixels), len(pixels) - done)
+            try:
+                logits, features = self._network(self._input(pixels[done : done + size]))
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._shrink(size, start + done, str(error).splitlines()[0])
+                continue
+            yield done, logits, features
+            done += size
+
+    def _input(self, pixels: Tensor) -> Tensor:
+        """Normalise pixels (n, height, width, channels) to float32 images on the device."""
+        # A view in channels-last memory format, which the cast preserves.
+        images = pixels.permute(0, 3, 1, 2).to(torch.float32)
+        if self._channels_last is None:
+            large = min(images.shape[2:]) >= _CHANNELS_LAST_FROM
+            self._channels_last = images.shape[1] > 1 and (large or self._device.type == "cuda")
+            layout = torch.channels_last if self._channels_last else torch.contiguous_format
+            self._model.module.to(memory_format=layout)
+        if not self._channels_last:
+            images = images.contiguous()
+        # A tensor rather than a number: CUDA implements division by a number as multiplication by
+        # its inverse, which rounds twice.
+        images = images.div_(images.new_tensor(float(self._largest)))
+        transform = self._model.transform
+        return normalize(images, transform.mean, transform.std)
+
+    def _shrink(self, size: int, row: int, why: str) -> None:
+        """Halve the batch size after a batch of `size` images did not fit in memory."""
+        if size == 1:
+            raise InputError(
+                f"image {row} of {self._dataset.name} alone exceeds the memory of the "
+                f"{self._device.type} device ({why})",
+                file=self._name,
+                remedy="Use precision bf16, a device with more memory, or the CPU",
+            )
+        self._model.batch_size = size // 2
+        log.warning(
+            "%s: out of memory with %d images, continuing with %d", self._name, size, size // 2
+        )
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
+        """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
+        if self._device.type != "cuda":
+            return [None if t is None else t.cpu().numpy() for t in tensors], None
+        arrays: list[Any] = [
+            tensor
+            if tensor is None
+            else torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            .copy_(tensor, non_blocking=True)
+            .numpy()
+            for tensor in tensors
+        ]
+        cuda: Any = torch.cuda  # not fully typed
+        event = cuda.Event()
+        event.record()
+        return arrays, event
+
+    def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
+        name, dataset = self._name, self._dataset
+        if logits.ndim != 2 or logits.shape[1] != dataset.n_classes:
+            raise InputError(
+                f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
+                f"{dataset.name}",
+                file=name,
+                remedy="Use a model that was trained on these classes",
+            )
+        if are_softmaxed(logits):
+            raise InputError(
+                f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a softmax",
+                file=name,
+                remedy="Return logits; where only probabilities are known, their logarithm",
+            )
+        bad = ~np.isfinite(logits).all(axis=1)
+        if bad.any():
+            raise InputError(
+                f"logits of datapoint {start + int(bad.argmax())} of {dataset.name} are not finite",
+                file=name,
+                remedy="Set the precision to fp32 if it is another; otherwise the weights are at "
+                "fault: train the model with a lower learning rate if it is your own",
+            )
 
 
 def run_inference(
     tasks: Sequence[tuple[ForwardModel, Sequence[Writer]]],
     reader: Reader,
     dataset: Dataset,
-    settings: ForwardConfig,
+    config: InferenceConfig,
     *,
     progress: bool = False,
     before_files: Callable[[], object] = lambda: None,
 ) -> None:
     """Pass a dataset once through one or several models, and hand the results to their writers."""
     problems = ErrorCollector()
-    batch_size = settings.images_at_a_time(*reader.shape[:2])
+    batch_size = config.images_at_a_time(*reader.shape[:2])
     names = ", ".join(model.name for model, _ in tasks)
     bar = tqdm(
         total=len(dataset), desc=f"{names} on {dataset.name}", unit="image", disable=not progress
@@ -37,11 +298,10 @@ def run_inference(
         with problems.collected():
             passes.append(ModelPass(model, dataset, writers))
     try:
-        with bar, arithmetic(settings.precision, settings.device, settings.n_threads):
+        with bar, arithmetic(config):
             dtype = torch.float32 if dataset.has_vectors else torch.uint8
-            batches = (
-                feed(reader, len(dataset), batch_size, settings.device, dtype) if passes else ()
-            )
+            device = torch.device(config.device)
+            batches = feed(reader, len(dataset), batch_size, device, dtype) if passes else ()
             with torch.inference_mode():
                 for start, pixels in batches:
                     for one in list(passes):

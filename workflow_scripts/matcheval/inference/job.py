@@ -6,41 +6,23 @@ Imports torch only if there is something to compute.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
-from matcheval.inference import AUTOMATIC, N_TOP
-from matcheval.inference.files import output_files, predictions_file
-from matcheval.inference.settings import DECIDING
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import (
     ModelFiles,
     Task,
     file_digest,
     inputs_digest,
     is_current,
+    output_files,
+    predictions_file,
 )
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class InferenceConfig:
-    """Settings of an inference job, as users give them."""
-
-    device: str = "cpu"
-    batch_size: int | str = AUTOMATIC
-    n_threads: int = 1
-    precision: str = "fp32"
-    compile: bool = False
-    n_top: int = N_TOP
-
-    @property
-    def deciding(self) -> dict[str, Any]:
-        """The settings that predictions depend on."""
-        return {key: getattr(self, key) for key in DECIDING}
 
 
 def predict_datasets(

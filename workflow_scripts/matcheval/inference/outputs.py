@@ -2,29 +2,267 @@
 
 To add an output:
 
-1. write a class with `update` and `finish` (see `writers.FileWriter`) that is constructed from a
-   path and the provenance;
+1. write a subclass of `FileWriter`, which is constructed from a path and the provenance;
 2. add it to `_WRITERS`;
 3. add its name and the suffix of its files to `inference.OUTPUT_SUFFIXES`.
 
-If it needs results of the pass other than logits and features, add a field to
-`batches.ForwardBatch`.
+If it needs results of the pass other than logits and features, add a field to `ForwardBatch`.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from matcheval.errors import InputError
-from matcheval.inference import N_TOP
-from matcheval.inference.batches import Writer
-from matcheval.inference.vector_writers import FeatureWriter, LogitWriter
-from matcheval.inference.writers import PredictionWriter, StatisticsWriter, TopKWriter
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-_WRITERS: dict[str, Callable[[Path, Mapping[str, str]], Writer]] = {
+from matcheval.inference import N_TOP
+from matcheval.inference.statistics import RunningStatistics
+from matcheval.io.array_archives import write_arrays
+from matcheval.io.tables import Column, TableSchema, parquet_file, read_parquet
+from matcheval.predictions.records import Predictions, check_predictions, write_predictions
+from matcheval.predictions.softmax import most_probable, softmax
+from matcheval.predictions.top_k import top_k_classes, write_top_k
+
+Rows = npt.NDArray[np.float32]
+
+BLOCK = 2048  # rows that are written or summed at a time
+
+
+class Blocks:
+    """Regroup the rows of batches into blocks of `BLOCK` rows."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Rows, ...]] = []
+        self._n = 0
+
+    def add(self, *arrays: Rows) -> Iterator[tuple[Rows, ...]]:
+        """Add rows and yield the blocks that are complete."""
+        self._parts.append(arrays)
+        self._n += len(arrays[0])
+        while self._n >= BLOCK:
+            yield self._take(BLOCK)
+
+    def rest(self) -> Iterator[tuple[Rows, ...]]:
+        """Yield the last, incomplete block if any rows are left."""
+        if self._n:
+            yield self._take(self._n)
+
+    def _take(self, n: int) -> tuple[Rows, ...]:
+        joined = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
+        self._parts = [tuple(array[n:] for array in joined)]
+        self._n -= n
+        return tuple(array[:n] for array in joined)
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardBatch:
+    """A model's results for consecutive datapoints.
+
+    Attributes
+    ----------
+    start : int
+        Index of the first datapoint.
+    labels : int16 array, shape (n,)
+        True classes.
+    logits : float32 array, shape (n, n_classes)
+        Finite scores.
+    features : float32 array, shape (n, n_features), or None
+        Input of the last layer; None unless a writer needs it.
+    """
+
+    start: int
+    labels: npt.NDArray[np.int16]
+    logits: npt.NDArray[np.float32]
+    features: npt.NDArray[np.float32] | None = None
+
+
+class Writer(ABC):
+    """Takes one output of a forward pass; one that keeps it in memory has nothing to finish."""
+
+    needs_features = False
+
+    @abstractmethod
+    def update(self, batch: ForwardBatch) -> None:
+        """Process the next batch; batches arrive in dataset order, each once."""
+
+    def finish(self) -> None:  # noqa: B027
+        """Write the file; called once, after the last batch."""
+
+    def discard(self) -> None:  # noqa: B027
+        """Remove what has been written so far; called instead of `finish` if the pass fails."""
+
+
+class FileWriter(Writer):
+    """Writes one file."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        self._path, self._metadata = path, metadata
+
+
+class PredictionWriter(FileWriter):
+    """Collect predicted classes and confidences, and write the prediction file."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        super().__init__(path, metadata)
+        self._batches: list[tuple[npt.NDArray[np.generic], ...]] = []
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Add the most probable classes of a batch."""
+        index = np.arange(batch.start, batch.start + len(batch.labels))
+        most = most_probable(batch.logits, logits=True)
+        self._batches.append((index, np.array(batch.labels), *most))
+
+    def collect(self) -> Predictions:
+        """Join and check the predictions of all batches so far, at least one."""
+        names = ("index", "label", "prediction", "probability")
+        parts = zip(*self._batches, strict=True)
+        columns = {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
+        return check_predictions(columns, file=self._path, metadata=self._metadata)
+
+    def finish(self) -> None:
+        """Write the prediction file."""
+        write_predictions(self.collect(), self._path)
+
+
+class TopKWriter(FileWriter):
+    """Collect the top-k classes of every datapoint, and write them for top-k accuracies."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str], n_top: int = N_TOP) -> None:
+        super().__init__(path, metadata)
+        self._n_top = n_top
+        self._batches: list[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]] = []
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Add the top-k classes of a batch."""
+        self._batches.append((np.array(batch.labels), top_k_classes(batch.logits, self._n_top)))
+
+    def finish(self) -> None:
+        """Write the file (see `top_k.read_top_k`)."""
+        labels, classes = (np.concatenate(part) for part in zip(*self._batches, strict=True))
+        write_top_k(labels, classes, self._path, self._metadata)
+
+
+class StatisticsWriter(FileWriter):
+    """Accumulate statistics of features and softmax, without keeping either."""
+
+    needs_features = True
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        super().__init__(path, metadata)
+        self._blocks, self._running = Blocks(), RunningStatistics()
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Accumulate the blocks that a batch completes."""
+        assert batch.features is not None
+        for features, logits in self._blocks.add(batch.features, batch.logits):
+            self._running.add(features, softmax(logits))
+
+    def finish(self) -> None:
+        """Write the file (see `statistics.read_statistics`)."""
+        for features, logits in self._blocks.rest():
+            self._running.add(features, softmax(logits))
+        arrays = asdict(self._running.result())
+        text = json.dumps(dict(self._metadata), sort_keys=True)
+        write_arrays(self._path, {**arrays, "metadata": np.array(text)})
+
+
+_VECTORS = {"logits": "scores before the softmax", "features": "input of the last layer"}
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """One vector per datapoint of one model's pass over one dataset, in dataset order.
+
+    Attributes
+    ----------
+    index : int32 array, shape (n,)
+        Positions in the dataset; the rows are those of the prediction file.
+    values : float32 array, shape (n, width)
+        Logits or features.
+    metadata : mapping
+        Provenance.
+    """
+
+    index: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def _vector_schema(name: str, width: int) -> TableSchema:
+    """Declare the columns of a file of logits or features."""
+    return TableSchema(
+        name,
+        (
+            Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
+            Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name]),
+        ),
+    )
+
+
+def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
+    """Read a file of logits or features."""
+    table = read_parquet(path)
+    metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    width = int(metadata.get("width", 0))
+    table = _vector_schema(name, width).read(path)
+    flat = table[name].combine_chunks().flatten().to_numpy()
+    return Vectors(table["index"].to_numpy(), flat.reshape(-1, width), metadata)
+
+
+class VectorWriter(FileWriter):
+    """Write one float32 vector per datapoint, one row group of a Parquet file at a time."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str], name: str) -> None:
+        super().__init__(path, metadata)
+        self._name, self.needs_features = name, name == "features"
+        self._blocks, self._open, self._row = Blocks(), ExitStack(), 0
+        self._parquet: pq.ParquetWriter | None = None
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Write the blocks that a batch completes."""
+        vectors = batch.features if self.needs_features else batch.logits
+        assert vectors is not None
+        for (rows,) in self._blocks.add(vectors):
+            self._write(rows)
+
+    def finish(self) -> None:
+        """Write the remaining rows, and move the file to its final name."""
+        for (rows,) in self._blocks.rest():
+            self._write(rows)
+        self._open.close()
+
+    def discard(self) -> None:
+        """Remove the unfinished file."""
+        # As if an exception had left the block of `atomic_file`.
+        self._open.__exit__(InterruptedError, InterruptedError(), None)
+
+    def _write(self, rows: Rows) -> None:
+        width = rows.shape[1]
+        schema = _vector_schema(self._name, width)
+        if self._parquet is None:
+            metadata = {**self._metadata, "width": str(width)}
+            self._parquet = self._open.enter_context(
+                parquet_file(self._path, schema.arrow.with_metadata(metadata))
+            )
+        index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)
+        table = schema.table({"index": index, self._name: lists})
+        self._parquet.write_table(table, row_group_size=len(rows))
+        self._row += len(rows)
+
+
+_WRITERS: dict[str, Callable[..., FileWriter]] = {
     "predictions": PredictionWriter,
-    "logits": LogitWriter,
-    "features": FeatureWriter,
+    "logits": functools.partial(VectorWriter, name="logits"),
+    "features": functools.partial(VectorWriter, name="features"),
     "statistics": StatisticsWriter,
     "top": TopKWriter,
 }
@@ -34,12 +272,5 @@ def build_writers(
     files: Mapping[str, Path], metadata: Mapping[str, str], n_top: int = N_TOP
 ) -> list[Writer]:
     """Build the writers of the requested outputs."""
-    unknown = sorted(files.keys() - _WRITERS.keys())
-    if unknown:
-        raise InputError(
-            f"unknown output '{unknown[0]}'",
-            field="outputs",
-            remedy=f"Known: {', '.join(_WRITERS)}",
-        )
-    builders = _WRITERS | {"top": functools.partial(TopKWriter, n_top=n_top)}
-    return [builders[name](path, metadata) for name, path in files.items()]
+    options = {"top": {"n_top": n_top}}
+    return [_WRITERS[name](path, metadata, **options.get(name, {})) for name, path in files.items()]

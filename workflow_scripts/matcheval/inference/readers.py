@@ -1,15 +1,20 @@
 """Sources of a model's pixels: an array, or images decoded or made during the pass."""
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from matcheval.datasets.dataset import Dataset, MadeImages, image_shape, release
 from matcheval.datasets.decoding import array_image
 from matcheval.errors import InputError
-from matcheval.models.geometry import Geometry
+from matcheval.models.transforms import Geometry
 
 
 class Reader(Protocol):
@@ -95,3 +100,117 @@ class MakingReader:
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
     """Decode, resize and crop one image."""
     return np.asarray(geometry.apply(dataset.image(index)))
+
+
+ORIENTATIONS = 4
+
+
+def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Turn square images counter-clockwise by 0, 90, 180 and 270 degrees."""
+    return np.stack([np.rot90(images, k, axes=(1, 2)) for k in range(ORIENTATIONS)], axis=1)
+
+
+class TurnedReader:
+    """Read image i // 4 of a source, turned counter-clockwise by i % 4 quarter turns, as image i.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of square images.
+    name : str
+        Name of the dataset, for messages.
+
+    Raises
+    ------
+    InputError
+        If the images are not square: turned by 90 degrees they would have another shape.
+    """
+
+    def __init__(self, reader: Reader, name: str) -> None:
+        height, width, _ = reader.shape
+        if height != width:
+            raise InputError(
+                f"images of {height} × {width} pixels cannot be turned by 90 degrees",
+                file=name,
+                field="rotation",
+                remedy="Leave the dataset out, or crop its images to squares",
+            )
+        self._reader, self.shape = reader, reader.shape
+
+    def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
+        """Read and turn images."""
+        first, last = start // ORIENTATIONS, -(-stop // ORIENTATIONS)
+        images = np.empty((last - first, *self.shape), np.uint8)
+        self._reader.read(first, last, images)
+        turned = quarter_turns(images).reshape(-1, *self.shape)
+        skipped = start - ORIENTATIONS * first
+        np.copyto(out, turned[skipped : skipped + stop - start])
+
+
+_CUDA: Any = torch.cuda  # not fully typed
+
+N_BUFFERS = 3  # one in use by the device, two being filled
+
+
+@dataclass(eq=False)
+class _Buffer:
+    """Host memory for the pixels of a batch, and the event that ends its last transfer."""
+
+    pixels: Tensor
+    copied: Any = None
+
+
+def feed(
+    reader: Reader,
+    n_images: int,
+    batch_size: int,
+    device: torch.device,
+    dtype: torch.dtype = torch.uint8,
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield batches of pixels on a device."""
+    cuda = device.type == "cuda"
+    size = min(batch_size, n_images)
+    buffers = [
+        _Buffer(torch.empty((size, *reader.shape), dtype=dtype, pin_memory=cuda))
+        for _ in range(min(N_BUFFERS, -(-n_images // size)))
+    ]
+    free, starts = deque(buffers), iter(range(0, n_images, size))
+    reading: deque[tuple[int, int, _Buffer, Future[None]]] = deque()
+    stream: Any = _CUDA.Stream(device) if cuda else None
+    pool = ThreadPoolExecutor(max(1, len(buffers) - 1), thread_name_prefix="read")
+
+    def read_ahead() -> None:
+        while free and (start := next(starts, None)) is not None:
+            buffer, stop = free.popleft(), min(start + size, n_images)
+            if buffer.copied is not None:
+                buffer.copied.synchronize()
+            out = buffer.pixels[: stop - start].numpy()
+            reading.append((start, stop, buffer, pool.submit(reader.read, start, stop, out)))
+
+    try:
+        read_ahead()
+        while reading:
+            start, stop, buffer, future = reading.popleft()
+            future.result()
+            yield start, _to_device(buffer, stop - start, device, stream)
+            free.append(buffer)
+            read_ahead()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _to_device(buffer: _Buffer, n: int, device: torch.device, stream: Any) -> Tensor:
+    """Move a buffer's first `n` images to the device; `stream` is CUDA's for transfers, or None."""
+    pixels = buffer.pixels[:n]
+    if stream is None:
+        return pixels.to(device)
+    with torch.cuda.stream(stream):
+        moved = pixels.to(device, non_blocking=True)
+        buffer.copied = _CUDA.Event()
+        buffer.copied.record(stream)
+    current = torch.cuda.current_stream(device)
+    current.wait_event(buffer.copied)
+    # The memory belongs to the transfer stream's pool: it must not be reused before the current
+    # stream has finished with it.
+    moved.record_stream(current)
+    return moved

@@ -12,21 +12,22 @@ from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.inference.batches import Writer
-from matcheval.inference.forward import run_inference
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
-from matcheval.inference.job import InferenceConfig
-from matcheval.inference.outputs import build_writers
-from matcheval.inference.precision import DTYPE_TEXT
-from matcheval.inference.readers import ArrayReader, DecodingReader, MakingReader, Reader
+from matcheval.inference.forward import DTYPE_TEXT, ForwardModel, resolved, run_inference
+from matcheval.inference.outputs import Writer, build_writers
+from matcheval.inference.readers import (
+    ORIENTATIONS,
+    ArrayReader,
+    DecodingReader,
+    MakingReader,
+    Reader,
+    TurnedReader,
+)
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
-from matcheval.inference.turned import ORIENTATIONS, TurnedReader
 from matcheval.io.provenance import software_versions
-from matcheval.models.devices import resolve_device
-from matcheval.models.geometry import Geometry
-from matcheval.models.loaded_model import LoadedModel
-from matcheval.models.loading import load_model
+from matcheval.models.loading import LoadedModel, load_model
 from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
+from matcheval.models.transforms import Geometry
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +36,7 @@ class ModelRunner:
     """Runs models on one dataset after the other; every model is loaded once."""
 
     def __init__(self, config: InferenceConfig, *, progress: bool = False) -> None:
-        self._settings = ForwardConfig(
-            resolve_device(config.device), config.batch_size, config.n_threads,
-            config.precision, config.compile,
-        )  # fmt: skip
-        self._n_top, self._progress = config.n_top, progress
+        self._config, self._progress = resolved(config), progress
         self._loaded: dict[str, tuple[object, LoadedModel, ForwardModel]] = {}
 
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
@@ -60,8 +57,8 @@ class ModelRunner:
                             (model, self._writers(task, loaded, dataset))
                             for task, loaded, model in group
                         ],
-                        open_reader(dataset, geometry, self._settings.n_threads),
-                        dataset, self._settings, progress=self._progress,
+                        open_reader(dataset, geometry, self._config.n_threads),
+                        dataset, self._config, progress=self._progress,
                         before_files=verified.result,
                     )  # fmt: skip
         problems.raise_any()
@@ -69,10 +66,10 @@ class ModelRunner:
     def run_turned(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:
         """Run a model on every image of a dataset in four orientations."""
         loaded, forward = self._load(model, dataset)
-        reader = open_reader(dataset, loaded.transform.geometry, self._settings.n_threads)
+        reader = open_reader(dataset, loaded.transform.geometry, self._config.n_threads)
         turned = replace(dataset, labels=np.repeat(dataset.labels, ORIENTATIONS))
         run_inference(
-            [(forward, [writer])], TurnedReader(reader, dataset.name), turned, self._settings,
+            [(forward, [writer])], TurnedReader(reader, dataset.name), turned, self._config,
             progress=self._progress,
         )  # fmt: skip
 
@@ -86,17 +83,17 @@ class ModelRunner:
         if name not in self._loaded or self._loaded[name][0] != fits:
             self._loaded.pop(name, None)
             loaded = load_model(files.source, files.weights, dataset)
-            model = ForwardModel(name, loaded.module, loaded.transform, self._settings)
+            model = ForwardModel(name, loaded.module, loaded.transform, self._config)
             self._loaded[name] = fits, loaded, model
         return self._loaded[name][1:]
 
     def _writers(self, task: Task, loaded: LoadedModel, dataset: Dataset) -> list[Writer]:
-        metadata = provenance(task.model.source, loaded, dataset, self._settings)
-        return build_writers(task.files, {**metadata, INPUTS_KEY: task.inputs}, self._n_top)
+        metadata = provenance(task.model.source, loaded, dataset, self._config)
+        return build_writers(task.files, {**metadata, INPUTS_KEY: task.inputs}, self._config.n_top)
 
 
 def provenance(
-    model: ModelSource, loaded: LoadedModel, dataset: Dataset, settings: ForwardConfig
+    model: ModelSource, loaded: LoadedModel, dataset: Dataset, config: InferenceConfig
 ) -> dict[str, str]:
     """Describe how an output was computed; without dates, so that files are reproducible."""
     resized = loaded.transform.geometry.resize != "none"
@@ -111,9 +108,9 @@ def provenance(
         "weights_sha256": loaded.weights_sha256,
         "dataset_sha256": dataset.sha256,
         "transform": loaded.transform.text(255 if resized else dataset.max_value),
-        "dtype": DTYPE_TEXT[settings.precision],
-        "device": settings.device.type,
-        "compiled": str(settings.compile).lower(),
+        "dtype": DTYPE_TEXT[config.precision],
+        "device": config.device,
+        "compiled": str(config.compile).lower(),
         "inference_version": str(INFERENCE_VERSION),
         **software_versions(*packages),
     }

@@ -1,17 +1,67 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.inference import N_TOP
+from matcheval.inference import AUTOMATIC, N_TOP
+from matcheval.models.published import Published
+from matcheval.models.transforms import Geometry, Transform
 from matcheval.settings import Boolean, Count, Integer, Settings, Unique, UniqueItems
 
 # Settings that predictions depend on, if only in their last bits. All others change nothing.
 DECIDING = ("device", "precision", "compile")
 
 MODELS_PER_GPU_JOB = 8
+
+
+# Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the
+# device busy, small enough for the activations of most models.
+_BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
+_MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
+
+
+@dataclass(frozen=True)
+class InferenceConfig:
+    """How a forward pass is computed; apart from those in `DECIDING`, nothing changes predictions.
+
+    Attributes
+    ----------
+    device : str
+        `cpu`, `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one.
+    batch_size : int or `auto`
+        Images per batch; it may change the last bits of the logits.
+    n_threads : int
+        CPU threads of the model; equally many further threads decode images.
+    precision : str
+        One of `inference.PRECISIONS`. Logits are stored, and the softmax computed, in float32.
+    compile : bool
+        Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
+    n_top : int
+        Classes that the output `top` keeps of every datapoint.
+    """
+
+    device: str = "cpu"
+    batch_size: int | str = AUTOMATIC
+    n_threads: int = 1
+    precision: str = "fp32"
+    compile: bool = False
+    n_top: int = N_TOP
+
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """The settings that predictions depend on."""
+        return {key: getattr(self, key) for key in DECIDING}
+
+    def images_at_a_time(self, height: int, width: int) -> int:
+        """Return the batch size for images of a given size: the configured or the automatic one."""
+        if isinstance(self.batch_size, int):
+            return self.batch_size
+        size = 1 << max(0, int(math.log2(_BATCH_PIXELS[self.device] / (height * width))))
+        return min(size, _MOST_IMAGES[self.device])
 
 
 class InferenceSettings(Settings):
@@ -37,11 +87,6 @@ class InferenceSettings(Settings):
         description="Models that share a transform and are run together, over one decoding of the "
         f"images; auto: {MODELS_PER_GPU_JOB} on a GPU, 1 on the CPU",
     )
-
-    renamed: ClassVar[Mapping[str, str]] = {
-        "pixel_cache": "'inference.models_per_job': models that share a transform are run together",
-        "keep_pixels": "'inference.models_per_job': no decoded images are kept any more",
-    }
 
     @model_validator(mode="after")
     def _tf32_is_for_cuda(self) -> "InferenceSettings":
@@ -72,3 +117,38 @@ class InferenceSettings(Settings):
     def machine_options(self) -> str:
         """How the machine is used, as options of the command `predict_datasets`."""
         return f"--batch-size {self.batch_size}"
+
+
+@dataclass(frozen=True)
+class InferencePlan:
+    """The weights that inference with a study's models needs, and which models run together."""
+
+    settings: InferenceSettings
+    published: Mapping[str, Published]
+
+    @property
+    def weights_urls(self) -> dict[str, str]:
+        """Download address of each file of weights, by file name."""
+        return {model.file_name: model.url for model in self.published.values()}
+
+    def geometry(self, model: str) -> Geometry:
+        """Return how a model's images are resized and cropped."""
+        if model not in self.published:
+            return Geometry()
+        return Transform.from_json(self.published[model].transform).geometry
+
+    def batches(self, models: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Group models into jobs: a model is run alone, or with others that share its transform."""
+        by_geometry: dict[str, list[str]] = {}
+        batches: dict[str, tuple[str, ...]] = {}
+        size = self.settings.n_models_per_job
+        for model in models:
+            geometry = self.geometry(model).name
+            if geometry == "none" or size == 1:
+                batches[model] = (model,)
+            else:
+                by_geometry.setdefault(geometry, []).append(model)
+        for geometry, names in by_geometry.items():
+            for number, start in enumerate(range(0, len(names), size), 1):
+                batches[f"{geometry}.batch-{number}"] = tuple(names[start : start + size])
+        return batches

@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.inference import INFERENCE_VERSION
+from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.io.json_files import write_json
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
@@ -125,3 +125,19 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def predictions_file(folder: str | Path, dataset: str, model: str) -> Path:
+    """Return the prediction file of a model on a dataset."""
+    return output_files(folder, dataset, model, ())["predictions"]
+
+
+def output_files(
+    folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
+) -> dict[str, Path]:
+    """Return the files of a model's results on a dataset, the predictions last."""
+    stem = Path(folder, dataset, model)
+    return {
+        name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")
+        for name in (*outputs, "predictions")
+    }

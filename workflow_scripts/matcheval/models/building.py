@@ -1,47 +1,14 @@
 """Networks by name of their architecture.
 
 To add an architecture, write a function in `architectures/` like those there, and add it to
-`_BUILDERS` and to `sizes.SPECIFICATIONS`.
+`sizes.SPECIFICATIONS`.
 """
-
-from collections.abc import Callable
 
 from torch import nn
 
 from matcheval.errors import InputError
-from matcheval.models.architectures.densenet import densenet, densenet_imagenet
-from matcheval.models.architectures.dpn import dpn
-from matcheval.models.architectures.efficientnet_lite import efficientnet_lite
-from matcheval.models.architectures.googlenet import googlenet
-from matcheval.models.architectures.mobilenet import efficientnet, mobilenet, mobilenet_v2
-from matcheval.models.architectures.parts import NetworkConfig, Shape
-from matcheval.models.architectures.pnasnet import pnasnet_a, pnasnet_b
-from matcheval.models.architectures.preact import (
-    preact,
-    preact_bottleneck,
-    preact_imagenet,
-    preact_unnormed,
-    sepreact_unnormed,
-)
-from matcheval.models.architectures.pyramidnet import pyramidnet
-from matcheval.models.architectures.regnet import regnet_x, regnet_y
-from matcheval.models.architectures.repvgg import repvgg
-from matcheval.models.architectures.resnet import (
-    resnet_7x7,
-    resnet_a,
-    resnet_b,
-    resnet_imagenet,
-    seresnet_a,
-    seresnet_imagenet,
-)
-from matcheval.models.architectures.resnext import resnext, resnext_doubling
-from matcheval.models.architectures.shake_shake import shake_shake
-from matcheval.models.architectures.shufflenet import shufflenet, shufflenet_v2
-from matcheval.models.architectures.small import cnn, linear, mlp, resnet
-from matcheval.models.architectures.vgg import vgg, vgg_three_linear
+from matcheval.models.architectures.parts import BUILDERS, NetworkConfig, Shape
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
-
-__all__ = ["Shape", "build_model", "check_architecture"]
 
 
 def build_model(
@@ -85,6 +52,9 @@ def build_model(
     InputError
         If the architecture is unknown, cannot have the size, or does not accept the images.
     """
+    # They enter their architectures. An import here counts for the digest of the code.
+    from matcheval.models.architectures import mobile, residual, resnet, small, stacked  # noqa: F401
+
     check_architecture(architecture, width, depth, groups)
     if n_classes < 2 or min(input_shape) < 1:
         raise InputError(
@@ -97,44 +67,4 @@ def build_model(
             field="architecture",
             remedy=f"Use images of at least {least} × {least} pixels, or another architecture",
         )
-    return _BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))
-
-
-_BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
-    "linear": linear,
-    "mlp": mlp,
-    "cnn": cnn,
-    "resnet": resnet,
-    "vgg": vgg,
-    "resnet_a": resnet_a,
-    "resnet_imagenet": resnet_imagenet,
-    "densenet": densenet,
-    "resnext": resnext,
-    "preact": preact,
-    "preact_bottleneck": preact_bottleneck,
-    "preact_imagenet": preact_imagenet,
-    "shake_shake": shake_shake,
-    "pyramidnet": pyramidnet,
-    "seresnet_a": seresnet_a,
-    "seresnet_imagenet": seresnet_imagenet,
-    "shufflenet": shufflenet,
-    "shufflenet_v2": shufflenet_v2,
-    "densenet_imagenet": densenet_imagenet,
-    "resnext_doubling": resnext_doubling,
-    "preact_unnormed": preact_unnormed,
-    "sepreact_unnormed": sepreact_unnormed,
-    "dpn": dpn,
-    "efficientnet": efficientnet,
-    "googlenet": googlenet,
-    "mobilenet": mobilenet,
-    "mobilenet_v2": mobilenet_v2,
-    "pnasnet_a": pnasnet_a,
-    "pnasnet_b": pnasnet_b,
-    "regnet_x": regnet_x,
-    "regnet_y": regnet_y,
-    "resnet_b": resnet_b,
-    "repvgg": repvgg,
-    "vgg_three_linear": vgg_three_linear,
-    "efficientnet_lite": efficientnet_lite,
-    "resnet_7x7": resnet_7x7,
-}
+    return BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))

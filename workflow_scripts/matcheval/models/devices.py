@@ -1,10 +1,13 @@
 """Devices that models run on, and out-of-memory errors."""
 
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
+from torch.utils import deterministic
 
 from matcheval.errors import InputError
 
@@ -57,3 +60,64 @@ def full_memory(problem: str, *, file: object, field: object = None, remedy: str
         if not is_out_of_memory(error):
             raise
         raise InputError(problem, file=file, field=field, remedy=remedy) from error
+
+
+def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """Normalise images by channel, on the device that holds them.
+
+    Parameters
+    ----------
+    images : float tensor, shape (n, channels, height, width)
+        Pixels in [0, 1].
+    mean, std : sequence of float
+        Mean and standard deviation (above 0) of each channel; means of 0 with deviations of 1
+        return the images themselves.
+
+    Returns
+    -------
+    float tensor of the same shape
+    """
+    if not any(mean) and all(value == 1 for value in std):
+        return images
+    as_channels = (images.new_tensor(tuple(values))[:, None, None] for values in (mean, std))
+    return (images - next(as_channels)) / next(as_channels)
+
+
+@contextmanager
+def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
+    """Make torch's results reproducible to the bit within the block, then restore its settings."""
+    if n_threads < 1:
+        raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
+    # Required for deterministic matrix products on CUDA; read when the first of them runs.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    torch.set_num_threads(n_threads)
+    # Like use_deterministic_algorithms(True), but without importing the compiler (over a second).
+    torch.set_deterministic_debug_mode("error" if strict else "warn")
+    # Do not fill new tensors with NaN: it takes a tenth of the time, and only helps to find code
+    # that reads uninitialised memory.
+    filled = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+        ):
+            yield
+    finally:
+        deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
+        torch.set_deterministic_debug_mode(mode)
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def fast_arithmetic(n_threads: int) -> Iterator[None]:
+    """Let cuDNN choose its fastest algorithms within the block, deterministic or not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=True, deterministic=False, allow_tf32=False
+        ):
+            yield
+    finally:
+        torch.set_num_threads(threads)

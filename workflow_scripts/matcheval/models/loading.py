@@ -1,31 +1,328 @@
 """Loading of models of every kind of catalogue row."""
 
-from collections.abc import Callable
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.label_spaces import compare_classes
-from matcheval.errors import InputError
-from matcheval.models.callable_loading import load_callable_model
-from matcheval.models.checkpoint_loading import load_checkpoint_model, load_trained_model
-from matcheval.models.loaded_model import LoadedModel
-from matcheval.models.package_loading import load_package_model
-from matcheval.models.pretrained_loading import load_timm_model, load_torchvision_model
-from matcheval.models.rows import (
-    CALLABLE,
-    CHECKPOINT,
-    FROM_CODE,
-    PACKAGE,
-    TIMM,
-    TORCHVISION,
-    TRAINED,
-    ModelSource,
-)
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
+from matcheval.errors import InputError, suggest
+from matcheval.io.self_digests import verify_file
+from matcheval.models import rows
+from matcheval.models.building import build_model
+from matcheval.models.checkpoints import load_checkpoint
+from matcheval.models.networks import head_of
+from matcheval.models.packages import load_timm, package_weights, pretrained_weights
+from matcheval.models.published import describe_timm, describe_torchvision
+from matcheval.models.rows import ModelSource
+from matcheval.models.transforms import NORMALIZATIONS, Transform
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model that is ready for inference.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        Maps normalised float32 images (n, channels, height, width) to logits (n, n_classes).
+    transform : Transform
+        The evaluation transform of its images.
+    n_classes : int or None
+        Number of classes; None if it is known only from the logits.
+    classes : tuple of str or None
+        Names of the classes by label, the wnids for ImageNet's 1,000 classes; None if unknown.
+    description : str
+        What the model is, recorded in the provenance of its predictions.
+    """
+
+    module: nn.Module
+    transform: Transform
+    n_classes: int | None
+    classes: tuple[str, ...] | None
+    description: str
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """The `state_digest` of its weights."""
+        return state_digest(self.module.state_dict())
+
+
+def state_digest(state: Mapping[str, Tensor]) -> str:
+    """Compute the SHA-256 of weights: name, dtype, shape and bytes of each tensor, by name."""
+    digest = hashlib.sha256()
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        digest.update(f"{name} {dtype} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def load_callable_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
+    """Call the user's function, which returns a module, or a module and its transform."""
+    module_name, _, name = source.source.partition(":")
+    folder = os.getcwd()  # noqa: PTH109
+    if folder not in sys.path:  # Python does not add it for the installed command
+        sys.path.insert(0, folder)
+    try:
+        function = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"cannot import '{name}' from '{module_name}' ({error})",
+            file=source.name,
+            field="source",
+        ) from error
+    built = function()
+    module, transform = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(module, nn.Module):
+        raise InputError(
+            f"'{source.source}' returned a {type(module).__name__}",
+            file=source.name,
+            remedy="Return a torch.nn.Module, or a module and its transform",
+        )
+    description = f"{source.source}, code {source.code_digest}"
+    return LoadedModel(module, as_transform(transform), None, None, description)
+
+
+def as_transform(given: Any) -> Transform:
+    """Convert what a user's function returned to a transform."""
+    if given is None:
+        return Transform.plain()
+    if isinstance(given, Transform):
+        return given
+    if isinstance(given, Mapping):
+        return Transform.from_data_config(given)
+    return Transform.from_preset(given)
+
+
+def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
+    """Load a checkpoint that this workflow trained."""
+    checkpoint = load_checkpoint(weights)
+    info = checkpoint.info
+    if source.kind == rows.TRAINED and info.model != source.name:
+        raise InputError(
+            f"holds the weights of model '{info.model}', not of '{source.name}'",
+            file=weights,
+            remedy="Use the name that it was trained under, or train the model again",
+        )
+    shape = image_shape(dataset)
+    if info.input_shape != shape or info.max_value != dataset.max_value:
+        raise InputError(
+            f"its images have shape {shape} and pixel values up to {dataset.max_value}, but model "
+            f"{source.name} was trained on shape {info.input_shape} and values up to "
+            f"{info.max_value}",
+            file=dataset.name,
+            remedy="Pair the model with a dataset of the same image shape and pixel range",
+        )
+    return LoadedModel(
+        checkpoint.build(), Transform.plain(info.mean, info.std), info.n_classes, info.classes,
+        f"{info.architecture}, trained by this workflow",
+    )  # fmt: skip
+
+
+def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
+    """Load a safetensors file: a checkpoint of this workflow, or a plain state dict."""
+    try:
+        with safe_open(str(weights), framework="pt") as archive:
+            is_checkpoint = "matcheval" in (archive.metadata() or {})
+        if is_checkpoint:
+            return load_trained_model(source, weights, dataset)
+        verify_file(weights)  # damage may have hidden that it is one
+        state = load_file(weights)
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"not a readable safetensors file, perhaps truncated ({error})", file=weights
+        ) from error
+    if not source.options:
+        raise InputError(
+            "a plain state dict, whose network the catalogue does not describe",
+            file=weights,
+            remedy="Fill the columns architecture, width, depth and normalization of "
+            f"model '{source.name}'",
+        )
+    options = dict(source.options)
+    mean, std = NORMALIZATIONS[options.pop("normalization")]
+    module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
+    _load_state(module, state, weights, f"a {options['architecture']} for {dataset.name}")
+    description = f"{options['architecture']} from {weights.name}"
+    return LoadedModel(module, Transform.plain(mean, std), dataset.n_classes, None, description)
+
+
+def _load_state(module: nn.Module, state: Mapping[str, Tensor], file: Path, what: str) -> None:
+    """Load a state dict into a module, or report how it differs from the module's."""
+    expected = module.state_dict()
+    # The batch counters of batch norm do not matter in evaluation, and older files lack them.
+    optional = {key for key in expected if key.endswith("num_batches_tracked")}
+    differences = [
+        *(f"{key} is missing" for key in expected.keys() - state.keys() - optional),
+        *(f"{key} is unexpected" for key in state.keys() - expected.keys()),
+        *(
+            f"{key} has shape {tuple(state[key].shape)}, not {tuple(expected[key].shape)}"
+            for key in expected.keys() & state.keys()
+            if state[key].shape != expected[key].shape
+        ),
+    ]
+    if differences:
+        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+        raise InputError(
+            f"not the weights of {what}: {min(differences)}{more}",
+            file=file,
+            remedy="Check architecture, width and depth in the catalogue, and that the weights "
+            "have as many classes as the dataset",
+        )
+    module.load_state_dict(dict(state), strict=False)
+    module.eval()
+
+
+def _with_known_classes(
+    module: nn.Module, transform: Transform, n_classes: int, description: str
+) -> LoadedModel:
+    """Describe a published model; one of 1,000 classes is taken to have ImageNet's."""
+    classes = imagenet_classes() if n_classes == 1000 else None
+    return LoadedModel(module, transform, n_classes, classes, description)
+
+
+def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
+    """Load an architecture of timm with the weights that an installed package holds."""
+    package, _, architecture = source.source.partition(":")
+    file = package_weights(package, model=source.name)
+    timm = load_timm()
+    if not timm.is_model(architecture):
+        raise InputError(
+            f"timm {timm.__version__} has no architecture '{architecture}'",
+            file=source.name,
+            field="source",
+            remedy=suggest(architecture, timm.list_models()),
+        )
+    module: nn.Module = timm.create_model(architecture, pretrained=False)
+    module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
+    config = timm.data.resolve_data_config(model=module)
+    return _with_known_classes(
+        module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
+        f"timm {architecture} with the weights of the package {package}, {file.name}",
+    )  # fmt: skip
+
+
+def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
+    """Give a network published weights, all but those of its head."""
+    head = head_of(module, name)
+    prefix = next(key for key, each in module.named_modules() if each is head)
+    own = module.state_dict()
+    kept = {key for key in own if key.startswith(f"{prefix}.")}
+    file = pretrained_weights(pretrained, name)
+    module.load_state_dict(own | in_order(own, read_state(file), file, name, without=kept))
+
+
+def read_state(file: Path) -> dict[str, Tensor]:
+    """Read a state dict, without running code from a pickle."""
+    try:
+        if file.suffix == ".safetensors":
+            state: Any = load_file(file)
+        else:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for damaged files
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"not readable weights ({reason})", file=file) from error
+    if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise InputError("not a state dict: tensors by name", file=file)
+    return dict(state)
+
+
+def in_order(
+    expected: Mapping[str, Tensor],
+    state: Mapping[str, Tensor],
+    file: Path,
+    architecture: str,
+    without: Collection[str] = (),
+) -> dict[str, Tensor]:
+    """Rename weights to those of a network: by name if the names are equal, else by position."""
+    if len(state) != len(expected):
+        raise InputError(
+            f"holds {len(state)} tensors, but {architecture} has {len(expected)}",
+            file=file,
+            remedy="Name the architecture that the weights are of",
+        )
+    names = list(state) if state.keys() != expected.keys() else list(expected)
+    both = zip(expected, names, strict=True)
+    pairs = {name: theirs for name, theirs in both if name not in without}
+    for name, theirs in pairs.items():
+        shape, found = tuple(expected[name].shape), tuple(state[theirs].shape)
+        if shape != found:
+            raise InputError(
+                f"{theirs} has shape {found}, but {name} of {architecture} has {shape}",
+                file=file,
+                remedy="Name the architecture that the weights are of",
+            )
+    return {name: state[theirs] for name, theirs in pairs.items()}
+
+
+def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
+    """Load a pretrained model of timm."""
+    published = describe_timm(source.source)
+    overlay: dict[str, Any] = {"file": str(weights)}
+    if weights.suffix == ".safetensors":
+        # Files of the hub are state dicts, even of models first published in a custom format.
+        overlay["custom_load"] = False
+    try:
+        module = load_timm().create_model(
+            source.source, pretrained=True, pretrained_cfg_overlay=overlay
+        )
+    except Exception as error:  # timm and torch raise many kinds for damaged or wrong files
+        raise _wrong_weights(source, weights, error) from error
+    transform = Transform.from_json(published.transform)
+    return _with_known_classes(module, transform, published.n_classes, f"timm {source.source}")
+
+
+def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
+    """Load a pretrained model of torchvision."""
+    from torchvision import models
+
+    published = describe_torchvision(source.source)
+    member = models.get_weight(source.source)
+    names = [n for n in models.list_models(module=models)
+             if models.get_model_weights(n) is type(member)]  # fmt: skip
+    try:
+        state = torch.load(weights, map_location="cpu", weights_only=True)
+        # Some of torchvision's builders set options of the model from the weights object (such as
+        # Inception's input transform) and call the object for the state dict. They therefore get
+        # the object itself, which returns the downloaded file instead of downloading.
+        member.get_state_dict = lambda *_, **__: state
+        module = models.get_model(names[0], weights=member)
+    except Exception as error:  # torchvision and torch raise many kinds as well
+        raise _wrong_weights(source, weights, error) from error
+    finally:
+        vars(member).pop("get_state_dict", None)
+    return _with_known_classes(
+        module, Transform.from_json(published.transform), published.n_classes,
+        f"torchvision {published.source}",
+    )  # fmt: skip
+
+
+def _wrong_weights(source: ModelSource, weights: Path, error: Exception) -> InputError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = " ".join(lines[:2]) if lines else type(error).__name__
+    return InputError(
+        f"not the weights of {source.source} ({reason})",
+        file=weights,
+        remedy="Delete it: the workflow downloads it again",
+    )
 
 
 def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
     """Load a model to predict a dataset."""
-    if source.kind not in FROM_CODE and (weights is None or not weights.is_file()):
+    if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
         raise InputError(
             "no such weights file", file=weights, remedy="Train or download the model first"
         )
@@ -64,10 +361,10 @@ def _are_wnids(classes: tuple[str, ...]) -> bool:
 
 
 _LOADERS: dict[str, Callable[..., LoadedModel]] = {
-    TRAINED: load_trained_model,
-    CHECKPOINT: load_checkpoint_model,
-    TIMM: load_timm_model,
-    TORCHVISION: load_torchvision_model,
-    CALLABLE: load_callable_model,
-    PACKAGE: load_package_model,
+    rows.TRAINED: load_trained_model,
+    rows.CHECKPOINT: load_checkpoint_model,
+    rows.TIMM: load_timm_model,
+    rows.TORCHVISION: load_torchvision_model,
+    rows.CALLABLE: load_callable_model,
+    rows.PACKAGE: load_package_model,
 }

@@ -3,8 +3,10 @@
 Imports neither torch nor the packages.
 """
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 from matcheval.errors import InputError
 
@@ -57,3 +59,25 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
             field=field,
         )
     return files[0]
+
+
+_MISSING = "resnext101_32x48d"
+
+
+@cache
+def load_timm() -> ModuleType:
+    """Import timm, and register the model that it has weights for but no function."""
+    import timm
+    from timm.models import register_model, resnet
+
+    if not timm.is_model(_MISSING) and _MISSING in resnet.default_cfgs:
+
+        def resnext101_32x48d(pretrained: bool = False, **kwargs: object) -> object:
+            """Build ResNeXt-101 32×48d (Mahajan et al. 2018)."""
+            arguments = {"layers": (3, 4, 23, 3), "cardinality": 32, "base_width": 48, **kwargs}
+            return resnet._create_resnet(_MISSING, pretrained, block=resnet.Bottleneck, **arguments)
+
+        # The registry looks up a model's weights in the module that defines its function.
+        resnext101_32x48d.__module__ = resnet.__name__
+        register_model(resnext101_32x48d)
+    return timm

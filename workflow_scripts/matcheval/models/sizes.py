@@ -154,16 +154,11 @@ def check_architecture(architecture: str, width: int, depth: int, groups: int = 
             f"unknown architecture '{architecture}'", remedy=f"Known: {', '.join(ARCHITECTURES)}"
         )
     spec = SPECIFICATIONS[architecture]
-    if architecture == "linear" and (width, depth) != (0, 0):
-        raise InputError(
-            f"linear has neither width nor depth, but they are {width} and {depth}",
-            remedy="Give 0 and 0",
-        )
-    if architecture != "linear" and min(width, depth) < 1:
-        raise InputError(
-            f"{architecture} cannot have width {width} and depth {depth}",
-            remedy="Give at least 1 for each",
-        )
+    for field, value in (("width", width), ("depth", depth)):
+        if value < 1 and architecture != "linear":
+            raise InputError(f"is {value}", field=field, remedy="Give at least 1")
+    if architecture == "linear" and width != 0:
+        raise InputError(f"is {width}", field="width", remedy="Give 0: linear has no width")
     if not spec.has_depth(depth):
         raise InputError(
             f"{architecture} cannot have depth {depth}",

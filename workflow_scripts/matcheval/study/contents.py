@@ -11,8 +11,7 @@ from matcheval.datasets.kinds import DatasetSpec, builder_version
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.errors import check_known, configuration_error, unknown_name_error
 from matcheval.execution.resources import ResourceRequest
-from matcheval.inference.planning import InferencePlan
-from matcheval.inference.settings import InferenceSettings
+from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT, FROM_CODE, PUBLISHED

@@ -20,7 +20,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector, unknown_name_error
 from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.figures.saving import save_figure
-from matcheval.inference.files import predictions_file
+from matcheval.inference.store import predictions_file
 from matcheval.io.files import file_states
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import dataset_correctness

@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from matcheval.training.parameters import AUGMENTATION_PARAMETERS
+from matcheval.training.recipe import AUGMENTATION_PARAMETERS
 
 Batch = tuple[Tensor, Tensor]
 

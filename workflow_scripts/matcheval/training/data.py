@@ -11,8 +11,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD
+from matcheval.training.options import check_n_sources
+from matcheval.training.recipe import Recipe
 
 _CHUNK = 4096  # images per partial sum of the channel statistics
 
@@ -119,9 +122,9 @@ def check_sets(
     """Check that training and validation sets match."""
     first, *others = *train_sets, *validation_sets
     for other in others:
-        if first.classes != other.classes:
+        if problem := compare_classes(other.classes, first.classes):
             raise InputError(
-                _difference(first.classes, other.classes, first.name, other.name),
+                f"{other.name} compared with {first.name}: {problem}",
                 file=name,
                 field="classes",
                 remedy="Use training and validation sets of the same classes in the same order",
@@ -138,26 +141,35 @@ def check_sets(
                 )
 
 
-def _difference(
-    ours: tuple[str, ...], theirs: tuple[str, ...], our_name: str, their_name: str
-) -> str:
-    """Describe how two label spaces differ."""
-    parts = [
-        f"only {name} has {_some([c for c in one if c not in other])}"
-        for one, other, name in ((ours, theirs, our_name), (theirs, ours, their_name))
-        if set(one) - set(other)
-    ]
-    if parts:
-        return "; ".join(parts)
-    if len(ours) != len(theirs):
-        return f"{our_name} has {len(ours)} classes, {their_name} {len(theirs)}"
-    label = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    return (
-        f"their order differs: label {label} is '{ours[label]}' in {our_name}, "
-        f"'{theirs[label]}' in {their_name}"
-    )
+_OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels
 
 
-def _some(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"'{name}'" for name in names[:most]) + more
+def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
+    """Check training sets against a recipe."""
+    check_n_sources(recipe.algorithm, len(train_sets), name)
+    if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
+        raise InputError(
+            f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors",
+            file=name,
+            field="augmentation",
+            remedy=f"Give {' or '.join(_OF_VECTORS)}",
+        )
+    if len(train_sets) == 1:
+        return
+    for each in train_sets:
+        n = max(1, round(recipe.train_fraction * len(each)))
+        if n < recipe.batch_size:
+            raise InputError(
+                f"is {recipe.batch_size}, but {each.name} has {n} images to train on",
+                file=name,
+                field="batch_size",
+                remedy=f"Give at most {n}: every step takes a batch of each training set",
+            )
+        classes = np.unique(each.labels)
+        if len(classes) < 2:
+            raise InputError(
+                f"{each.name} has images of class '{each.classes[classes[0]]}' only",
+                file=name,
+                field="train",
+                remedy="Use training sets with images of at least two classes",
+            )

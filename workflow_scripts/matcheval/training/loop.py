@@ -1,26 +1,86 @@
-"""The training loop: turns a recipe and data into weights and a history."""
+"""Training from a recipe and datasets to a checkpoint and a history, resumed where it was killed.
 
+The state of an unfinished training is a torch file, loaded with `weights_only`, so that loading
+runs no code. It records the identity of its training (model, recipe, data, versions, machine
+settings), and only a training of the same identity goes on from it: a killed job loses minutes.
+"""
+
+import json
+import logging
+import os
+import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.errors import StoppedError
-from matcheval.models.devices import full_memory
-from matcheval.training.data import ResidentSet, check_sets
-from matcheval.training.engine import Engine
+from matcheval.datasets.folders import read_dataset
+from matcheval.downloads.checksums import file_digests
+from matcheval.errors import InputError, StoppedError
+from matcheval.io.files import atomic_file
+from matcheval.io.provenance import software_versions
+from matcheval.io.self_digests import enter_digest_of_archive, verify_file
+from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
+from matcheval.models.devices import (
+    fast_arithmetic,
+    full_memory,
+    repeatable_arithmetic,
+    resolve_device,
+)
+from matcheval.models.packages import pretrained_weights
+from matcheval.training import TRAINING_VERSION
+from matcheval.training.data import ResidentSet, check_sets, check_sources
 from matcheval.training.recipe import Recipe
-from matcheval.training.resume import load_resume_state, save_resume_state
-from matcheval.training.run import Run
-from matcheval.training.running_metrics import Epoch
-from matcheval.training.sources import check_sources
+from matcheval.training.run import Epoch, Run, kept_epoch
+from matcheval.training.settings import Engine
 
-_STATE_FORMAT = 3  # of the resume state, as part of its identity
+log = logging.getLogger(__name__)
+
+_STATE_FORMAT = 4  # of the resume state, as part of its identity
+_UNREADABLE = (
+    InputError, RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError,
+)  # fmt: skip
+
+
+def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Write the state of an unfinished training atomically."""
+    with atomic_file(path) as temporary:
+        torch.save(
+            {"identity": json.dumps(identity, sort_keys=True), "state": dict(state)}, temporary
+        )
+        enter_digest_of_archive(temporary)
+
+
+def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Read the state of an unfinished training of the given identity."""
+    if not path.is_file():
+        return None
+    try:
+        verify_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        found, state = json.loads(content["identity"]), content["state"]
+    except _UNREADABLE as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        log.warning("%s: not readable (%s); training starts from the beginning", path, reason)
+        return None
+    wanted = json.loads(json.dumps(identity, sort_keys=True))
+    if found != wanted:
+        keys = sorted(k for k in found.keys() | wanted.keys() if found.get(k) != wanted.get(k))
+        changes = ", ".join(f"{key} {found.get(key)} -> {wanted.get(key)}" for key in keys)
+        log.warning(
+            "%s: belongs to another training run (%s); training starts from the beginning",
+            path, changes,
+        )  # fmt: skip
+        return None
+    return dict(state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +111,10 @@ def train(
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
-    device = engine.resolve()
+    device = resolve_device(engine.device)
     full_identity = {
-        "format": _STATE_FORMAT, "model": name, **recipe.to_record(), **engine.identity(device),
-        **(identity or {}),
+        "format": _STATE_FORMAT, "model": name, **recipe.to_record(),
+        **engine.identity(device.type), **(identity or {}),
     }  # fmt: skip
     size = recipe.batch_size * len(train_sets)
     memory = full_memory(
@@ -63,7 +123,11 @@ def train(
         field="batch_size",
         remedy="Use a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
     )
-    with engine.arithmetic(device), memory:
+    if engine.deterministic or device.type == "cpu":
+        arithmetic = repeatable_arithmetic(engine.n_threads, strict=device.type == "cpu")
+    else:
+        arithmetic = fast_arithmetic(engine.n_threads)
+    with arithmetic, memory:
         run = Run(name, recipe, train_sets, engine, device)
         resident = [
             ResidentSet.of(data, device, channels_last=engine.channels_last)
@@ -91,3 +155,97 @@ def train(
             if stops:
                 raise StoppedError(f"stopped as its time is nearly over; {run.saved}", file=name)
         return Training(run.weights(), tuple(run.history), run.mean, run.std)
+
+
+HISTORY = TableSchema(
+    "history",
+    (
+        Column("epoch", pa.int32(), "1", "pass over the training data, from 1"),
+        Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
+        Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
+        Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
+        Column("validation_loss", pa.float64(), "1", "loss after the pass, or NaN"),
+        Column(
+            "validation_accuracy",
+            pa.float64(),
+            "1",
+            "accuracy after the pass, or NaN",
+        ),
+    ),
+)
+
+
+def write_history(history: Sequence[Epoch], path: str | os.PathLike[str]) -> None:
+    """Write a history as CSV, atomically."""
+    write_table(HISTORY.from_records(history), path)
+
+
+def parse_recipe(text: str, name: str) -> Recipe:
+    """Read a recipe from JSON."""
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON ({error})", file=name, field="recipe") from error
+    if not isinstance(values, dict):
+        raise InputError("not a JSON object", file=name, field="recipe")
+    return Recipe.from_mapping(values, name)
+
+
+def train_to_checkpoint(
+    name: str,
+    recipe_json: str,
+    train_folders: Sequence[Path],
+    validation_folders: Sequence[Path],
+    checkpoint_file: Path,
+    history_file: Path,
+    *,
+    engine: Engine | None = None,
+    is_to_stop: Callable[[], bool] = lambda: False,
+    progress: bool = False,
+) -> Epoch:
+    """Train a model, and write its history and its checkpoint."""
+    recipe = parse_recipe(recipe_json, name)
+    train_sets = [read_dataset(folder) for folder in train_folders]
+    validation_sets = [read_dataset(folder) for folder in validation_folders]
+    first = train_sets[0]
+    data = {
+        "train": ", ".join(f"{each.name} {each.sha256}" for each in train_sets),
+        "validation": ", ".join(f"{each.name} {each.sha256}" for each in validation_sets),
+    }
+    if recipe.pretrained:
+        file = pretrained_weights(recipe.pretrained, name)
+        data["pretrained"] = f"{file.name} {file_digests(file)['sha256']}"
+    versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
+    resume_file = checkpoint_file.with_suffix(".partial")
+    trained = train(
+        name,
+        recipe,
+        train_sets,
+        validation_sets,
+        engine=engine,
+        resume_file=resume_file,
+        identity={"data": data, "versions": versions},
+        on_epoch=lambda history: write_history(history, history_file),
+        is_to_stop=is_to_stop,
+        progress=progress,
+    )
+    info = CheckpointInfo(
+        model=name,
+        architecture=recipe.architecture,
+        width=recipe.width,
+        depth=recipe.depth,
+        groups=recipe.groups,
+        input_shape=first.image_shape,
+        n_classes=first.n_classes,
+        max_value=first.max_value,
+        recipe=recipe.to_record(),
+        data=data,
+        versions=versions,
+        classes=first.classes,
+        mean=trained.mean,
+        std=trained.std,
+    )
+    write_history(trained.history, history_file)
+    save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
+    resume_file.unlink(missing_ok=True)
+    return trained.history[kept_epoch(trained.history, recipe.keep) - 1]

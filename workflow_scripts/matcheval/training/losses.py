@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from matcheval.training.parameters import LOSS_PARAMETERS
+from matcheval.training.recipe import LOSS_PARAMETERS
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

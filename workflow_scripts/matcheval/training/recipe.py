@@ -1,9 +1,10 @@
 """Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +22,112 @@ from matcheval.training import (
     SCHEDULES,
     WARM_SCHEDULES,
 )
-from matcheval.training.algorithm_options import AlgorithmOptions
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS, read_options
-from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
-from matcheval.training.recipe_columns import Options, check_range, default_of, is_optional, parse
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions, read_options
+
+Options = Mapping[str, Any]
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def is_optional(field: "Field[Any]") -> bool:
+    """Tell whether a column may be missing or empty."""
+    return default_of(field) is not MISSING
+
+
+def default_of(field: "Field[Any]") -> Any:
+    """Return the default of a column; `dataclasses.MISSING` if it has none."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
+    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
+    text = str(value).strip() if value is not None else ""
+    try:
+        if kind == Options:
+            options = json.loads(value) if isinstance(value, str) else value
+            if not isinstance(options, Mapping):
+                raise ValueError("not a mapping")
+            return dict(options)
+        if kind is bool:
+            return _BOOLEANS[text.lower()]
+        if isinstance(value, bool):
+            raise ValueError("a boolean")
+        if kind is str:
+            if not isinstance(value, str):
+                raise ValueError("not text")
+            return text
+        if kind == float | None and not text:
+            return None
+        if kind is int:
+            # Spreadsheets write 3 as 3.0. Conversion through float would round long seeds.
+            return int(text.removesuffix(".0"))
+        return float(text)
+    except (ValueError, OverflowError, KeyError) as error:
+        words = {str: "text", int: "a whole number", bool: "true or false"}
+        wanted = (words | {Options: 'a JSON object, as {"betas": [0.9, 0.99]}'}).get(kind)
+        raise InputError(
+            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted or 'a number'}"
+        ) from error
+
+
+def check_range(
+    value: float,
+    field: str,
+    low: float,
+    high: float,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> None:
+    """Check that a number is in its range."""
+    above = low < value if open_low else low <= value
+    below = value < high if open_high else value <= high
+    if not (above and below) or not math.isfinite(value):
+        least = "more than" if open_low else "at least"
+        most = "less than" if open_high else "at most"
+        end = f" and {most} {high:g}" if math.isfinite(high) else ""
+        raise InputError(f"is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The parameter of a loss or an augmentation."""
+
+    symbol: str
+    default: float
+    low: float
+    high: float
+    open_low: bool = False
+
+    def check(self, value: float, field: str) -> None:
+        """Check that a value is in the range."""
+        in_low = self.low < value if self.open_low else self.low <= value
+        if not (in_low and value < self.high):
+            least = "more than" if self.open_low else "at least"
+            raise InputError(
+                f"{self.symbol} is {value:g}",
+                field=field,
+                remedy=f"Give {least} {self.low:g} and less than {self.high:g}",
+            )
+
+
+# A loss that is not listed has no parameter.
+LOSS_PARAMETERS = {
+    "focal": Parameter("γ", 2.0, 0.0, math.inf),
+    "label_smoothing": Parameter("α", 0.1, 0.0, 1.0),
+    "mmce": Parameter("λ", 4.0, 0.0, math.inf),
+    "mmce_weighted": Parameter("λ", 2.0, 0.0, math.inf),
+    "mmce_mukhoti": Parameter("λ", 1.0, 0.0, math.inf),
+    "mmce_weighted_mukhoti": Parameter("λ", 2.0, 0.0, math.inf),
+}
+
+# An augmentation that is not listed has no parameter.
+AUGMENTATION_PARAMETERS = {
+    "basic_mixup": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
+    "basic_cutmix": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
+    "basic_ricap": Parameter("β", 0.3, 0.0, math.inf, open_low=True),
+}
+
 
 _CHOICES: Mapping[str, Collection[str]] = {
     "architecture": ARCHITECTURES,
@@ -165,9 +268,6 @@ class Recipe:
         for field, known in _CHOICES.items():
             if getattr(self, field) not in known:
                 raise unknown_name_error("value", getattr(self, field), known, field=field)
-        size = (0, 0) if self.architecture == "linear" else (1, math.inf)
-        self._check("width", *size)
-        self._check("depth", *size)
         check_architecture(self.architecture, self.width, self.depth, self.groups)
         for field in ("epochs", "batch_size"):
             self._check(field, 1, math.inf)

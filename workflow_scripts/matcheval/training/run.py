@@ -1,33 +1,127 @@
 """A model in training, with everything that changes in the course of it."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
-from matcheval.models.architectures.parts import Noisy
-from matcheval.models.arithmetic import normalize
-from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.models.architectures.parts import Noisy, scale_dropout
+from matcheval.models.building import build_model
+from matcheval.models.devices import normalize
+from matcheval.models.loading import start_from_weights
+from matcheval.training.algorithm import IMPLEMENTATIONS, Algorithm, Minibatch, Setup
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
-from matcheval.training.engine import Engine
-from matcheval.training.initial import initial_model, seeded, training_seed
+from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
-from matcheval.training.running_metrics import (
-    Epoch,
-    RunningMetrics,
-    divergence_error,
-    kept_epoch,
-)
-from matcheval.training.schedules import learning_rate_factor
+from matcheval.training.seeds import derived_seed
+from matcheval.training.settings import Engine
+
+
+def training_seed(name: str, recipe: Recipe, purpose: str) -> int:
+    """Return the seed of one kind of random numbers in a training."""
+    return derived_seed(recipe.seeded_by or name, recipe.seed, purpose)
+
+
+def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
+    """Build a model with its initial weights."""
+    with seeded(name, recipe, "weights"):
+        model = build_model(
+            recipe.architecture,
+            width=recipe.width,
+            depth=recipe.depth,
+            groups=recipe.groups,
+            input_shape=train_set.image_shape,
+            n_classes=train_set.n_classes,
+        )
+    scale_dropout(model, recipe.dropout_factor)
+    if recipe.pretrained:
+        start_from_weights(model, recipe.pretrained, name)
+    return model
+
+
+@contextmanager
+def seeded(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
+    """Seed torch's global generator in a block, for initial weights, and restore it afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(training_seed(name, recipe, purpose))
+        yield
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Metrics of one pass over the training data."""
+
+    epoch: int
+    learning_rate: float
+    train_loss: float
+    train_accuracy: float
+    validation_loss: float
+    validation_accuracy: float
+
+
+def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
+    """Return the number of the epoch whose weights are kept."""
+    if keep == "last":
+        return history[-1].epoch
+    return max(history, key=lambda each: (each.validation_accuracy, -each.epoch)).epoch
+
+
+class RunningMetrics:
+    """Mean loss and accuracy of the images so far; reading them synchronises with the device."""
+
+    def __init__(self, device: torch.device) -> None:
+        # MPS does not support float64.
+        wide = torch.float32 if device.type == "mps" else torch.float64
+        self.n = 0
+        self._finite_steps = torch.zeros((), dtype=torch.int64, device=device)
+        self._loss = torch.zeros((), dtype=wide, device=device)
+        self._correct = torch.zeros((), dtype=torch.int64, device=device)
+
+    def add(self, loss: Tensor, logits: Tensor, targets: Tensor) -> None:
+        """Add a batch."""
+        self.n += len(logits)
+        self._loss += loss.detach().to(self._loss.dtype) * len(logits)
+        self._finite_steps += self._loss.isfinite()
+        self._correct += (logits.detach().argmax(dim=1) == targets.argmax(dim=1)).sum()
+
+    @property
+    def loss(self) -> float:
+        """Mean loss."""
+        return self._loss.item() / self.n
+
+    @property
+    def accuracy(self) -> float:
+        """Fraction of the images that are classified correctly."""
+        return self._correct.item() / self.n
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the loss of every batch was finite."""
+        return math.isfinite(self._loss.item())
+
+    @property
+    def finite_steps(self) -> int:
+        """Number of batches before the first of which the loss is not finite."""
+        return int(self._finite_steps.item())
+
+
+def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
+    """Build the algorithm of a recipe."""
+    # They enter their algorithms. An import here counts for the digest of the code.
+    from matcheval.training import feature_algorithms, risk_algorithms  # noqa: F401
+
+    return IMPLEMENTATIONS[type(recipe.typed_options[0])](network, recipe, setup)
+
 
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
@@ -99,8 +193,11 @@ class Run:
         last = epoch + 1 == recipe.epochs
         keeps_best = recipe.keep == "best"
         due = last or keeps_best or (epoch + 1) % self.engine.validate_every == 0
-        validated = self._validate_on(validation, epoch) if due else (math.nan, math.nan)
-        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
+        loss, accuracy = math.nan, math.nan
+        if due:
+            found = zip(*(self._validate(one, epoch) for one in validation), strict=True)
+            loss, accuracy = (math.fsum(values) / len(validation) for values in found)
+        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, loss, accuracy))
         if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
             self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}
 
@@ -112,12 +209,6 @@ class Run:
             self.recipe.augmentation_parameter,
         )
         return Minibatch(normalize(images, self.mean, self.std), targets)
-
-    def _validate_on(self, sets: Sequence[ResidentSet], epoch: int) -> tuple[float, float]:
-        """Return the means over the validation sets of loss and accuracy."""
-        each = [self._validate(one, epoch) for one in sets]
-        loss, accuracy = (math.fsum(values) / len(each) for values in zip(*each, strict=True))
-        return loss, accuracy
 
     def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
         """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
@@ -133,8 +224,14 @@ class Run:
         return metrics.loss, metrics.accuracy
 
     def _divergence(self, epoch: int, where: str) -> InputError:
-        place, rate = f"epoch {epoch + 1}, {where}", self.recipe.learning_rate
-        return divergence_error(self.name, place, rate, self.saved)
+        return InputError(
+            f"training diverged in epoch {epoch + 1}, {where}: the loss is not finite; "
+            f"{self.saved}",
+            file=self.name,
+            field="learning_rate",
+            remedy=f"Give less than {self.recipe.learning_rate:g}, or set warmup_epochs or "
+            "clip_norm",
+        )
 
     def note_saved(self, resume_file: Path) -> None:
         """Remember which state was saved last, for the message if the training diverges."""

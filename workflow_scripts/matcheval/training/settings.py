@@ -1,10 +1,32 @@
 """On which sets models are trained, and how: the configuration's block `training`."""
 
+from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from matcheval.settings import Boolean, Count, Name, NameOrNames, Number, Settings
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How a training uses the machine, which changes at most the rounding of the weights."""
+
+    device: str = "cpu"
+    n_threads: int = 1
+    channels_last: bool = False
+    compile: bool = False
+    deterministic: bool = True
+    validate_every: int = 1
+    save_minutes: float = 10.0
+
+    def identity(self, device_type: str) -> dict[str, str]:
+        """Return the settings that must be equal for a training to be resumed."""
+        values = asdict(self) | {"device": device_type}
+        irrelevant = ["validate_every", "save_minutes"]
+        for name in irrelevant if device_type == "cpu" else [*irrelevant, "n_threads"]:
+            del values[name]
+        return {name: str(value) for name, value in values.items()}
 
 
 class TrainingSettings(Settings):

@@ -1,6 +1,6 @@
-"""The architectures, one module per family.
+"""The architectures by family, as functions from a `NetworkConfig` to a module.
 
-Each is a function from a `NetworkConfig` to a module that maps normalised float32 images
-(n, channels, height, width) to logits (n, n_classes). torchvision and timm are imported inside the
-functions that use them: the import takes seconds, and the small architectures need neither.
+The module maps normalised float32 images (n, channels, height, width) to logits (n, n_classes).
+torchvision and timm are imported inside the functions that use them: the import takes seconds, and
+the small architectures need neither.
 """

@@ -1,6 +1,6 @@
-"""Building blocks shared by the architectures."""
+"""Building blocks shared by the architectures, and the register of their functions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +24,20 @@ class NetworkConfig:
     def channels(self) -> int:
         """Channels of the images."""
         return self.input_shape[2]
+
+    def widths(self, stages: int) -> list[int]:
+        """Return the channels of stages that double them."""
+        return [self.width << stage for stage in range(stages)]
+
+
+Builder = Callable[[NetworkConfig], nn.Module]
+BUILDERS: dict[str, Builder] = {}
+
+
+def architecture(builder: Builder) -> Builder:
+    """Enter the function of an architecture under its name."""
+    BUILDERS[builder.__name__] = builder
+    return builder
 
 
 class GlobalAverage(nn.Module):
@@ -84,6 +98,18 @@ def normed(
     """Build a convolution as `convolution` does, with batch norm and ReLU."""
     layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
+
+
+def shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
+    """Build a residual block's shortcut: a normed 1 × 1 convolution where the shape changes."""
+    if stride == 1 and inputs == outputs:
+        return nn.Identity()
+    return normed(inputs, outputs, 1, stride, active=False)
+
+
+def classifier(inputs: int, config: NetworkConfig) -> tuple[nn.Module, nn.Module]:
+    """Build the last layers of most networks: global average and a linear layer."""
+    return GlobalAverage(), nn.Linear(inputs, config.n_classes)
 
 
 def stage_shapes(

@@ -1,4 +1,4 @@
-"""ResNets of three stages for CIFAR, and of four stages for ImageNet, also with a 3 × 3 stem.
+"""ResNets and pre-activation ResNets of three stages for CIFAR, and of four as for ImageNet.
 
 The squeeze-and-excitation networks (SENet) differ from them by one module per block.
 
@@ -7,9 +7,12 @@ References
 He et al. (2016), Deep Residual Learning for Image Recognition, sections 4.1 and 4.2.
 Hu, Shen & Sun (2018), Squeeze-and-Excitation Networks.
 github chenyaofo/pytorch-cifar-models, pytorch_cifar_models/resnet.py: `resnet_b`'s weights by name.
+He et al. (2016), Identity Mappings in Deep Residual Networks, figure 4e and appendix (`preact`).
+github kuangliu/pytorch-cifar, models/preact_resnet.py and senet.py: networks without a last norm.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -20,12 +23,18 @@ from torch.nn import functional
 from matcheval.models.architectures.parts import (
     GlobalAverage,
     NetworkConfig,
+    architecture,
+    classifier,
     convolution,
     he_normal_,
+    normed,
+    shortcut,
     stage_shapes,
 )
 
 _STEM = 64  # output channels of the four-stage networks' stem, at any width
+_LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
+_EXPANSION = 4  # output channels of a bottleneck per inner channel
 _REDUCTION = 16  # factor by which squeeze-and-excitation reduces the channels
 
 
@@ -59,14 +68,14 @@ class _BlockA(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.bn1(self.conv1(x)))
         inner = self.excitation(self.bn2(self.conv2(inner)))
-        shortcut = x
+        same = x
         if self.stride != 1 or self.padding:
             front = self.padding // 2
-            shortcut = functional.pad(
+            same = functional.pad(
                 x[:, :, :: self.stride, :: self.stride],
                 (0, 0, 0, 0, front, self.padding - front),
             )
-        return functional.relu(inner + shortcut)
+        return functional.relu(inner + same)
 
 
 class ResNetA(nn.Module):
@@ -77,7 +86,7 @@ class ResNetA(nn.Module):
         width, blocks = config.width, (config.depth - 2) // 6
         self.conv1 = convolution(config.channels, width)
         self.bn1 = nn.BatchNorm2d(width)
-        shapes = list(stage_shapes(width, [width, 2 * width, 4 * width], [blocks] * 3))
+        shapes = list(stage_shapes(width, config.widths(3), [blocks] * 3))
         layers = [_BlockA(*shape, squeezed) for shape in shapes]
         self.layer1 = nn.Sequential(*layers[:blocks])
         self.layer2 = nn.Sequential(*layers[blocks : 2 * blocks])
@@ -94,40 +103,31 @@ class ResNetA(nn.Module):
         return logits
 
 
+@architecture
 def resnet_a(config: NetworkConfig) -> nn.Module:
     """Build He et al.'s ResNet for CIFAR with shortcuts of option A."""
     return ResNetA(config, squeezed=False)
 
 
+@architecture
 def seresnet_a(config: NetworkConfig) -> nn.Module:
     """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2)."""
     return ResNetA(config, squeezed=True)
 
 
+@architecture
 def resnet_b(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_a` with projections where the shape changes (option B), of torchvision's block.
+    """Build `resnet_a` of torchvision's block, with projections where the shape changes (B).
 
     Its state dict has the keys of published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `resnet_a`.
-
-    Returns
-    -------
-    torch.nn.Module
     """
     from torchvision.models.resnet import BasicBlock
 
     width, blocks = config.width, (config.depth - 2) // 6
-    layers = []
-    for inputs, outputs, stride in stage_shapes(width, [width, 2 * width, 4 * width], [blocks] * 3):
-        projection = None
-        if inputs != outputs:
-            convolved = convolution(inputs, outputs, 1, stride)
-            projection = nn.Sequential(convolved, nn.BatchNorm2d(outputs))
-        layers.append(BasicBlock(inputs, outputs, stride, projection))
+    layers = [
+        BasicBlock(inputs, outputs, stride, shortcut(inputs, outputs, stride))
+        for inputs, outputs, stride in stage_shapes(width, config.widths(3), [blocks] * 3)
+    ]
     model = nn.Sequential(
         OrderedDict(
             conv1=convolution(config.channels, width),
@@ -144,29 +144,28 @@ def resnet_b(config: NetworkConfig) -> nn.Module:
     return model
 
 
+@architecture
 def resnet_imagenet(config: NetworkConfig) -> nn.Module:
     """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it."""
     return _four_stages(config, squeezed=False)
 
 
+@architecture
 def resnet_7x7(config: NetworkConfig) -> nn.Module:
     """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it."""
     return _four_stages(config, squeezed=False, small_stem=False)
 
 
+@architecture
 def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
     """Build `resnet_imagenet` with squeeze-and-excitation in each block."""
     return _four_stages(config, squeezed=True)
-
-
-_LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 
 
 def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = True) -> nn.Module:
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
-    width = config.width
     arguments: dict[str, Any] = {}
     if squeezed:
         # Divisor 1 keeps the paper's reduction; timm's default rounds to multiples of 8.
@@ -177,7 +176,7 @@ def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = Tr
         _LAYERS[config.depth],
         num_classes=config.n_classes,
         in_chans=config.channels,
-        channels=(width, 2 * width, 4 * width, 8 * width),
+        channels=tuple(config.widths(4)),
         zero_init_last=False,
         block_args=arguments,
     )
@@ -186,3 +185,91 @@ def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = Tr
         model.maxpool = nn.Identity()
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model
+
+
+class _PreactBlock(nn.Module):
+    """Residual block x + f(x), where f applies batch norm and ReLU before each convolution."""
+
+    def __init__(
+        self, inputs: int, outputs: int, stride: int, expansion: int, squeezed: bool = False
+    ) -> None:
+        super().__init__()
+        inner = outputs // expansion
+        if expansion == 1:
+            convolutions = [convolution(inputs, outputs, 3, stride), convolution(outputs, outputs)]
+        else:
+            convolutions = [
+                convolution(inputs, inner, 1),
+                convolution(inner, inner, 3, stride),
+                convolution(inner, outputs, 1),
+            ]
+        self.norms = nn.ModuleList(nn.BatchNorm2d(c.in_channels) for c in convolutions)
+        self.convolutions = nn.ModuleList(convolutions)
+        self.excitation = SqueezeExcitation(outputs) if squeezed else nn.Identity()
+        self.shortcut: nn.Module | None = None
+        if stride != 1 or inputs != outputs:
+            self.shortcut = convolution(inputs, outputs, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = active = functional.relu(self.norms[0](x))
+        for i, layer in enumerate(self.convolutions):
+            inner = layer(inner if i == 0 else functional.relu(self.norms[i](inner)))
+        result: Tensor = self.excitation(inner)
+        return result + (x if self.shortcut is None else self.shortcut(active))
+
+
+@architecture
+def preact(config: NetworkConfig) -> nn.Module:
+    """Build a network of three stages of basic blocks."""
+    return _preact(config, [(config.depth - 2) // 6] * 3)
+
+
+@architecture
+def preact_bottleneck(config: NetworkConfig) -> nn.Module:
+    """Build a network of three stages of bottlenecks."""
+    return _preact(config, [(config.depth - 2) // 9] * 3, _EXPANSION)
+
+
+@architecture
+def preact_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build a network of four stages of basic blocks with a 3 × 3 stem."""
+    return _preact(config, _LAYERS[config.depth])
+
+
+def _preact(config: NetworkConfig, blocks: Sequence[int], expansion: int = 1) -> nn.Module:
+    outputs = [expansion * width for width in config.widths(len(blocks))]
+    shapes = stage_shapes(config.width, outputs, blocks)
+    model = nn.Sequential(
+        convolution(config.channels, config.width),
+        *[_PreactBlock(*shape, expansion) for shape in shapes],
+        nn.BatchNorm2d(outputs[-1]),
+        nn.ReLU(inplace=True),
+        *classifier(outputs[-1], config),
+    )
+    he_normal_(model, "fan_out")
+    return model
+
+
+@architecture
+def preact_unnormed(config: NetworkConfig) -> nn.Module:
+    """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
+    stem = convolution(config.channels, config.width)
+    return _unnormed(config, stem, _EXPANSION if config.depth >= 50 else 1, squeezed=False)
+
+
+@architecture
+def sepreact_unnormed(config: NetworkConfig) -> nn.Module:
+    """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a normed stem."""
+    return _unnormed(config, normed(config.channels, config.width), 1, squeezed=True)
+
+
+def _unnormed(
+    config: NetworkConfig, stem: nn.Module, expansion: int, *, squeezed: bool
+) -> nn.Module:
+    outputs = [expansion * width for width in config.widths(4)]
+    shapes = stage_shapes(config.width, outputs, _LAYERS[config.depth])
+    return nn.Sequential(
+        stem,
+        *[_PreactBlock(*shape, expansion, squeezed) for shape in shapes],
+        *classifier(outputs[-1], config),
+    )

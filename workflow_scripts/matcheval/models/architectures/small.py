@@ -1,26 +1,38 @@
 """Small classifiers for images of any size, such as the 8 × 8 digits."""
 
+from math import prod
+
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import GlobalAverage, NetworkConfig
+from matcheval.models.architectures.parts import (
+    NetworkConfig,
+    architecture,
+    classifier,
+    convolution,
+    shortcut,
+    stage_shapes,
+)
 
 
+@architecture
 def linear(config: NetworkConfig) -> nn.Module:
     """Build a multinomial logistic regression."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(_n_values(config), config.n_classes))
+    return nn.Sequential(nn.Flatten(), nn.Linear(prod(config.input_shape), config.n_classes))
 
 
+@architecture
 def mlp(config: NetworkConfig) -> nn.Module:
     """Build a multilayer perceptron with ReLU."""
     layers: list[nn.Module] = [nn.Flatten()]
-    inputs = _n_values(config)
+    inputs = prod(config.input_shape)
     for _ in range(config.depth):
         layers += [nn.Linear(inputs, config.width), nn.ReLU()]
         inputs = config.width
     return nn.Sequential(*layers, nn.Linear(inputs, config.n_classes))
 
 
+@architecture
 def cnn(config: NetworkConfig) -> nn.Module:
     """Build convolutions with ReLU and max pooling, and a linear layer."""
     height, breadth, channels = config.input_shape
@@ -35,17 +47,19 @@ def cnn(config: NetworkConfig) -> nn.Module:
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, config.n_classes))
 
 
+@architecture
 def resnet(config: NetworkConfig) -> nn.Module:
     """Build a residual network whose further blocks halve the map and double the channels."""
-    width, depth = config.width, config.depth
-    blocks = [_ResidualBlock(width << max(0, i - 1), width << i, 1 + (i > 0)) for i in range(depth)]
+    widths = config.widths(config.depth)
+    blocks = [
+        _ResidualBlock(*shape) for shape in stage_shapes(widths[0], widths, [1] * len(widths))
+    ]
     return nn.Sequential(
-        nn.Conv2d(config.channels, width, 3, padding=1, bias=False),
-        nn.BatchNorm2d(width),
+        convolution(config.channels, config.width),
+        nn.BatchNorm2d(config.width),
         nn.ReLU(),
         *blocks,
-        GlobalAverage(),
-        nn.Linear(width << (depth - 1), config.n_classes),
+        *classifier(widths[-1], config),
     )
 
 
@@ -54,21 +68,13 @@ class _ResidualBlock(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.first = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.first = convolution(inputs, outputs, 3, stride)
         self.first_norm = nn.BatchNorm2d(outputs)
-        self.second = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.second = convolution(outputs, outputs)
         self.second_norm = nn.BatchNorm2d(outputs)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or inputs != outputs:
-            projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-            self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(outputs))
+        self.shortcut = shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.first_norm(self.first(x)))
         residual: Tensor = self.second_norm(self.second(inner)) + self.shortcut(x)
         return functional.relu(residual)
-
-
-def _n_values(config: NetworkConfig) -> int:
-    height, breadth, channels = config.input_shape
-    return height * breadth * channels

@@ -1,0 +1,54 @@
+"""Small trainings for tests: random sets, and a training that is killed and resumed."""
+
+import numpy as np
+import pytest
+import torch
+
+from matcheval.datasets.dataset import make_dataset
+from matcheval.training.loop import train
+from matcheval.training.settings import Engine
+
+
+def a_set(name, n, low=0, high=256, side=4, **changed):
+    """Images of three classes with pixels in a range."""
+    rng = np.random.default_rng(n)
+    given = {
+        "images": rng.integers(low, high, (n, side, side, 1)).astype(np.uint8),
+        "labels": np.arange(n) % 3, "classes": ("a", "b", "c"), "max_value": 255, "source": "",
+    }  # fmt: skip
+    given |= changed
+    return make_dataset(name, given.pop("images"), given.pop("labels"), **given)
+
+
+def domains(side=4, n_bright=11):
+    """Two training sets, told apart by their brightness, and a validation set."""
+    known = [a_set("dark", 30, 0, 100, side), a_set("bright", n_bright, 150, 250, side)]
+    return known, a_set("val", 12, 0, 250, side)
+
+
+def same(one, other):
+    return all(torch.equal(one.state[name], other.state[name]) for name in one.state)
+
+
+def interrupted(recipe, sets, path, after, **given):
+    """Train until more than some epochs are done, of which the state has been saved."""
+
+    def kill(history):
+        if len(history) > after:
+            raise KeyboardInterrupt
+
+    engine = Engine(save_minutes=0)
+    with pytest.raises(KeyboardInterrupt):
+        train("m", recipe, *sets, engine=engine, resume_file=path, on_epoch=kill, **given)
+
+
+def assert_resumes(recipe, sets, path, after):
+    """A training that was killed goes on to the bits of one that was not, which is returned."""
+    interrupted(recipe, sets, path, after)
+    epochs = []
+    found = train("m", recipe, *sets, resume_file=path, on_epoch=lambda h: epochs.append(len(h)))
+    whole = train("m", recipe, *sets)
+    assert epochs[0] == after + 1
+    assert found.history == whole.history
+    assert same(found, whole)
+    return whole

@@ -1,0 +1,378 @@
+"""Algorithms on features, the input of the network's head, and their penalties."""
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from matcheval.training.algorithm import (
+    Algorithm,
+    Minibatch,
+    Outputs,
+    Setup,
+    SingleLoss,
+    Update,
+    concatenated,
+    implements,
+    joined,
+)
+from matcheval.training.augmentation import draw_beta
+from matcheval.training.optimizers import Optimizer
+from matcheval.training.options import (
+    CoralOptions,
+    FishrOptions,
+    RcsOptions,
+    SagnetOptions,
+    SelfregOptions,
+    VneOptions,
+)
+from matcheval.training.recipe import Recipe
+
+
+def moment_difference(one: Tensor, other: Tensor) -> Tensor:
+    """Compute DomainBed's CORAL penalty of two domains."""
+    means = one.mean(dim=0) - other.mean(dim=0)
+    return means.square().mean() + (_covariance(one) - _covariance(other)).square().mean()
+
+
+def mean_moment_difference(features: Sequence[Tensor]) -> Tensor:
+    """Compute the mean of `moment_difference` over all pairs of domains."""
+    pairs = [moment_difference(*pair) for pair in combinations(features, 2)]
+    return torch.stack(pairs).mean() if pairs else features[0].new_zeros(())
+
+
+def _covariance(features: Tensor) -> Tensor:
+    centred = features - features.mean(dim=0)
+    return centred.T @ centred / (len(features) - 1)
+
+
+def von_neumann_entropy(features: Tensor) -> Tensor:
+    """Compute the entropy -Σ λ log λ of the eigenvalues of the features' autocorrelation."""
+    rows = functional.normalize(features, dim=1)
+    n, d = rows.shape
+    gram = (rows.T @ rows if d < n else rows @ rows.T) / n
+    eigenvalues = torch.linalg.eigvalsh(gram).clamp_min(0)
+    smallest = torch.finfo(eigenvalues.dtype).eps
+    entropy: Tensor = -(eigenvalues * eigenvalues.clamp_min(smallest).log()).sum()
+    return entropy
+
+
+def squared_distances(features: Tensor) -> Tensor:
+    """Compute the squared Euclidean distances of all pairs."""
+    centred = features - features.mean(dim=0).detach()  # for less cancellation
+    squares = centred.square().sum(dim=1)
+    return (squares[:, None] + squares - 2 * centred @ centred.T).clamp_min(0)
+
+
+def median_square(distances: Tensor) -> Tensor:
+    """Compute the median of the squared distances that are not 0, as a constant."""
+    n = len(distances)
+    upper = torch.triu_indices(n, n, offset=1, device=distances.device)
+    values = distances.detach()[upper[0], upper[1]]
+    median = values.masked_fill(values == 0, torch.nan).nanquantile(0.5)
+    return torch.where(median.isnan(), torch.ones_like(median), median)
+
+
+def joint_product_divergence(
+    features: Tensor,
+    labels: Tensor,
+    domains: Tensor,
+    *,
+    alpha: float,
+    ridge: float,
+    width: Tensor | None = None,
+) -> Tensor:
+    """Compute the relative chi-square divergence of joint and product distribution (JPDA)."""
+    m = len(features)
+    distances = squared_distances(features)
+    sigma = median_square(distances) if width is None else width
+    same_class = (labels[:, None] == labels).to(features.dtype)
+    same_domain = (domains[:, None] == domains).to(features.dtype)
+    kernel = (-distances / sigma).exp() * same_class
+    joint = kernel * same_domain
+    apart = (kernel @ kernel) * (same_domain @ same_domain)
+    mixture = (1 - alpha) / m**2 * apart + alpha / m * joint @ joint
+    means = joint.mean(dim=0)
+    eye = torch.eye(m, dtype=features.dtype, device=features.device)
+    theta = torch.linalg.solve(mixture + ridge * eye, means)
+    divergence: Tensor = 2 * means @ theta - theta @ mixture @ theta - 1
+    return divergence
+
+
+@implements(CoralOptions)
+class Coral(SingleLoss):
+    """Deep CORAL (Sun & Saenko 2016): features of all sets get the same moments."""
+
+    options: CoralOptions
+    needs_features = True
+    joint = False
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        penalty = mean_moment_difference([each.features for each in domains])
+        return self.risks(domains).mean() + self.options.weight * penalty
+
+
+@implements(VneOptions)
+class Vne(SingleLoss):
+    """Loss over all images, minus the weighted von Neumann entropy (Kim et al. 2023)."""
+
+    options: VneOptions
+    needs_features = True
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        entropy = von_neumann_entropy(joined(domains).features)
+        return self.joint_loss(domains) - self.options.weight * entropy
+
+
+@implements(RcsOptions)
+class Rcs(SingleLoss):
+    """Joint-product distribution alignment (Chen et al. 2023); RCS in Sun et al. (2024)."""
+
+    options: RcsOptions
+    needs_features = True
+    width: Tensor
+
+    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
+        super().__init__(network, recipe, setup)
+        self.register_buffer("width", torch.zeros((), device=self.device))
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        every = joined(domains)
+        labels = every.targets.argmax(dim=1)
+        sizes = torch.tensor([len(each.targets) for each in domains], device=labels.device)
+        numbers = torch.arange(len(domains), device=labels.device)
+        fixed = self.options.variant == "fixed_width"
+        if fixed and int(self.n_updates) == 0:
+            self.width = median_square(squared_distances(every.features))
+        penalty = joint_product_divergence(
+            every.features,
+            labels,
+            numbers.repeat_interleave(sizes, output_size=len(labels)),
+            alpha=self.options.mixture,
+            ridge=self.options.ridge,
+            width=self.width if fixed else None,
+        )
+        return self.joint_loss(domains) + self.options.weight * penalty
+
+
+def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) -> Tensor:
+    """Compute the variance over images of the cross entropy's gradients in a linear head."""
+    errors = torch.softmax(logits, dim=1) - targets
+    n = len(errors)
+    inputs = torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
+    means = errors.T @ inputs / n
+    variances = errors.square().T @ inputs.square() / n - means.square()
+    return torch.cat([variances[:, :-1].flatten(), variances[:, -1]])
+
+
+def moving_variances(previous: Tensor, variances: Tensor, decay: float) -> tuple[Tensor, Tensor]:
+    """Update the moving averages of the domains' gradient variances."""
+    averages = decay * previous.detach() + (1 - decay) * variances
+    return averages / (1 - decay), averages.detach()
+
+
+def variance_difference(variances: Tensor) -> Tensor:
+    """Compute the mean squared difference of gradient variances from their mean over domains."""
+    return (variances - variances.mean(dim=0)).square().mean()
+
+
+@implements(FishrOptions)
+class Fishr(SingleLoss):
+    """Fishr (Rame et al. 2022): after the burn-in, gradients get the same variances."""
+
+    options: FishrOptions
+    needs_features = True
+    averages: Tensor
+
+    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
+        super().__init__(network, recipe, setup)
+        size = self.network_head.out_features * (self.network_head.in_features + 1)
+        self.register_buffer("averages", torch.zeros(setup.n_domains, size, device=self.device))
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Update the moving averages, and compute the loss of a step."""
+        with torch.set_grad_enabled(self.burnt_in):
+            variances = torch.stack(
+                [head_gradient_variance(each.logits, each.targets, each.features)
+                 for each in domains]
+            )  # fmt: skip
+            penalised, self.averages = moving_variances(
+                self.averages, variances, self.options.decay
+            )
+        loss = self.joint_loss(domains)
+        if not self.burnt_in:
+            return loss
+        return loss + self.options.weight * variance_difference(penalised)
+
+
+def within_classes(labels: Tensor, generator: Generator) -> Tensor:
+    """Draw a permutation that takes every image to one of its class."""
+    shuffled = torch.randperm(len(labels), generator=generator).to(labels.device)
+    permutation = torch.empty_like(labels)
+    # Both orders go through the classes one after the other.
+    permutation[labels.argsort(stable=True)] = shuffled[labels[shuffled].argsort(stable=True)]
+    return permutation
+
+
+def dissimilarity(
+    logits: Tensor,
+    features: Tensor,
+    projected: Tensor,
+    permutations: tuple[Tensor, Tensor],
+    share: float,
+    feature_weight: float,
+) -> Tensor:
+    """Compute SelfReg's penalty: distances to images, and to mixtures of images, of the same class.
+
+    With logits o and projections p of the features f, their permutations o₁, p₁ and o₂, p₂, and
+    mixtures o₃ = λ o₁ + (1 - λ) o₂ and p₃ alike, it is λ [MSE(o, o₁) + w MSE(f, p₁)] +
+    (1 - λ) [MSE(o, o₃) + w MSE(f, p₃)].
+
+    Parameters
+    ----------
+    logits : float tensor, shape (n, n_classes)
+    features, projected : float tensors, shape (n, d)
+    permutations : pair of int64 tensors, shape (n,)
+        By `within_classes`.
+    share : float
+        Share λ, in [0, 1].
+    feature_weight : float
+        Weight w.
+
+    Returns
+    -------
+    tensor, shape ()
+
+    References
+    ----------
+    Kim et al. (2021), SelfReg: Self-supervised Contrastive Regularization for Domain
+    Generalization; Gulrajani & Lopez-Paz (2021), DomainBed.
+    """
+    one, other = permutations
+
+    def distance(one: Tensor, other: Tensor) -> Tensor:
+        return functional.mse_loss(logits, one) + feature_weight * functional.mse_loss(
+            features, other
+        )
+
+    def mixed(values: Tensor) -> Tensor:
+        return share * values[one] + (1 - share) * values[other]
+
+    single = distance(logits[one], projected[one])
+    return share * single + (1 - share) * distance(mixed(logits), mixed(projected))
+
+
+@implements(SelfregOptions)
+class Selfreg(SingleLoss):
+    """SelfReg (Kim et al. 2021): images of a class, and mixtures of them, are made similar."""
+
+    options: SelfregOptions
+    needs_features = True
+
+    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
+        super().__init__(network, recipe, setup)
+        self.projector = _projector(self.network_head.in_features).to(self.device)
+        if self.options.variant == "default":
+            both = nn.ModuleList([network, self.projector])
+            self.optimizers["network"] = Optimizer(both, recipe)
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        every, generator = joined(domains), self.setup.generator
+        labels = every.targets.argmax(dim=1)
+        (share,) = draw_beta(0.5, 1, generator)
+        penalty = dissimilarity(
+            every.logits,
+            every.features,
+            self.in_precision(self.projector, every.features).float(),
+            (within_classes(labels, generator), within_classes(labels, generator)),
+            share,
+            self.options.feature_weight,
+        )
+        loss = self.joint_loss(domains)
+        return loss + loss.detach().clamp_max(1) * penalty
+
+
+def _projector(width: int) -> nn.Sequential:
+    sizes = (width, 2 * width, 2 * width, width)
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.BatchNorm1d(outputs), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers[:-1])
+
+
+EPSILON = 1e-5
+
+
+def randomized_style(
+    features: Tensor, own: Tensor, permutation: Tensor, epsilon: float = EPSILON
+) -> Tensor:
+    """Give features a style between their own and that of other images."""
+    standard, mean, variance = _standardized(features, epsilon)
+    share = own[:, None]
+    mean = share * mean + (1 - share) * mean[permutation]
+    variance = share * variance + (1 - share) * variance[permutation]
+    return standard * (variance + epsilon).sqrt() + mean
+
+
+def randomized_content(features: Tensor, permutation: Tensor, epsilon: float = EPSILON) -> Tensor:
+    """Give features the content of other images, taken as a constant, in their own style."""
+    standard, mean, variance = _standardized(features, epsilon)
+    return standard[permutation].detach() * (variance + epsilon).sqrt() + mean
+
+
+def _standardized(features: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    variance, mean = torch.var_mean(features, dim=1, keepdim=True, correction=1)
+    return (features - mean) / (variance + epsilon).sqrt(), mean, variance
+
+
+def cross_entropy_to_uniform(logits: Tensor) -> Tensor:
+    """Compute the adversarial loss of SagNet: the cross entropy to the uniform distribution."""
+    return -torch.log_softmax(logits, dim=1).mean()
+
+
+@implements(SagnetOptions)
+class Sagnet(Algorithm):
+    """SagNet (Nam et al. 2021): three updates per step, each after its own forward pass."""
+
+    options: SagnetOptions
+    needs_features = True
+
+    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
+        super().__init__(network, recipe, setup)
+        self.style_head = nn.Linear(
+            self.network_head.in_features, self.network_head.out_features
+        ).to(self.device)
+        self.optimizers["network"] = Optimizer(network, recipe)
+        self.optimizers["style_head"] = Optimizer(self.style_head, recipe)
+
+    def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
+        """Update the network, the style head, and the network without its head."""
+        images, targets = concatenated(minibatches)
+        logits, features = self.logits_and_features(images)
+        own = torch.rand(len(images), generator=self.setup.generator).to(images.device)
+        styled = randomized_style(features, own, self._permutation(features))
+        loss = self.loss(self.in_precision(self.network_head, styled).float(), targets)
+        self.optimizers["network"].step(loss, factor)
+        with torch.no_grad():
+            _, features = self.logits_and_features(images)
+        self.optimizers["style_head"].step(self.loss(self._style_logits(features), targets), factor)
+        _, features = self.logits_and_features(images)
+        adversarial = cross_entropy_to_uniform(self._style_logits(features))
+        self.optimizers["network"].step(
+            self.options.weight * adversarial, factor, fixed=self.network_head
+        )
+        return Update(loss.detach(), logits.detach())
+
+    def _style_logits(self, features: Tensor) -> Tensor:
+        mixed = randomized_content(features, self._permutation(features))
+        logits: Tensor = self.in_precision(self.style_head, mixed)
+        return logits.float()
+
+    def _permutation(self, features: Tensor) -> Tensor:
+        return torch.randperm(len(features), generator=self.setup.generator).to(features.device)
