@@ -31,14 +31,11 @@ from PIL import Image
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.inference.forward import run_inference
-from matcheval.inference.forward_model import ForwardConfig, ForwardModel
-from matcheval.inference.precision import arithmetic
+from matcheval.inference.forward import ForwardConfig, ForwardModel, arithmetic, run_inference
+from matcheval.inference.outputs import PredictionWriter
 from matcheval.inference.readers import ArrayReader, DecodingReader, Reader, decode
-from matcheval.inference.writers import PredictionWriter
-from matcheval.models.geometry import Geometry
-from matcheval.models.timm_library import load_timm
-from matcheval.models.transforms import Transform
+from matcheval.models.packages import load_timm
+from matcheval.models.transforms import Geometry, Transform
 
 SHARING = 5  # models that share a decoding
 Rates = dict[str, float]

@@ -11,9 +11,9 @@ import pytest
 import torch
 from warm import warm_python
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import outputs as blocks_module
@@ -29,9 +29,9 @@ from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkp
 from matcheval.models.devices import resolve_device
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Geometry, Transform
-from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.top_k import read_top_k, top_k_classes, write_top_k
+from matcheval.predictions.softmax import read_top_k, top_k_classes, write_top_k
 from photos import photos
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"

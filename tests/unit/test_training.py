@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from warm import warm_python
 
 from cifar import cifar, needs_cifar
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint

@@ -9,8 +9,7 @@ import numpy as np
 
 from matcheval.domain_generalization.settings import ERM
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.training.options import ALGORITHMS, equals_erm
-from matcheval.training.search import hyper_parameter_groups
+from matcheval.training.options import ALGORITHMS, equals_erm, hyper_parameter_groups
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset

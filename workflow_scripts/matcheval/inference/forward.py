@@ -27,7 +27,7 @@ from matcheval.models.devices import (
 )
 from matcheval.models.networks import Network, as_network
 from matcheval.models.transforms import Transform
-from matcheval.predictions.matrices import are_softmaxed
+from matcheval.predictions.files import are_softmaxed
 
 log = logging.getLogger(__name__)
 

@@ -28,8 +28,7 @@ from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.tables import Column, TableSchema, parquet_file, read_parquet
 from matcheval.predictions.records import Predictions, check_predictions, write_predictions
-from matcheval.predictions.softmax import most_probable, softmax
-from matcheval.predictions.top_k import top_k_classes, write_top_k
+from matcheval.predictions.softmax import most_probable, softmax, top_k_classes, write_top_k
 
 Rows = npt.NDArray[np.float32]
 

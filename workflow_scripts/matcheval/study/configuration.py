@@ -14,8 +14,7 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS, DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError, configuration_error
-from matcheval.inference.planning import InferencePlan
-from matcheval.inference.settings import InferenceSettings
+from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.user_files import read_yaml
 from matcheval.models.published import describe_published
 from matcheval.settings import (

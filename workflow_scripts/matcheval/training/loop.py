@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.downloads.checksums import file_digests
+from matcheval.downloads.verification import file_digests
 from matcheval.errors import InputError, StoppedError
 from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
+from matcheval.inference.outputs import Vectors, read_vectors
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
-from matcheval.inference.vectors import Vectors, read_vectors
 from matcheval.predictions.files import ScoreMatrix
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
