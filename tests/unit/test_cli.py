@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import predictions, simulate
-from matcheval.cli.main import main
-from matcheval.cli.parser import build_parser
+from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs

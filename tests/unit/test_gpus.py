@@ -12,8 +12,15 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.execution import gpus
-from matcheval.execution.gpu_devices import Gpu, driver_gpus, parse_list, visible_gpus
-from matcheval.execution.gpus import is_shared_by_all, lease, lock_folder
+from matcheval.execution.gpus import (
+    Gpu,
+    driver_gpus,
+    is_shared_by_all,
+    lease,
+    lock_folder,
+    parse_list,
+    visible_gpus,
+)
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 LISTED = """\

@@ -21,10 +21,14 @@ from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.report.charts import Chart, Point, Series
-from matcheval.report.embedding import FigureSpace
-from matcheval.report.pages import Provenance, render_report
+from matcheval.report.pages import (
+    FigureSpace,
+    MarkdownTable,
+    Provenance,
+    read_markdown,
+    render_report,
+)
 from matcheval.report.sections import Section, ShownFile
-from matcheval.report.tables import MarkdownTable, read_markdown
 from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.reported import shown_files
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster import queries
-from matcheval.execution.cluster.states import parse_states, status_command
+from matcheval.execution.cluster import slurm
+from matcheval.execution.cluster.slurm import parse_states, status_command
 
 # Jobs of a run are looked for from this long before its start, should clocks differ.
 _BEFORE_SECONDS = 3600
@@ -23,7 +23,7 @@ class JobsInSlurm:
 
     def states(self, numbers: Collection[str]) -> dict[str, str] | None:
         """Ask for the states of all jobs; None if SLURM does not answer."""
-        programs = ["squeue", "sacct"] if queries.has_accounting() else ["squeue"]
+        programs = ["squeue", "sacct"] if slurm.has_accounting() else ["squeue"]
         programs.sort(key=lambda program: program != self._first)
         states: dict[str, str] = {}
         for program in programs:
@@ -66,7 +66,7 @@ class JobsInSlurm:
     def _ask(self, command: Sequence[str]) -> str | None:
         """Run a command of SLURM, and return its output; None if SLURM does not answer."""
         try:
-            text = queries.run_slurm(*command)
+            text = slurm.run_slurm(*command)
         except InputError as error:
             if not self._silent:
                 self._logger.warning(f"SLURM does not answer; it is asked again. {error}")

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from matcheval.execution.cluster.requests import Request
+from matcheval.execution.cluster.checks import Request
 
 
 def request_of(job: Any) -> Request:

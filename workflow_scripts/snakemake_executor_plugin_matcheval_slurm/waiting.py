@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from matcheval.execution.cluster.states import pause
+from matcheval.execution.cluster.slurm import pause
 from snakemake_executor_plugin_matcheval_slurm.jobs import request_of
 
 # After this time a reason is told again.

@@ -11,7 +11,7 @@ from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, POOL_SCORE
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.accuracy_prediction.table_jobs import TableJobs
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
@@ -183,23 +183,21 @@ class AccuracyPrediction(Analysis):
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         suite = wildcards.suite
         kind = self.study.datasets[self.settings.suites[suite].base].settings
-        n_classes = kind.n_classes or analysis_resources.MANY_CLASSES
-        return analysis_resources.of_scoring(
+        n_classes = kind.n_classes or resources.MANY_CLASSES
+        return resources.of_scoring(
             len(self.study.suites[suite].datasets),
             self._largest(suite),
             n_classes if self.keeps("logits") else 1,
-            analysis_resources.MANY_FEATURES if self.keeps("features") else 0,
+            resources.MANY_FEATURES if self.keeps("features") else 0,
         )
 
     def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         n_sets = len(self.study.suites[wildcards.suite].datasets)
-        return analysis_resources.of_reading(
-            len(self.models), n_sets, self._largest(wildcards.suite)
-        )
+        return resources.of_reading(len(self.models), n_sets, self._largest(wildcards.suite))
 
     def _predicting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         n_sets = len(self.study.suites[wildcards.suite].datasets)
-        return analysis_resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
+        return resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
 
     def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         one = self.settings.suites[wildcards.suite]

@@ -8,7 +8,7 @@ from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.datasets.suites import Suite
-from matcheval.execution.arguments import pack_argument
+from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards

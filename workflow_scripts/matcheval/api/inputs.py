@@ -1,7 +1,7 @@
 """Input of the Python interface: prediction files, tables in memory, and arrays."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
+from matcheval.predictions.class_names import LABEL_SPACES
 from matcheval.predictions.files import class_names_of, shared_classes
 from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
 from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
-from matcheval.predictions.layout import COLUMNS, Layout
+from matcheval.predictions.layout import COLUMNS, Layout, check_columns_given
 
 # One model's predictions on one dataset.
 Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]
@@ -297,3 +299,93 @@ def by_name(data: Models, name: str) -> Mapping[str, Any]:
         What predictions are called that have no name.
     """
     return data if isinstance(data, Mapping) and is_of_several(data) else {name: data}
+
+
+def layout_of(
+    given: Sequence[Given],
+    columns: Mapping[str, str] | None,
+    classes: int | str | Sequence[str] | None,
+    first_label: int,
+) -> tuple[Layout, int | None]:
+    """Say how predictions are laid out, finding the names of classes where none are given.
+
+    Parameters
+    ----------
+    given : sequence of Given
+        All that are compared.
+    columns : mapping of str to str, optional
+        Names of the given columns by ours.
+    classes : int, str, or sequence of str, optional
+        Number of classes; `cifar10` or `imagenet`; or names in the order of their labels.
+    first_label : int
+        0 or 1.
+
+    Returns
+    -------
+    layout : Layout
+    n_classes : int or None
+        Number of classes, if it was given.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid, or one of `given` cannot be read.
+    """
+    theirs = dict(columns or {})
+    check_columns_given(theirs, "arguments", "columns")
+    if first_label not in (0, 1):
+        raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
+    names, n_classes = _classes(classes)
+    layout = Layout(theirs, names, int(first_label))
+    if names is None:
+        found = sorted({name for one in given for name in one.class_names(layout)})
+        layout = Layout(theirs, tuple(found) or None, int(first_label))
+    return layout, n_classes
+
+
+def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:
+    if given is None:
+        return None, None
+    if isinstance(given, str):
+        if given not in LABEL_SPACES:
+            raise InputError(
+                f"classes is '{given:.60}'",
+                remedy="Give their number, a list of their names, 'cifar10' or 'imagenet'",
+            )
+        return label_space(given), None
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return None, int(given)
+    if isinstance(given, bool) or not isinstance(given, Iterable):
+        raise InputError(
+            f"classes is {given!r:.60}", remedy="Give their number, or a list of their names"
+        )
+    names = list(given)
+    if len(names) < 2 or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "classes are not at least two names", remedy="Give a list of texts, in order of labels"
+        )
+    return resolve_classes(names), None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity with its 95 % interval for the sampling of the sets.
+
+    Attributes
+    ----------
+    value : float
+        Fraction; gaps are original minus replication. NaN if it is not defined.
+    low, high : float
+        Bounds of the interval; NaN if there is none.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return the value in percent or percentage points, with its interval."""
+        text = f"{100 * self.value + 0.0:.2f}"
+        if self.low != self.low:  # NaN
+            return text
+        return f"{text} [{100 * self.low + 0.0:.2f}, {100 * self.high + 0.0:.2f}]"

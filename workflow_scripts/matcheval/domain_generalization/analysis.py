@@ -13,7 +13,7 @@ from matcheval.domain_generalization.groups import Group
 from matcheval.domain_generalization.scored import ScoredModels
 from matcheval.domain_generalization.selection import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact, ReportEntry
@@ -241,8 +241,8 @@ class DomainGeneralization(Analysis):
 
         study, targets = self.study, self.study.suites[wildcards.suite].datasets
         images = max(dataset_size(study, name).images for name in (*targets, *self.trained_on))
-        return analysis_resources.of_scoring(
-            len(targets), images, analysis_resources.MANY_CLASSES, analysis_resources.MANY_FEATURES
+        return resources.of_scoring(
+            len(targets), images, resources.MANY_CLASSES, resources.MANY_FEATURES
         )
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
@@ -250,4 +250,4 @@ class DomainGeneralization(Analysis):
 
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)
-        return analysis_resources.of_reading(len(self.plan.trained), len(targets), images)
+        return resources.of_reading(len(self.plan.trained), len(targets), images)

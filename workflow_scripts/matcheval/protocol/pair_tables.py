@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Names, Settings
 from matcheval.study.analysis import Analysis, Wildcards
@@ -28,7 +28,7 @@ class PairTableAnalysis(Analysis):
     The rules of all such analyses are in `rules/pair_tables.smk`, so that none needs a rule file of
     its own. The module `tables` of the room has `SCHEMA` (a `TableSchema`), `tabulate(known,
     **options)`, which makes the table from `ComparedModels`, and `text_columns(table)`, which lays
-    it out for reading. `compare` (api/pair_analyses.py) makes the same of prediction files.
+    it out for reading. `compare` (api/comparison.py) makes the same of prediction files.
 
     Attributes
     ----------
@@ -134,4 +134,4 @@ class PairTableAnalysis(Analysis):
         images = max(dataset_size(self.study, name).images for name in datasets)
         matching = self.matching.settings
         n_runs = matching.seeds * len(matching.methods) * self.runs_per_seed
-        return analysis_resources.of_matching(len(self.models), n_runs, images)
+        return resources.of_matching(len(self.models), n_runs, images)

@@ -9,8 +9,8 @@ from matcheval.io.text_tables import counted
 from matcheval.replication.columns import results_columns
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
+from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
-from matcheval.report.tables import HtmlTable
 from matcheval.statistics.scales import Scale
 
 

@@ -9,9 +9,9 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from matcheval.execution import resources, workloads
+from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution.sizes import ImageSet
 from matcheval.study.analysis import Wildcards
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
@@ -136,7 +136,7 @@ class Requests:
         recipe = trained.model.recipe
         assert recipe is not None, wildcards.model
         assert settings is not None, wildcards.model
-        data = workloads.together(dataset_size(self._study, name) for name in trained.train)
+        data = sizes.together(dataset_size(self._study, name) for name in trained.train)
         images = recipe.epoch_steps * recipe.batch_size * len(trained.train)
         return resources.of_training(
             model_size(self._study, wildcards.model, data),

@@ -14,9 +14,8 @@ from matcheval.datasets.custom_kinds import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.made_kinds import Corrupted, Restyled
 from matcheval.errors import configuration_error
-from matcheval.execution import network_sizes, workloads
-from matcheval.execution.network_sizes import ModelSize
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution import sizes
+from matcheval.execution.sizes import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
 from matcheval.study.study import Study
 
@@ -28,10 +27,10 @@ def dataset_size(study: Study, name: str) -> ImageSet:
     settings = study.datasets[name].settings
     if isinstance(settings, Restyled):
         of = dataset_size(study, settings.of)
-        return workloads.prepared_size(Path(folder), replace(of, made=False))
+        return sizes.prepared_size(Path(folder), replace(of, made=False))
     if not isinstance(settings, Corrupted):
         guess = _guess(study.datasets[name].kind, settings)
-        return workloads.prepared_size(Path(folder), guess)
+        return sizes.prepared_size(Path(folder), guess)
     of = dataset_size(study, settings.of)
     made = settings.is_made and name == asked
     copies = len(SEVERITIES) if settings.severity == "all" else 1
@@ -39,7 +38,7 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         of, images=of.images * copies, side=settings.size or of.side, channels=3, encoded=False,
         made=made,
     )  # fmt: skip
-    return workloads.prepared_size(Path(folder), guess)
+    return sizes.prepared_size(Path(folder), guess)
 
 
 def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
@@ -54,7 +53,7 @@ def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
 
 def _guess(kind: str, settings: DatasetKind) -> ImageSet:
     """Estimate the size of a dataset that is not prepared from its kind and settings."""
-    guess = workloads.size_of_kind(kind)
+    guess = sizes.size_of_kind(kind)
     if isinstance(settings, Parquet):
         with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says what is wrong
             files = settings.custom_paths["files"]
@@ -90,7 +89,7 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
     if model.recipe is not None:
         described = vars(model.recipe)
     if described:
-        return network_sizes.size_of_architecture(
+        return sizes.size_of_architecture(
             described["architecture"],
             int(described["width"]),
             int(described["depth"]),
@@ -99,5 +98,5 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
         )
     if model.source.kind in (TIMM, TORCHVISION):
         side = max(study.inference_plan.geometry(name).crop)
-        return network_sizes.size_of_published(model.source.source, side=side)
-    return network_sizes.UNKNOWN_PUBLISHED
+        return sizes.size_of_published(model.source.source, side=side)
+    return sizes.UNKNOWN_PUBLISHED

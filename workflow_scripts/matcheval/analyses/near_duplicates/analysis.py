@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
@@ -108,7 +108,7 @@ class NearDuplicates(DatasetTableAnalysis):
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """By the sizes of both datasets."""
         return {
-            "search_near_duplicates": lambda wildcards: analysis_resources.of_searching(
+            "search_near_duplicates": lambda wildcards: resources.of_searching(
                 [dataset_size(self.study, n) for n in (wildcards.dataset, wildcards.reference)],
                 self.settings.compare_size,
             )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from matcheval.errors import configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Boolean, Name, Named
 from matcheval.study.analysis import Wildcards
@@ -73,8 +73,6 @@ class Severity(SuiteTableAnalysis):
         names = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in names)
         n_models, n_matchings = len(self.models), len(self.matching.matchings)
-        one = analysis_resources.of_gaps(
-            n_models, n_matchings, images
-        )  # one set is in memory at a time
-        every = analysis_resources.of_gaps(n_models * len(names), n_matchings, images)
+        one = resources.of_gaps(n_models, n_matchings, images)  # one set is in memory at a time
+        every = resources.of_gaps(n_models * len(names), n_matchings, images)
         return replace(one, runtime=every.runtime)

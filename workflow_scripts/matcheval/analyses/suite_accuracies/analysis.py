@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.study.analysis import Wildcards
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.sizes import dataset_size
@@ -56,4 +56,4 @@ class SuiteAccuracies(SuiteTableAnalysis):
         """By the number of models and the sizes of the sets."""
         datasets = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in datasets)
-        return analysis_resources.of_reading(len(self.models), len(datasets), images)
+        return resources.of_reading(len(self.models), len(datasets), images)

@@ -1,14 +1,19 @@
 """Models compared on a pair of sets: matched, tabulated, and their gaps estimated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
-from matcheval.errors import InputError
+from matcheval.api.pairs import UNNAMED, input_warnings, unmatched_warning
+from matcheval.errors import InputError, unknown_name_error
+from matcheval.figures.saving import save_figure
 from matcheval.io.progress import each
+from matcheval.io.text_tables import markdown, write_readable
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
@@ -17,11 +22,12 @@ from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.suspicions import suspicions_of
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.study.artifacts import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.api.pair_analyses import AnalysisTable, ChosenAnalysis
+    from matcheval.protocol.pair_tables import PairTableAnalysis
 
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
 
@@ -177,3 +183,152 @@ def compare_models(
         shown = each(models, f"matching by {criterion.label}", progress=progress)
         tables[criterion] = tabulate_runs([one.runs() for one in shown])
     return Compared(known, matched, tables, estimate_gaps(known, progress=progress), found)
+
+
+_FIGURE_SUFFIXES = (".pdf", ".png", ".svg")
+_MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
+
+
+@dataclass(frozen=True)
+class ChosenAnalysis:
+    """An analysis with its default settings.
+
+    Attributes
+    ----------
+    kind : type of PairTableAnalysis
+    """
+
+    kind: "type[PairTableAnalysis]"
+
+    @property
+    def name(self) -> str:
+        """Its name in studies."""
+        return self.kind.name
+
+    def module(self, name: str) -> ModuleType:
+        """Return a module of the folder that the analysis lies in.
+
+        Parameters
+        ----------
+        name : str
+            `tables` or `figures`.
+        """
+        return import_module(f"{self.kind.__module__.rpartition('.')[0]}.{name}")
+
+    def tabulated(self, known: ComparedModels) -> "AnalysisTable":
+        """Make the table.
+
+        Parameters
+        ----------
+        known : ComparedModels
+
+        Raises
+        ------
+        InputError
+            If the predictions are not what the analysis needs.
+        """
+        options = self.kind.options(self.kind.Settings())
+        return AnalysisTable(self, self.module("tables").tabulate(known, **options))
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisTable:
+    """An analysis and its table.
+
+    Attributes
+    ----------
+    analysis : ChosenAnalysis
+    table : pandas.DataFrame
+        Columns of `SCHEMA` of its module `tables`.
+    """
+
+    analysis: ChosenAnalysis
+    table: pd.DataFrame
+
+    def describe(self, where: str) -> str:
+        """Format the first rows of the table as text, with a heading.
+
+        Parameters
+        ----------
+        where : str
+            Where all rows are.
+        """
+        name = self.analysis.name
+        text = markdown(self.analysis.module("tables").text_columns(self.table))
+        head, rule, *rows = text.splitlines(keepends=True)
+        more = len(rows) - _MAX_ROWS
+        rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
+        shown = "".join([head, rule, *rows[:_MAX_ROWS]])
+        return f"\n{name} (docs/analyses/{name}.md)\n\n{shown}{rest}"
+
+    def figure(self) -> "Figure":
+        """Draw its figure.
+
+        Raises
+        ------
+        InputError
+            If the analysis has none.
+        """
+        if not self.analysis.kind.has_figure:
+            raise InputError(f"the analysis '{self.analysis.name}' has no figure")
+        drawn: Figure = self.analysis.module("figures").plot(self.table)
+        return drawn
+
+    def write(self, pair: str, folder: Path) -> Iterator[Path]:
+        """Write table and figure, laid out like a study's results.
+
+        Parameters
+        ----------
+        pair : str
+            Name of the pair.
+        folder : Path
+            It receives `<analysis>/<pair>` and `figures/<analysis>/<pair>` in several formats.
+
+        Yields
+        ------
+        Path
+            Every file, after it was written.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written.
+        """
+        kind, tables = self.analysis.kind, self.analysis.module("tables")
+        paths = [folder / kind.name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
+        write_readable(self.table, tables.SCHEMA, tables.text_columns, paths)
+        yield from paths
+        if kind.has_figure:
+            stem = folder / "figures" / kind.name / pair
+            paths = [stem.with_name(f"{pair}{suffix}") for suffix in _FIGURE_SUFFIXES]
+            save_figure(self.figure(), *paths)
+            yield from paths
+
+
+def chosen_analyses(names: Sequence[str]) -> list[ChosenAnalysis]:
+    """Find analyses by their names; those of studies are imported only if there are any.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Raises
+    ------
+    InputError
+        If there is none of a name, or it is not of a pair's matched predictions.
+    """
+    if not names:
+        return []
+    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.registry import ANALYSES
+
+    known = {one.name: one for one in ANALYSES if issubclass(one, PairTableAnalysis)}
+    of_studies = {one.name for one in ANALYSES} - known.keys()
+    for name in names:
+        if name in of_studies:
+            raise InputError(
+                f"the analysis '{name}' needs a study", remedy=f"Here there are {', '.join(known)}"
+            )
+        if name not in known:
+            raise unknown_name_error("analysis", str(name), known)
+    return [ChosenAnalysis(known[name]) for name in dict.fromkeys(names)]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, printable
-from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
-from matcheval.health.versions import versions
+from matcheval.health import NOTE, OK, PROBLEM, Finding, versions
 from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.text_tables import counted
+from matcheval.io.yaml_files import read_yaml
 
 DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
@@ -69,11 +69,16 @@ def run_doctor(arguments: argparse.Namespace) -> None:
 
 
 def _findings(results: Path) -> Iterator[Finding]:
-    from matcheval.health.figures import check_fonts
-    from matcheval.health.machine import check_folders, check_processors
-    from matcheval.health.packages import check_packages, check_python
-    from matcheval.health.torch_devices import check_torch
-    from matcheval.health.workflow import check_slurm, check_workflow
+    from matcheval.health import (
+        check_folders,
+        check_fonts,
+        check_packages,
+        check_processors,
+        check_python,
+        check_slurm,
+        check_torch,
+        check_workflow,
+    )
 
     yield from check_python()
     yield from check_packages()
@@ -125,3 +130,48 @@ def complete_files(parser: argparse.ArgumentParser, how: Any) -> None:
                 complete_files(one, how)
         elif action.choices is None and action.nargs != 0:
             action.complete = how  # type: ignore[attr-defined]
+
+
+DESCRIPTION = (
+    "Read a study file and the files that it names as the workflow does before its first job, and "
+    "say what is wrong: the key and the value, or, if it is no YAML, the line. Paths are relative "
+    "to the working directory."
+)
+
+
+def add_check_study(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `check-study`."""
+    parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
+    add_json(parser)
+    parser.set_defaults(run=run_check_study)
+
+
+def run_check_study(arguments: argparse.Namespace) -> None:
+    """Check a study file, and print what it holds."""
+    given = read_yaml(arguments.study)
+    if "study" not in given:
+        raise InputError(
+            "is missing",
+            file=arguments.study,
+            field="study",
+            remedy="Name the study: 'study: mine'",
+        )
+    # Importing all analyses takes a second, which a file that is no YAML need not wait for.
+    from matcheval.registry import ANALYSES
+    from matcheval.study.checks import check_custom_images
+    from matcheval.study.loading import load_study
+
+    study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
+    check_custom_images(study)
+    if arguments.json:
+        print_json({
+            "study": study.name, "models": list(study.models), "datasets": list(study.datasets),
+            "pairs": list(study.pairs), "suites": list(study.suites),
+        })  # fmt: skip
+        return
+    sys.stdout.write(
+        printable(
+            f"study '{study.name}': {len(study.models)} models, {len(study.datasets)} datasets, "
+            f"{len(study.pairs)} pairs, {len(study.suites)} suites; nothing wrong was found\n"
+        )
+    )
