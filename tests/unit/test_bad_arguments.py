@@ -112,7 +112,7 @@ def test_folders_of_outputs(here, capsys, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "--seeds", "1" + "0" * 20], "gives too many runs. Give 1 to 10,000"),
+        (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
         (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
         (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
         (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),

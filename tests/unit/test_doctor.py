@@ -1,10 +1,8 @@
-"""`matched-eval doctor`, `--version` and `completion`: what is said of this machine and others."""
+"""`matched-eval doctor` and `--version`: what is said of this machine and others."""
 
 import fcntl
 import json
 import os
-import shutil
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -137,7 +135,7 @@ class TestGpus:
 class TestWorkflow:
     def test_without_a_checkout(self, monkeypatch):
         monkeypatch.setattr(health, "snakefile", lambda: None)
-        assert states(health.check_workflow()) == [NOTE]
+        assert health.check_workflow().state == NOTE
 
     def test_slurm(self, monkeypatch):
         monkeypatch.setattr(health.shutil, "which", lambda name: None)
@@ -153,34 +151,3 @@ class TestWorkflow:
 
         monkeypatch.setattr(slurm, "nodes", silent)
         assert states(health.check_slurm()) == [NOTE]
-
-
-class TestCompletion:
-    def test_without_the_package_its_name_is_said(self, capsys, monkeypatch):
-        monkeypatch.setitem(sys.modules, "shtab", None)
-        code, told = ended(capsys, "completion", "bash")
-        assert (code, "pip install shtab" in told.err) == (1, True)
-
-    def test_bash_completes_commands_options_and_files(self, capsys, tmp_path):
-        pytest.importorskip("shtab")
-        bash = shutil.which("bash")
-        main(["completion", "bash"])
-        script = tmp_path / "matched-eval.bash"
-        script.write_text(capsys.readouterr().out)
-        (tmp_path / "old.csv").touch()
-
-        def completed(*words):
-            ask = (
-                f". {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
-                "COMP_LINE=\"${COMP_WORDS[*]}\"; COMP_POINT=${#COMP_LINE}; "
-                "_shtab_matched_eval; echo \"${COMPREPLY[@]}\""
-            )  # fmt: skip
-            done = subprocess.run(
-                [bash, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
-            )
-            return done.stdout.split()
-
-        assert {"init", "compare", "doctor"} <= set(completed("matched-eval", "''"))
-        assert "--replication" in completed("matched-eval", "compare", "--r")
-        assert completed("matched-eval", "init", "--example", "pre") == ["predictions"]
-        assert "old.csv" in completed("matched-eval", "compare", "ol")

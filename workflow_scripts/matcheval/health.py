@@ -26,10 +26,28 @@ OK: Literal["ok"] = "ok"
 NOTE: Literal["note"] = "note"
 PROBLEM: Literal["problem"] = "problem"
 
+_PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
+_FONT = "DejaVu Sans"
+_GB = 10**9
+_LITTLE, _TOO_LITTLE = 5 * _GB, _GB // 2
+_MOVE = "Free some space, or name a folder on another disk"
+_OLDEST = (3, 11)
+# What parts of the package are for; each is named as pip does.
+_EXTRAS = {
+    "": "comparing predictions",
+    "workflow": "running studies: training, inference, Snakemake",
+}
+_INSTALL = "pip install '.[workflow]' in the repository, or `make demo`"
+_DRIVER_REMEDY = (
+    "Compare the driver's version with what this build of torch needs, and choose another build or "
+    "a newer driver: docs/containers.md, 'Which driver torch needs'"
+)
+_PLUGIN = "snakemake-executor-plugin-slurm"
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding."""
+    """What a check found."""
 
     subject: str
     state: Literal["ok", "note", "problem"]
@@ -37,15 +55,10 @@ class Finding:
     remedy: str = ""
 
 
-PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
-
-
 def versions() -> dict[str, str | None]:
-    """Look up the versions of what matters."""
-    found: dict[str, str | None] = {
-        "matched-eval": __version__, "python": platform.python_version(),
-    }  # fmt: skip
-    return found | {name: version_of(name) for name in PACKAGES}
+    """Look up the versions of Python and of the packages that results depend on."""
+    own = {"matched-eval": __version__, "python": platform.python_version()}
+    return own | {name: version_of(name) for name in _PACKAGES}
 
 
 def version_of(package: str) -> str | None:
@@ -56,46 +69,75 @@ def version_of(package: str) -> str | None:
         return None
 
 
-_FONT = "DejaVu Sans"
+def findings(results: Path) -> Iterator[Finding]:
+    """Check everything; `results` is the folder of results."""
+    yield _python()
+    yield from check_packages()
+    yield _processors()
+    yield from check_torch()
+    yield from check_folders(results)
+    yield from _fonts()
+    yield check_workflow()
+    yield from check_slurm()
 
 
-def check_fonts() -> Iterator[Finding]:
-    """Check the font of all figures, and matplotlib's folder."""
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    is_old = sys.version_info[:2] < _OLDEST
+    return Finding(
+        "Python", PROBLEM if is_old else OK, f"{version}, {sys.executable}",
+        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
+    )  # fmt: skip
+
+
+def check_packages() -> Iterator[Finding]:
+    """Check the packages that this one declares, by the part that they are for."""
     try:
-        import matplotlib as mpl
-        from matplotlib import font_manager
-    except Exception as error:  # whatever a broken installation raises
+        declared = metadata.requires("matched-eval") or []
+    except metadata.PackageNotFoundError:
         yield Finding(
-            "figures", PROBLEM, f"matplotlib cannot be imported: {error}",
-            "pip install --force-reinstall matplotlib",
+            "packages", NOTE, "this library is used from its folder, and not installed",
+            "pip install -e . in the repository",
         )  # fmt: skip
         return
-    try:
-        font = Path(font_manager.findfont(_FONT, fallback_to_default=False))
-        yield Finding("figures", OK, f"font {_FONT} in {font.parent}")
-    except ValueError:
-        yield Finding(
-            "figures", PROBLEM, f"the font {_FONT}, which comes with matplotlib, is not found",
-            f"Delete {mpl.get_cachedir()}, or install matplotlib again",
-        )  # fmt: skip
-    folder = Path(mpl.get_cachedir())
-    if not os.access(folder, os.W_OK):
-        yield Finding(
-            "figures", NOTE, f"{folder} cannot be written, so that every job looks for fonts again",
-            "Set MPLCONFIGDIR to a folder that can",
-        )  # fmt: skip
+    requirements = [Requirement(text) for text in declared]
+    for extra, purpose in _EXTRAS.items():
+        yield _packages(extra, purpose, [one for one in requirements if _is_of(one, extra)])
 
 
-_GB = 10**9
-_LITTLE, _TOO_LITTLE = 5 * _GB, _GB // 2
-_MOVE = "Free some space, or name a folder on another disk"
+def _is_of(requirement: Requirement, extra: str) -> bool:
+    marker = requirement.marker
+    if marker is None or marker.evaluate({"extra": ""}):
+        return not extra
+    return bool(extra) and marker.evaluate({"extra": extra})
 
 
-def check_processors() -> Iterator[Finding]:
+def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
+    found = {one.name: version_of(one.name) for one in wanted}
+    missing = sorted(name for name, version in found.items() if version is None)
+    wrong = [
+        f"{one.name} {version} (needs {one.specifier})"
+        for one in wanted
+        if (version := found[one.name]) is not None and not one.specifier.contains(version, True)
+    ]
+    name = f"packages [{extra}]" if extra else "packages"
+    if not missing and not wrong:
+        return Finding(name, OK, f"all {len(wanted)} are here, for {purpose}")
+    what = [f"not installed: {', '.join(missing)}"] if missing else []
+    what += [f"other versions than those that it works with: {', '.join(wrong)}"] if wrong else []
+    target = f"'.[{extra}]'" if extra else "."
+    return Finding(
+        name, NOTE if extra and missing and not wrong else PROBLEM,
+        f"{'; '.join(what)}. They are for {purpose}",
+        f"pip install {target} in the repository, or `make demo`",
+    )  # fmt: skip
+
+
+def _processors() -> Finding:
     """Count the processors that this process may use, and the memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
+    return Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
 
 
 def check_folders(results: Path) -> Iterator[Finding]:
@@ -107,9 +149,9 @@ def check_folders(results: Path) -> Iterator[Finding]:
 
 def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]:
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    where = str(folder.absolute())
+    where, other = str(folder.absolute()), f"Name another one: {setting}"
     if not there.is_dir():
-        yield Finding(subject, PROBLEM, f"{there} is no folder", f"Name another one: {setting}")
+        yield Finding(subject, PROBLEM, f"{there} is no folder", other)
         return
     try:
         with tempfile.TemporaryFile(dir=there) as file:
@@ -117,10 +159,7 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
             file.flush()
             yield from _check_lock(file.fileno(), subject, where)
     except OSError as error:
-        yield Finding(
-            subject, PROBLEM, f"{where} cannot be written ({error.strerror})",
-            f"Name another one: {setting}",
-        )  # fmt: skip
+        yield Finding(subject, PROBLEM, f"{where} cannot be written ({error.strerror})", other)
         return
     free = shutil.disk_usage(there).free
     state = OK if free >= _LITTLE else NOTE if free >= _TOO_LITTLE else PROBLEM
@@ -142,73 +181,31 @@ def _check_lock(file: int, subject: str, where: str) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-_DISTRIBUTION = "matched-eval"
-_OLDEST = (3, 11)
-# What parts of the package are for; each is named as pip does.
-_EXTRAS = {
-    "": "comparing predictions",
-    "workflow": "running studies: training, inference, Snakemake",
-}
-
-
-def check_python() -> Iterator[Finding]:
-    """Check the version of Python."""
-    version = ".".join(map(str, sys.version_info[:3]))
-    is_old = sys.version_info[:2] < _OLDEST
-    yield Finding(
-        "Python", PROBLEM if is_old else OK, f"{version}, {sys.executable}",
-        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
-    )  # fmt: skip
-
-
-def check_packages() -> Iterator[Finding]:
-    """Check the packages that this one declares."""
+def _fonts() -> Iterator[Finding]:
+    """Check the font that makes figures the same on every machine, and matplotlib's folder."""
     try:
-        declared = metadata.requires(_DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
+        import matplotlib as mpl
+        from matplotlib import font_manager
+    except Exception as error:  # whatever a broken installation raises
         yield Finding(
-            "packages", NOTE, "this library is used from its folder, and not installed",
-            "pip install -e . in the repository",
+            "figures", PROBLEM, f"matplotlib cannot be imported: {error}",
+            "pip install --force-reinstall matplotlib",
         )  # fmt: skip
         return
-    requirements = [Requirement(text) for text in declared]
-    for extra, purpose in _EXTRAS.items():
-        wanted = [one for one in requirements if _is_of(one, extra)]
-        yield _finding(extra, purpose, wanted)
-
-
-def _is_of(requirement: Requirement, extra: str) -> bool:
-    if requirement.marker is None:
-        return not extra
-    always = requirement.marker.evaluate({"extra": ""})
-    return not extra if always else requirement.marker.evaluate({"extra": extra}) and bool(extra)
-
-
-def _finding(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
-    found = {one.name: version_of(one.name) for one in wanted}
-    missing = sorted(name for name, version in found.items() if version is None)
-    wrong = [
-        f"{one.name} {version} (needs {one.specifier})"
-        for one in wanted
-        if (version := found[one.name]) is not None and not one.specifier.contains(version, True)
-    ]
-    name = f"packages [{extra}]" if extra else "packages"
-    if not missing and not wrong:
-        return Finding(name, OK, f"all {len(wanted)} are here, for {purpose}")
-    what = [f"not installed: {', '.join(missing)}"] if missing else []
-    what += [f"other versions than those that it works with: {', '.join(wrong)}"] if wrong else []
-    target = f"'.[{extra}]'" if extra else "."
-    return Finding(
-        name, NOTE if extra and missing and not wrong else PROBLEM,
-        f"{'; '.join(what)}. They are for {purpose}",
-        f"pip install {target} in the repository, or `make demo`",
-    )  # fmt: skip
-
-
-_DRIVER_REMEDY = (
-    "Compare the driver's version with what this build of torch needs, and choose another build or "
-    "a newer driver: docs/containers.md, 'Which driver torch needs'"
-)
+    folder = Path(mpl.get_cachedir())
+    try:
+        font = Path(font_manager.findfont(_FONT, fallback_to_default=False))
+        yield Finding("figures", OK, f"font {_FONT} in {font.parent}")
+    except ValueError:
+        yield Finding(
+            "figures", PROBLEM, f"the font {_FONT}, which comes with matplotlib, is not found",
+            f"Delete {folder}, or install matplotlib again",
+        )  # fmt: skip
+    if not os.access(folder, os.W_OK):
+        yield Finding(
+            "figures", NOTE, f"{folder} cannot be written, so that every job looks for fonts again",
+            "Set MPLCONFIGDIR to a folder that can",
+        )  # fmt: skip
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -216,8 +213,7 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
     if version_of("torch") is None:
         yield Finding(
             "torch", NOTE, "not installed: models can be neither trained nor run",
-            "pip install '.[workflow]' in the repository, or `make demo`; comparing prediction "
-            "files needs no torch",
+            f"{_INSTALL}; comparing prediction files needs no torch",
         )  # fmt: skip
         return
     try:
@@ -238,8 +234,8 @@ def _gpus(torch: Any, environment: Mapping[str, str]) -> Finding:
     try:
         names = [_tried(torch, number) for number in range(torch.cuda.device_count())]
     except Exception as error:  # CUDA's errors are of many types
-        return Finding("GPU", PROBLEM, f"found, but does not work: {_first_line(error)}",
-                       _DRIVER_REMEDY)  # fmt: skip
+        found = f"found, but does not work: {_first_line(error)}"
+        return Finding("GPU", PROBLEM, found, _DRIVER_REMEDY)
     if names:
         return Finding("GPU", OK, f"{', '.join(names)}; {driver or 'driver unknown'}")
     if torch.backends.mps.is_available():
@@ -286,22 +282,18 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-_PLUGIN = "snakemake-executor-plugin-slurm"
-
-
-def check_workflow() -> Iterator[Finding]:
+def check_workflow() -> Finding:
     """Check that there are Snakemake and the workflow's rules."""
     version, rules = version_of("snakemake"), snakefile()
     if rules is None:
-        yield Finding(
+        return Finding(
             "workflow", NOTE, "no Snakefile: this is not a checkout of the repository, so that "
             "studies cannot be run", "git clone the repository and work in its folder",
         )  # fmt: skip
-    elif version is None:
-        yield Finding("workflow", NOTE, "Snakemake is not installed: studies cannot be run",
-                      "pip install '.[workflow]' in the repository, or `make demo`")  # fmt: skip
-    else:
-        yield Finding("workflow", OK, f"Snakemake {version}, {rules.absolute()}")
+    if version is None:
+        found = "Snakemake is not installed: studies cannot be run"
+        return Finding("workflow", NOTE, found, _INSTALL)
+    return Finding("workflow", OK, f"Snakemake {version}, {rules.absolute()}")
 
 
 def check_slurm() -> Iterator[Finding]:
@@ -317,19 +309,17 @@ def check_slurm() -> Iterator[Finding]:
             "On a cluster, run this on a login node, perhaps after `module load slurm`",
         )  # fmt: skip
         return
-    partitions: dict[str, list[slurm.Node]] = {}
-    for node in nodes:
-        partitions.setdefault(node.partition, []).append(node)
-    shown = [
-        f"{name} ({counted(len(of), 'node')}{', GPUs' if any(node.gpus for node in of) else ''}"
-        f"{'' if any(node.up for node in of) else ', down'})"
-        for name, of in partitions.items()
-    ]
+    shown = []
+    for name in dict.fromkeys(node.partition for node in nodes):
+        of = [node for node in nodes if node.partition == name]
+        gpus = ", GPUs" if any(node.gpus for node in of) else ""
+        down = "" if any(node.up for node in of) else ", down"
+        shown.append(f"{name} ({counted(len(of), 'node')}{gpus}{down})")
     is_up = any(node.up for node in nodes)
     yield Finding(
         "SLURM", OK if is_up else PROBLEM, f"partitions {', '.join(shown) or 'none'}",
         "" if is_up else "No node can run jobs: ask those who run the cluster",
     )  # fmt: skip
     if version_of(_PLUGIN) is None:
-        yield Finding("SLURM", NOTE, f"{_PLUGIN} is not installed: jobs cannot be submitted",
-                      "make slurm, or pip install '.[workflow,slurm]'")  # fmt: skip
+        found = f"{_PLUGIN} is not installed: jobs cannot be submitted"
+        yield Finding("SLURM", NOTE, found, "make slurm, or pip install '.[workflow,slurm]'")

@@ -1,13 +1,14 @@
-"""`matcheval.compare`: models on two sets, before and after matching."""
+"""`matcheval.compare` and `matcheval.match`: models on two sets, before and after matching."""
 
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
+import pyarrow as pa
 
 from matcheval.api.comparison import (
     KINDS,
@@ -16,6 +17,7 @@ from matcheval.api.comparison import (
     compare_models,
     reliability_figure,
 )
+from matcheval.api.comparison_output import check_folder, describe, write_comparison
 from matcheval.api.inputs import Data, Estimate, Given, InputWarning, Models, layout_of
 from matcheval.api.pairs import (
     GivenModel,
@@ -23,23 +25,22 @@ from matcheval.api.pairs import (
     PairOptions,
     all_given,
     given_models,
-    input_warnings,
-    methods_of,
     read_compared,
-    unmatched_warning,
+    warnings_of,
 )
 from matcheval.errors import unknown_name_error
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.words import verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TABLES = ("gaps", "models", "accuracies")
+Table = Literal["runs", "pairs"]
+_MATCH_TABLES: tuple[Table, ...] = ("runs", "pairs")
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,12 @@ class GapEstimate:
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
-        def estimate(name: str) -> Estimate:
-            return Estimate(*(float(row[name + end]) for end in ("", "_low", "_high")))
-
-        return cls(
-            criterion=str(row["matching"]),
-            gap=estimate("gap"),
-            matched_gap=estimate("matched_gap"),
-            confidence_part=estimate("confidence_part"),
-            conditional_part=estimate("conditional_part"),
-            narrowing=float(row["narrowing"]),
-            reference_narrowing=float(row["reference_narrowing"]),
-            fraction_unmatched=float(row["fraction_unmatched"]),
-            verdict=verdict(row),
-            remarks=str(row["remarks"]),
-        )
+        estimates = ("gap", "matched_gap", "confidence_part", "conditional_part")
+        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
+        values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
+        values |= {name: float(row[name]) for name in numbers}
+        values |= {"criterion": str(row["matching"]), "remarks": str(row["remarks"])}
+        return cls(verdict=verdict(row), **values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +128,7 @@ class ComparisonResult:
 
     @classmethod
     def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
-        """Return what a comparison found.
-
-        Parameters
-        ----------
-        compared : Compared
-        asked : str
-            What was asked for, for the report.
-        """
+        """Return what a comparison found; `asked` is what was asked for, for the report."""
         first, pair = compared.known.comparisons[0], compared.known.pair
         rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
         return cls(
@@ -161,9 +146,7 @@ class ComparisonResult:
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare` prints."""
-        from matcheval.api.comparison_output import described
-
-        return described(self._compared, "to_pandas(...) has all")
+        return describe(self._compared, "to_pandas(...) has all")
 
     def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
         """Return a table of the results; all accuracies and gaps are fractions.
@@ -245,8 +228,6 @@ class ComparisonResult:
         InputError
             If the folder holds other files, or cannot be written.
         """
-        from matcheval.api.comparison_output import check_folder, write_comparison
-
         check_folder(Path(folder))
         return list(write_comparison(self._compared, Path(folder), self._asked))
 
@@ -362,25 +343,22 @@ def compare(
     >>> result.gaps["probability"].verdict
     'within sampling error of 0'
     """
-    options = PairOptions(pair, model, source, paired, groups_shared, names)
-    chosen = chosen_analyses([analyses] if isinstance(analyses, str) else [*analyses])
-    methods = methods_of(criteria, epsilon, seeds)
+    options = PairOptions(
+        criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
+    )
+    chosen = chosen_analyses(analyses)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
-    known = read_compared(models, options, methods, seeds, layout, n_classes, progress=progress)
+    known = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
-        f"matcheval.compare(..., source={source!r}, criteria={[*methods]}, epsilon={epsilon}, "
-        f"seeds={seeds}, pair={pair!r}, paired={paired}, groups_shared={groups_shared}, "
-        f"analyses={[one.name for one in chosen]})"
+        f"matcheval.compare(..., source={source!r}, criteria={[*known.methods]}, "
+        f"epsilon={epsilon}, seeds={seeds}, pair={pair!r}, paired={paired}, "
+        f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
     )
     result = ComparisonResult.of(compare_models(known, chosen, progress=progress), asked)
     for text in (*left_out, *result.warnings):
         warnings.warn(text, InputWarning, stacklevel=2)
     return result
-
-
-Table = Literal["runs", "pairs"]
-_TABLES_MATCHING: tuple[Table, ...] = ("runs", "pairs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,10 +393,32 @@ class MatchResult:
     matched_accuracy_target: float
     fraction_unmatched: float
     warnings: tuple[str, ...]
-    _comparison: Comparison = field(repr=False)
+    _known: ComparedModels = field(repr=False)
     _matched: MatchedComparison = field(repr=False)
-    _method: MatchingMethod = field(repr=False)
-    _runs: pd.DataFrame = field(repr=False)
+    _runs: pa.Table = field(repr=False)
+
+    @classmethod
+    def of(cls, known: ComparedModels) -> "MatchResult":
+        """Match the one model by the one criterion."""
+        (comparison,), (method,) = known.comparisons, known.methods.values()
+        matched = MatchedComparison(comparison, method, known.seeds)
+        runs = matched.runs()
+        frame = runs.select(RUNS.names).to_pandas()
+        share = float(frame["fraction_unmatched"].mean())
+        return cls(
+            model=comparison.model,
+            source=comparison.source_name,
+            target=comparison.target_name,
+            criterion=method.criterion.value,
+            epsilon=method.epsilon,
+            matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
+            matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
+            fraction_unmatched=share,
+            warnings=tuple(warnings_of(known, {method.criterion: share})),
+            _known=known,
+            _matched=matched,
+            _runs=runs,
+        )
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
         """Return a table of the results.
@@ -439,11 +439,10 @@ class MatchResult:
         InputError
             If there is no such table.
         """
-        if table not in _TABLES_MATCHING:
-            raise unknown_name_error("table", str(table), _TABLES_MATCHING)
-        if table == "runs":
-            return self._runs.copy()
-        frame: pd.DataFrame = self._matched.pairs().to_pandas()
+        if table not in _MATCH_TABLES:
+            raise unknown_name_error("table", str(table), _MATCH_TABLES)
+        found = self._runs.select(RUNS.names) if table == "runs" else self._matched.pairs()
+        frame: pd.DataFrame = found.to_pandas()
         return frame
 
     def plot(self) -> "Figure":
@@ -454,8 +453,8 @@ class MatchResult:
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        seeds = self._runs["seed"].tolist()
-        return reliability_figure(self._comparison, self._matched, self._method, seeds)
+        (method,) = self._known.methods.values()
+        return reliability_figure(self._known, self._matched, method)
 
 
 def match(
@@ -515,31 +514,10 @@ def match(
     >>> result.fraction_unmatched
     0.5
     """
-    methods = methods_of([criterion], epsilon, seeds)
-    options = PairOptions(pair, model, "original")
+    options = PairOptions(criterion, epsilon, seeds, pair, model, "original")
     given = GivenModel("", Given.of(source, "source"), Given.of(target, "target"))
-    layout, n_classes = layout_of(list(given.sets.values()), columns, classes, first_label)
-    known = read_compared([given], options, methods, seeds, layout, n_classes)
-    (comparison,), (method,) = known.comparisons, methods.values()
-    matched = MatchedComparison(comparison, method, known.seeds)
-    runs: pd.DataFrame = matched.runs().select(RUNS.names).to_pandas()
-    share = float(runs["fraction_unmatched"].mean())
-    told = filter(None, [*input_warnings(known), unmatched_warning(share, method.criterion)])
-    result = MatchResult(
-        model=comparison.model,
-        source=comparison.source_name,
-        target=comparison.target_name,
-        criterion=method.criterion.value,
-        epsilon=method.epsilon,
-        matched_accuracy_source=float(runs["matched_accuracy_source"].mean()),
-        matched_accuracy_target=float(runs["matched_accuracy_target"].mean()),
-        fraction_unmatched=share,
-        warnings=tuple(told),
-        _comparison=comparison,
-        _matched=matched,
-        _method=method,
-        _runs=runs,
-    )
+    layout, n_classes = layout_of(all_given([given]), columns, classes, first_label)
+    result = MatchResult.of(read_compared([given], options, layout, n_classes))
     for text in result.warnings:
         warnings.warn(text, InputWarning, stacklevel=2)
     return result

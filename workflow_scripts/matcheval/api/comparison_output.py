@@ -1,16 +1,15 @@
-"""The comparison of one model as text, and the sentences that follow from gaps."""
+"""A comparison as text for a terminal, and as a folder of report, tables and figures."""
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.api.comparison import Compared
+from matcheval.api.comparison import AnalysisTable, Compared
 from matcheval.errors import InputError
 from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
@@ -38,74 +37,61 @@ from matcheval.report.sections import Section, ShownFile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.api.comparison import AnalysisTable
-
 _WIDTH = 100
+_MAX_SHOWN = 10  # models that are all shown
+_N_FIRST = 5  # of more
+_NAME_WIDTH = 30
+FORMATS = ("pdf", "png", "svg")
+LIST = "files.json"  # what a comparison wrote into its folder
+_WRITER = "matched-eval compare"
 
 
-def describe(
-    comparison: Comparison,
-    tables: Mapping[Criterion, pd.DataFrame],
-    gaps: pd.DataFrame,
-    header: str,
-) -> str:
-    """Format a comparison as text, with accuracies in percent and gaps in percentage points.
+def describe(compared: Compared, where: str) -> str:
+    """Format a comparison as text: of one model all numbers, of many an overview.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        The model, the pair and its predictions.
-    tables : mapping of Criterion to pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, one row each; at least one criterion.
-    gaps : pandas.DataFrame
-        Columns of `gap_schemas.MEAN_GAPS`, a row per criterion.
-    header : str
-        The first line.
-
-    Returns
-    -------
-    str
-        Lines of text, each ending with a newline.
+    `where` says where the numbers of all models are.
     """
-    records = {criterion: table.iloc[0] for criterion, table in tables.items()}
-    row = next(iter(records.values()))
-    rows = [*_plain_rows(comparison, row)]
-    notes = []
-    found = {row["matching"]: row for _, row in gaps.iterrows()}
-    any_gap = next(iter(found.values()))
-    for criterion, record in records.items():
-        rows += _matched_rows(comparison, criterion, record)
-        notes += notes_on(criterion, found[criterion.value])
-        if pd.isna(record.matched_gap_mean):
+    is_one = len(compared.known.comparisons) == 1
+    lines = _of_one(compared) if is_one else _of_many(compared, where)
+    return "\n".join([compared.title, *lines, ""]) + "".join(
+        one.describe(where) for one in compared.analyses.values()
+    )
+
+
+def _of_one(compared: Compared) -> list[str]:
+    """Return accuracies in percent and gaps in percentage points, and what follows from them."""
+    (comparison,), rows, notes = compared.known.comparisons, list[tuple[str, ...]](), list[str]()
+    for criterion, table in compared.tables.items():
+        row = table.iloc[0]
+        rows += [] if rows else _plain_rows(comparison, row)
+        rows += _matched_rows(comparison, criterion, row)
+        notes += _notes(compared, criterion)
+        if pd.isna(row.matched_gap_mean):
             notes.append(
                 f"No target was matched by {criterion.description}: the matched accuracy is "
                 "undefined."
             )
-    several = row.n_seeds > 1
+    first = compared.gaps.means.iloc[0]
+    spread = ", ± standard deviation over them" if first["n_seeds"] > 1 else ""
     footer = (
-        f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
-        f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"
+        f"ε = {first['epsilon']:g}, {counted(first['n_seeds'], 'seed')}{spread}; gaps in "
+        "percentage points\n"
         "The standard deviation is of the random choices of the matching, not of the sampling of "
         "the sets.\nBrackets: 95 % intervals for the sampling of the sets"
-        f"{design(any_gap)}."
+        f"{_design(first)}."
     )
-    return "\n".join([header, "", *aligned(rows), "", footer, "", *parts_of(any_gap), *notes, ""])
+    return ["", *_aligned(rows), "", footer, "", *_parts(first), *notes]
 
 
-def notes_on(criterion: Criterion, gap: pd.Series) -> list[str]:
-    """Say what follows from a matched gap, a sentence per line.
-
-    Parameters
-    ----------
-    criterion : Criterion
-    gap : pandas.Series
-        Row of `gap_schemas.MEAN_GAPS`.
-    """
+def _notes(compared: Compared, criterion: Criterion) -> list[str]:
+    """Say what follows from a matched gap, a sentence per line."""
+    means = compared.gaps.means
+    gap = means[means["matching"] == criterion.value].iloc[0]
     if pd.isna(gap["matched_gap"]):
         return []
     lines = [
         f"matched gap: {with_interval(gap, 'matched_gap')}, {verdict(gap)}",
-        f"{narrowing(gap)}",
+        narrowing(gap),
         f"gap in terms of the matching: matched gap {points(gap['matched_gap'])}, source "
         f"selection {points(gap['source_selection'])}, dropped targets "
         f"{points(gap['dropped_targets'])}",
@@ -118,14 +104,8 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
 
 
-def parts_of(gap: pd.Series) -> list[str]:
-    """Say what of the gap goes with confidence, which no matching is needed for.
-
-    Parameters
-    ----------
-    gap : pandas.Series
-        Row of `gap_schemas.MEAN_GAPS`.
-    """
+def _parts(gap: pd.Series) -> list[str]:
+    """Say what of the gap goes with confidence, which no matching is needed for."""
     share = share_of_confidence(gap)
     return [
         _wrapped(
@@ -136,14 +116,8 @@ def parts_of(gap: pd.Series) -> list[str]:
     ]
 
 
-def design(gap: pd.Series) -> str:
-    """Say what intervals take to be independent, if that is not each datapoint.
-
-    Parameters
-    ----------
-    gap : pandas.Series
-        Row of `gap_schemas.MEAN_GAPS`.
-    """
+def _design(gap: pd.Series) -> str:
+    """Say what intervals take to be independent, if that is not each datapoint."""
     if gap["n_groups"]:
         return f", by groups (at least {gap['n_groups']} in a set)"
     return ", by image: the sets are paired" if gap["paired"] else ""
@@ -152,16 +126,17 @@ def design(gap: pd.Series) -> str:
 def _plain_rows(comparison: Comparison, row: pd.Series) -> list[tuple[str, ...]]:
     """Build the header and the rows that do not depend on the matching."""
     accuracies = row.accuracy_original, row.accuracy_replication
-    confidences = row.confidence_original, row.confidence_replication
+    old, new = confidences = row.confidence_original, row.confidence_replication
+    roles = ("source", "target") if comparison.source_is_original else ("target", "source")
     return [
         ("", comparison.pair.original, comparison.pair.replication, "gap"),
-        ("role", *_roles(comparison), ""),
+        ("role", *roles, ""),
         ("datapoints", f"{row.n_original:,}", f"{row.n_replication:,}", ""),
-        ("accuracy", *map(_percent, accuracies), _points(row.gap)),
+        ("accuracy", *(_hundredfold(one, unit=" %") for one in accuracies), _hundredfold(row.gap)),
         (
             "mean confidence",
-            *map(_percent, confidences),
-            _points(confidences[0] - confidences[1]),
+            *(_hundredfold(one, unit=" %") for one in confidences),
+            _hundredfold(old - new),
         ),
     ]
 
@@ -172,7 +147,7 @@ def _matched_rows(
     """Build the title and the rows of a criterion."""
 
     def cell(name: str) -> str:
-        return _percent(row[f"{name}_mean"], row[f"{name}_std"])
+        return _hundredfold(row[f"{name}_mean"], row[f"{name}_std"], " %")
 
     n_target = row.n_replication if comparison.source_is_original else row.n_original
     n_matched = n_target * (1 - row.fraction_unmatched_mean)
@@ -187,7 +162,7 @@ def _matched_rows(
             "matched accuracy",
             cell("matched_accuracy_original"),
             cell("matched_accuracy_replication"),
-            _points(row.matched_gap_mean, row.matched_gap_std),
+            _hundredfold(row.matched_gap_mean, row.matched_gap_std),
         ),
         ("matched pairs", "", f"{n_matched:,.0f}", ""),
         ("unmatched targets", *of_target("fraction_unmatched"), ""),
@@ -195,19 +170,9 @@ def _matched_rows(
     ]
 
 
-def _roles(comparison: Comparison) -> tuple[str, str]:
-    return ("source", "target") if comparison.source_is_original else ("target", "source")
-
-
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Align the columns; a row with a title only does not widen the first column.
-
-    Parameters
-    ----------
-    rows : list of tuple of str
-        Cells, equally many in each row; the first column is text, the others are numbers.
-    """
-    columns = zip(*filter(_has_numbers, rows), strict=True)
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Align texts and numbers; a row with a title only does not widen the first column."""
+    columns = zip(*(row for row in rows if any(row[1:])), strict=True)
     first, *widths = (max(map(len, cells)) for cells in columns)
     return [
         "  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]).rstrip()
@@ -215,69 +180,35 @@ def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _has_numbers(row: tuple[str, ...]) -> bool:
-    return any(row[1:])
-
-
-def _percent(mean: float, deviation: float | None = None) -> str:
-    return _number(100 * mean, deviation, " %")
-
-
-def _points(mean: float, deviation: float | None = None) -> str:
-    return _number(100 * mean, deviation, "")
-
-
-def _number(value: float, deviation: float | None, unit: str) -> str:
-    if pd.isna(value):
+def _hundredfold(mean: float, deviation: float | None = None, unit: str = "") -> str:
+    """Return percent, or percentage points, with the standard deviation if there is one."""
+    if pd.isna(mean):
         return "undefined"
     spread = "" if deviation is None or pd.isna(deviation) else f" ± {100 * deviation:.2f}"
-    return f"{value:.2f}{spread}{unit}"
+    return f"{100 * mean:.2f}{spread}{unit}"
 
 
-_MAX_SHOWN = 10  # models that are all shown
-_N_FIRST = 5  # of more
-_NAME_WIDTH = 30
-
-
-def described(compared: Compared, where: str) -> str:
-    """Format a comparison as text.
-
-    Parameters
-    ----------
-    compared : Compared
-    where : str
-        Where the numbers of all models are.
-
-    Returns
-    -------
-    str
-        Lines, each ending with a newline; about as many for 300 models as for ten.
-    """
-    comparison, *others = compared.known.comparisons
-    if others:
-        text = _describe_many(compared, where)
-    else:
-        text = describe(comparison, compared.tables, compared.gaps.means, compared.title)
-    return text + "".join(one.describe(where) for one in compared.analyses.values())
-
-
-def _describe_many(compared: Compared, where: str) -> str:
-    means, criteria = compared.gaps.means, list(compared.tables)
-    row = means.iloc[0]
+def _of_many(compared: Compared, where: str) -> list[str]:
+    """Return mean and range over models, and the rows of the most accurate ones."""
+    row = compared.gaps.means.iloc[0]
     lines = [
-        compared.title,
         f"{row['n_original']:,} and {row['n_replication']:,} datapoints, source {row['source']}; "
         f"ε = {row['epsilon']:g}, {counted(row['n_seeds'], 'seed')}; gaps in percentage points",
         "",
-        *aligned(_overview(compared)),
+        *_aligned(_overview(compared)),
         "",
-        f"Brackets: 95 % intervals for the sampling of the sets{design(row)}.",
+        f"Brackets: 95 % intervals for the sampling of the sets{_design(row)}.",
         "",
-        *parts_of(row),
+        *_parts(row),
     ]
-    for criterion, (_, mean) in zip(criteria, means.iterrows(), strict=True):
-        lines += notes_on(criterion, mean)
-    return "\n".join([*lines, "", *aligned(_first_models(compared)), *_rest(compared, where), ""])
+    for criterion in compared.tables:
+        lines += _notes(compared, criterion)
+    n = len(compared.known.comparisons)
+    n_shown = n if n <= _MAX_SHOWN else _N_FIRST
+    lines += ["", *_aligned(_first_models(compared, n_shown))]
+    if n > n_shown:
+        lines.append(f"... and {n - n_shown} more models, less accurate on the original: {where}")
+    return lines
 
 
 def _short(title: str) -> str:
@@ -308,8 +239,8 @@ def _range(values: "pd.Series[float]") -> tuple[str, str]:
     return points(values.min()), points(values.max())
 
 
-def _first_models(compared: Compared) -> list[tuple[str, ...]]:
-    """Build a row per model, by accuracy on the original, as far as they are shown."""
+def _first_models(compared: Compared, n: int) -> list[tuple[str, ...]]:
+    """Build a row per model, of the first by accuracy on the original."""
     matched = {
         _short(compared.titles[name]): table.set_index("model")["matched_gap"]
         for name, table in compared.gaps.models.items()
@@ -319,7 +250,7 @@ def _first_models(compared: Compared) -> list[tuple[str, ...]]:
     )
     heads = (f"matched, {title}" for title in matched)
     rows: list[tuple[str, ...]] = [("model", "original", "replication", "gap", *heads)]
-    for _, row in table.head(_n_shown(compared)).iterrows():
+    for _, row in table.head(n).iterrows():
         rows.append(
             (
                 shortened(row["model"], _NAME_WIDTH),
@@ -332,113 +263,8 @@ def _first_models(compared: Compared) -> list[tuple[str, ...]]:
     return rows
 
 
-def _n_shown(compared: Compared) -> int:
-    n = len(compared.known.comparisons)
-    return n if n <= _MAX_SHOWN else _N_FIRST
-
-
-def _rest(compared: Compared, where: str) -> list[str]:
-    """Say how many models are not shown, and where they are."""
-    more = len(compared.known.comparisons) - _n_shown(compared)
-    return [f"... and {more} more models, less accurate on the original: {where}"] if more else []
-
-
-@dataclass(frozen=True)
-class ComparedFiles:
-    """What the report of a comparison is made from.
-
-    Attributes
-    ----------
-    folder : Path
-        Where tables and figures lie, laid out like a study's results.
-    pair : str
-    titles : mapping of str to str
-        What readers call the matchings, by name.
-    figures : sequence of ShownFile
-    analyses : sequence of AnalysisTable
-        Further analyses, whose tables are written.
-    inputs : sequence of Path
-        The prediction files.
-    """
-
-    folder: Path
-    pair: str
-    titles: Mapping[str, str]
-    figures: Sequence[ShownFile]
-    analyses: "Sequence[AnalysisTable]"
-    inputs: Sequence[Path]
-
-
-def write_comparison_report(title: str, files: ComparedFiles, command: str) -> Path:
-    """Write `report.html` into the folder of a comparison.
-
-    Parameters
-    ----------
-    title : str
-    files : ComparedFiles
-    command : str
-        What was asked for.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read or written.
-    """
-    folder, pair = files.folder, files.pair
-    data = {
-        "means": [str(folder / "gaps" / f"{pair}.parquet")],
-        "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in files.titles],
-        "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in files.titles],
-    }
-    values = {"titles": dict(files.titles), "places": [[pair, m] for m in files.titles]}
-    gaps = Section(
-        "matching", "Gaps before and after matching", "matcheval.protocol",
-        tuple(files.figures), data, values,
-    )  # fmt: skip
-    sections = [gaps, *(_section(one, pair, folder) for one in files.analyses)]
-    inputs = list(files.inputs)
-    provenance = Provenance(
-        software_versions(*PACKAGES), command, [digests(inputs, "Prediction files")]
-    )
-    page = folder / "report.html"
-    with atomic_file(page) as partial:
-        partial.write_text(render_report(title, sections, provenance), encoding="utf-8")
-    return page
-
-
-def _section(result: "AnalysisTable", pair: str, folder: Path) -> Section:
-    kind = result.analysis.kind
-    title = kind.title()
-    shown = [ShownFile((str(folder / kind.name / f"{pair}.md"),), title)]
-    if kind.has_figure:
-        stem = folder / "figures" / kind.name / pair
-        paths = tuple(f"{stem}{suffix}" for suffix in (".svg", ".png"))
-        shown.append(ShownFile(paths, title))
-    return Section(kind.name, title, kind.__module__.rpartition(".")[0], tuple(shown))
-
-
-FORMATS = ("pdf", "png", "svg")
-LIST = "files.json"  # what a comparison wrote into its folder
-_WRITER = "matched-eval compare"
-
-
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be written, and holds nothing but an earlier comparison.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Raises
-    ------
-    InputError
-        If it cannot be created, or holds files of other origin.
-    """
+    """Check that a folder can be written, and holds nothing but an earlier comparison."""
     check_place(folder / LIST)
     if any(folder.iterdir()) and _earlier(folder) is None:
         raise InputError(
@@ -449,27 +275,10 @@ def check_folder(folder: Path) -> None:
 
 
 def write_comparison(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
-    """Write the files that the workflow writes for a pair, in place of an earlier comparison's.
+    """Write what the workflow writes for a pair, in place of an earlier comparison's files.
 
-    Parameters
-    ----------
-    compared : Compared
-    folder : Path
-        Output folder, as `check_folder` wants it. It receives `report.html`, `summary.md`,
-        `matched/`, `tables/`, `gaps/` and `figures/`; for a single model also `pairs/`
-        and reliability diagrams.
-    command : str
-        What was asked for, for the report.
-
-    Yields
-    ------
-    Path
-        Every file, after it was written.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written.
+    The folder is as `check_folder` wants it; each file is yielded once it is written. `command` is
+    what was asked for, for the report.
     """
     _remove_earlier(folder)
     written: list[str] = []
@@ -514,22 +323,17 @@ def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]
     for path, table in _tables(compared):
         write_table(table, folder / path)
         yield folder / path
-    analyses = [*compared.analyses.values()]
-    for result in analyses:
+    for result in compared.analyses.values():
         yield from result.write(compared.pair, folder)
-    summary = folder / "summary.md"
-    with atomic_file(summary) as partial:
-        page = write_summary(
-            compared.title, compared.gaps.means, compared.titles, compared.suspicions
-        )
-        partial.write_text(page, encoding="utf-8")
-    yield summary
-    inputs = [file.path for of_model in compared.known.files for file in of_model.values()]
-    yield write_comparison_report(
-        compared.title,
-        ComparedFiles(folder, compared.pair, compared.titles, figures, analyses, inputs),
-        command,
+    summary = write_summary(
+        compared.title, compared.gaps.means, compared.titles, compared.suspicions
     )
+    for name, text in (
+        ("summary.md", summary), ("report.html", _report(compared, folder, figures, command))
+    ):  # fmt: skip
+        with atomic_file(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+        yield folder / name
 
 
 def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
@@ -566,3 +370,34 @@ def _figures(compared: Compared) -> "Iterator[tuple[str, str, Figure]]":
 
 def _file_name(model: str) -> str:
     return model.replace("/", "_")
+
+
+def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], command: str) -> str:
+    """Render the page of the files in a folder."""
+    pair, titles = compared.pair, compared.titles
+    data = {
+        "means": [str(folder / "gaps" / f"{pair}.parquet")],
+        "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in titles],
+        "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in titles],
+    }
+    values = {"titles": titles, "places": [[pair, m] for m in titles]}
+    gaps = Section(
+        "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
+        values,
+    )  # fmt: skip
+    sections = [gaps, *(_section(one, pair, folder) for one in compared.analyses.values())]
+    inputs = [file.path for of_model in compared.known.files for file in of_model.values()]
+    provenance = Provenance(
+        software_versions(*PACKAGES), command, [digests(inputs, "Prediction files")]
+    )
+    return render_report(compared.title, sections, provenance)
+
+
+def _section(result: AnalysisTable, pair: str, folder: Path) -> Section:
+    kind = result.kind
+    title = kind.title()
+    shown = [ShownFile((str(folder / kind.name / f"{pair}.md"),), title)]
+    if kind.has_figure:
+        stem = folder / "figures" / kind.name / pair
+        shown.append(ShownFile(tuple(f"{stem}{suffix}" for suffix in (".svg", ".png")), title))
+    return Section(kind.name, title, kind.__module__.rpartition(".")[0], tuple(shown))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -28,7 +27,7 @@ from matcheval.api.inputs import (
     Given,
     InputWarning,
     Models,
-    by_name,
+    check_whole,
     is_of_several,
     layout_of,
 )
@@ -47,27 +46,15 @@ MAX_RESAMPLES = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class GivenSets:
-    """A model's outputs on a base, on sets to predict for, and on sets to fit on.
+    """A model's outputs on a base, on sets to predict for by name, and on sets to fit on.
 
-    Attributes
-    ----------
-    base : Given
-    targets : mapping of str to Given
-        By name.
-    calibration : sequence of Given
-    is_named : bool
-        Whether the caller named the targets. Otherwise they are called as their files say.
+    Targets that the caller did not name are called as their files say.
     """
 
     base: Given
     targets: Mapping[str, Given]
     calibration: Sequence[Given]
     is_named: bool = False
-
-    @property
-    def all(self) -> list[Given]:
-        """All of them."""
-        return [self.base, *self.calibration, *self.targets.values()]
 
 
 def predict_given(
@@ -80,42 +67,25 @@ def predict_given(
     seed: int,
     warn: Callable[[str], None],
 ) -> tuple[UserFile, pa.Table]:
-    """Predict accuracies, reading one target after the other.
+    """Return the base, and the table `ESTIMATES`, reading one target after the other.
 
-    Parameters
-    ----------
-    given : GivenSets
-    methods : sequence of str
-        As for `choose_methods`.
-    layout : Layout
-    n_classes : int, optional
-    resamples, seed : int
-    warn : callable
-        Takes sentences on what looks wrong.
-
-    Returns
-    -------
-    base : UserFile
-    table : pyarrow.Table
-        Schema `estimation.ESTIMATES`.
-
-    Raises
-    ------
-    InputError
-        As `predict_accuracy`.
+    `warn` takes sentences on what looks wrong.
     """
-    for name, value, most in (("seed", seed, None), ("resamples", resamples, MAX_RESAMPLES)):
-        _check_count(name, value, most)
+    check_whole("seed", seed, 0)
+    check_whole("resamples", resamples, 0, MAX_RESAMPLES)
     chosen = choose_methods(methods, calibrated=bool(given.calibration))
-    base = read_outputs(given.base, "required", layout, n_classes)
-    _warn(base, warn)
 
     def read(one: Given, labels: LabelRule) -> UserFile:
-        found = read_outputs(one, labels, layout, n_classes)
-        check_comparable(base, found)
-        _warn(found, warn)
+        found = _read_outputs(one, labels, layout, n_classes)
+        if one is not given.base:
+            check_comparable(base, found)
+        outputs, told = found.outputs, found.metadata.get("n_classes")
+        values = outputs.labels, outputs.predicted, outputs.confidences
+        for text in suspicions(*values, int(told) if told else None):
+            warn(f"{found.name}: {text}")
         return found
 
+    base = read(given.base, "required")
     calibration = [read(one, "required").outputs for one in given.calibration]
 
     def targets() -> Iterator[tuple[str, Outputs]]:
@@ -134,33 +104,10 @@ def predict_given(
     return base, table
 
 
-def _check_count(name: str, value: int, most: int | None) -> None:
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < 0 or (most is not None and value > most):
-        allowed = "0, 1, 2, ..." if most is None else f"0 to {most:,}"
-        raise InputError(f"{name} is {value!r:.40}", remedy=f"Give {allowed}")
-
-
-def read_outputs(
+def _read_outputs(
     given: Given, labels: LabelRule, layout: Layout, n_classes: int | None
 ) -> UserFile:  # fmt: skip
-    """Read and check one model's outputs on one dataset.
-
-    Parameters
-    ----------
-    given : Given
-    labels : str
-        `required` or `optional`.
-    layout : Layout
-        How they are laid out.
-    n_classes : int, optional
-        As for `records.check_predictions`.
-
-    Raises
-    ------
-    InputError
-        As `read_user_file`; or if features are no matrix of finite floats with a row per datapoint.
-    """
+    """Read and check one model's outputs on one dataset."""
     if given.path is not None:
         return read_user_file(given.path, labels=labels, n_classes=n_classes, layout=layout)
     contents = contents_of(given.raw(layout), scores=True, labels=labels, layout=layout)
@@ -168,18 +115,6 @@ def read_outputs(
     outputs = outputs_of_model(found, given.features(len(found)))
     name = found.metadata.get("dataset", given.name)
     return UserFile(name, Path(given.name), outputs, found.metadata)
-
-
-def _warn(file: UserFile, warn: Callable[[str], None]) -> None:
-    """Say what looks wrong about a file."""
-    outputs, n_classes = file.outputs, file.metadata.get("n_classes")
-    for text in suspicions(
-        outputs.labels,
-        outputs.predicted,
-        outputs.confidences,
-        int(n_classes) if n_classes else None,
-    ):
-        warn(f"{file.name}: {text}")
 
 
 @dataclass(frozen=True)
@@ -213,16 +148,11 @@ class PredictedAccuracy:
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
-        bounds = (float(row[f"predicted{end}"]) for end in ("", "_low", "_high"))
         return cls(
-            target=str(row["target"]),
-            method=str(row["method"]),
-            variant=str(row["variant"]),
-            title=str(row["title"]),
-            predicted=Estimate(*bounds),
+            **{name: str(row[name]) for name in ("target", "method", "variant", "title", "reason")},
+            predicted=Estimate._of(row, "predicted"),
             accuracy=float(row["accuracy"]),
             error=float(row["error"]),
-            reason=str(row["reason"]),
         )
 
 
@@ -354,13 +284,23 @@ def predict_accuracy(
     ['AC TempScaling', 'ATC-MC']
     """
     names = (methods,) if isinstance(methods, str) else tuple(methods)
+    is_named = is_of_several(targets)
+    named = targets if is_named and isinstance(targets, Mapping) else {"target": targets}
+    if is_of_several(calibration) and isinstance(calibration, Mapping):
+        calibration = list(calibration.values())
+    if not isinstance(calibration, list | tuple):
+        raise InputError(
+            f"calibration is a {type(calibration).__name__}",
+            remedy="Give a list of files, tables or dicts of arrays, one per set",
+        )
     given = GivenSets(
         Given.of(base, "base"),
-        {str(name): Given.of(one, str(name)) for name, one in by_name(targets, "target").items()},
-        [Given.of(one, f"calibration set {i}") for i, one in enumerate(_listed(calibration))],
-        is_named=is_of_several(targets),
+        {str(name): Given.of(one, str(name)) for name, one in named.items()},
+        [Given.of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
+        is_named,
     )
-    layout, n_classes = layout_of(given.all, columns, classes, first_label)
+    everything = [given.base, *given.calibration, *given.targets.values()]
+    layout, n_classes = layout_of(everything, columns, classes, first_label)
     told: list[str] = []
     source, table = predict_given(
         given, names, layout, n_classes, resamples=resamples, seed=seed, warn=told.append
@@ -377,14 +317,3 @@ def predict_accuracy(
     for text in result.warnings:
         warnings.warn(text, InputWarning, stacklevel=2)
     return result
-
-
-def _listed(calibration: Mapping[str, Data] | Sequence[Data]) -> list[Data]:
-    if is_of_several(calibration) and isinstance(calibration, Mapping):
-        return list(calibration.values())
-    if not isinstance(calibration, list | tuple):
-        raise InputError(
-            f"calibration is a {type(calibration).__name__}",
-            remedy="Give a list of files, tables or dicts of arrays, one per set",
-        )
-    return list(calibration)

@@ -1,4 +1,4 @@
-"""Arguments that say how the user's prediction files are laid out."""
+"""The commands for prediction files: `compare`, `match` and `predict-accuracy`."""
 
 import argparse
 import logging
@@ -6,43 +6,62 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.api.comparison import Compared, chosen_analyses, compare_models
-from matcheval.api.comparison_output import described
+from matcheval.api.comparison import chosen_analyses, compare_models
+from matcheval.api.comparison_output import check_folder, describe, write_comparison
 from matcheval.api.inputs import Given
 from matcheval.api.pairs import (
     GivenModel,
     PairOptions,
     all_given,
     by_pattern,
-    input_warnings,
-    methods_of,
     read_compared,
-    unmatched_warning,
+    warnings_of,
 )
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_place
-from matcheval.io.printed_json import json_rows, print_json
+from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.class_names import read_classes
 from matcheval.predictions.files import shared_classes
 from matcheval.predictions.formats import check_is_file
 from matcheval.predictions.layout import Layout, check_columns_given
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LOGGER = logging.getLogger(__name__)
-_MAX_SHOWN = 10  # classes in a message
+_MAX_CLASSES = 10  # in a message
+_MAX_WARNINGS = 5  # on the terminal
+N_RESAMPLES = 200
+
+PAIR_FILES = """\
+SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
+CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
+the position in the dataset, and group, such as a writer or a video, whose datapoints are not
+independent), or .npz files with labels and either logits or probabilities (and group). The
+probability is the largest softmax value. In place of prediction and probability there can be a
+column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
+protocol takes the larger set as source. docs/cli.md has the formats.
+"""
+
+ACCURACY_FILES = """\
+Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
+with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
+BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
+columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
+logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
+that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used. docs/cli.md has the formats.
+"""
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +94,10 @@ def read_layout(
     layout = Layout(columns, None, arguments.first_label)
     found = shared_classes(paths, layout)
     if found is not None:
-        more = ", ..." if len(found) > _MAX_SHOWN else ""
+        more = ", ..." if len(found) > _MAX_CLASSES else ""
         LOGGER.warning(
             "classes: the %d names that occur in the files, sorted: %s%s (--classes FILE gives "
-            "others, or another order)", len(found), ", ".join(found[:_MAX_SHOWN]), more,
+            "others, or another order)", len(found), ", ".join(found[:_MAX_CLASSES]), more,
         )  # fmt: skip
     return Layout(columns, found, arguments.first_label), given
 
@@ -86,7 +105,7 @@ def read_layout(
 def _columns(text: str | None) -> dict[str, str]:
     """Read `label=target,prediction=pred`."""
     columns: dict[str, str] = {}
-    for part in text.split(",") if text is not None else ():
+    for part in () if text is None else text.split(","):
         ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
         if not is_pair or ours in columns:
             raise InputError(
@@ -98,24 +117,110 @@ def _columns(text: str | None) -> dict[str, str]:
     return columns
 
 
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compare`."""
+    _add_common(parser, n_files="?")
+    parser.add_argument(
+        "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
+        help="matching criterion; repeat for several (default: both)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--original", default="source", metavar="source|target|FILE",
+        help="which of SOURCE and TARGET is the original; gaps are original minus replication "
+        "(default: source). Or, with --replication, the file of the original",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replication", metavar="FILE",
+        help="the file of the replication, in place of SOURCE and TARGET; the larger set is the "
+        "source. For many models, {model} in both FILEs stands for their names: --original "
+        "'old/{model}.csv' --replication 'new/{model}.csv'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--paired", action="store_true",
+        help="both sets show the same images, row by row: indices and labels must agree",
+    )  # fmt: skip
+    parser.add_argument(
+        "--groups-shared", action="store_true",
+        help="a name in the columns `group` means the same group in both sets (default: in each by "
+        "itself)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses of the matched predictions, with default settings, such as "
+        "mcnemar,class_gaps,epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR",
+        help="write a report, tables and figures to DIR, in place of what an earlier comparison "
+        "wrote there",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run_compare, parser=parser)
+
+
+def add_match(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `match`."""
+    _add_common(parser)
+    parser.add_argument(
+        "--criterion", choices=[c.value for c in Criterion],
+        default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE",
+        help="table of runs, as .parquet or .csv",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pairs", type=Path, metavar="FILE",
+        help="also write the matched pairs of indices, as .parquet or .csv",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run_match)
+
+
+def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
+    """Add the arguments that `compare` and `match` share."""
+    parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
+    parser.add_argument("target", type=Path, metavar="TARGET", nargs=n_files)
+    parser.add_argument(
+        "--epsilon", type=float, default=EPSILON,
+        help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", type=int, default=N_SEEDS, metavar="N",
+        help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
+    )  # fmt: skip
+    add_layout(parser)
+    parser.add_argument(
+        "--model", help="name of the model (default: the name in the files, or 'model')"
+    )
+    parser.add_argument(
+        "--pair", default="pair",
+        help="name of the pair; random matches depend on it and on the model's name "
+        "(default: %(default)s)",
+    )  # fmt: skip
+
+
+def _options(arguments: argparse.Namespace, criteria: Sequence[str]) -> PairOptions:
+    return PairOptions(
+        criteria, arguments.epsilon, arguments.seeds, arguments.pair, arguments.model or ""
+    )
+
+
 def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
-    methods = methods_of([arguments.criterion], arguments.epsilon, arguments.seeds)
-    known = read_files(arguments, PairOptions(arguments.pair, arguments.model or ""), methods)
-    (comparison,), (method,) = known.comparisons, methods.values()
+    known = _read_two(arguments, _options(arguments, [arguments.criterion]))
+    (comparison,), (method,) = known.comparisons, known.methods.values()
     matched = MatchedComparison(comparison, method, known.seeds)
     runs = matched.runs()
     identity = {
-        "model": comparison.model,
-        "pair": comparison.pair.name,
-        "epsilon": str(arguments.epsilon),
-    }
+        "model": comparison.model, "pair": comparison.pair.name, "epsilon": str(arguments.epsilon),
+        "criterion": method.criterion.value,
+    }  # fmt: skip
     columns = {name: runs[name].to_numpy() for name in RUNS.names}
-    identity["criterion"] = method.criterion.value
     write_table(RUNS.table(columns, identity), arguments.output)
     share = float(columns["fraction_unmatched"].mean())
-    for text in filter(None, [*input_warnings(known), unmatched_warning(share, method.criterion)]):
+    for text in warnings_of(known, {method.criterion: share}):
         LOGGER.warning("warning: %s", text)
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
@@ -142,16 +247,18 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         taken.add(os.path.realpath(path))
 
 
-def read_files(
-    arguments: argparse.Namespace, options: PairOptions, methods: Mapping[str, MatchingMethod]
-) -> ComparedModels:
-    """Read SOURCE and TARGET."""
+def _read_two(arguments: argparse.Namespace, options: PairOptions) -> ComparedModels:
+    """Read SOURCE and TARGET, of which `compare` may take the target for the original."""
     files = arguments.source, arguments.target
     layout, n_classes = read_layout(arguments, files)
-    reverse = getattr(arguments, "original", "source") == "target"
-    options = replace(options, source="replication" if reverse else "original")
-    given = GivenModel("", *(Given.of(path, path.name) for path in files[:: -1 if reverse else 1]))
-    known = read_compared([given], options, methods, arguments.seeds, layout, n_classes)
+    given = [Given.of(path, path.name) for path in files]
+    if getattr(arguments, "original", "source") == "target":
+        model = GivenModel("", *reversed(given))
+        options = replace(options, source="replication")
+    else:
+        model = GivenModel("", *given)
+        options = replace(options, source="original")
+    known = read_compared([model], options, layout, n_classes)
     comparison = known.comparisons[0]
     if len(comparison.target) > len(comparison.source):
         LOGGER.warning(
@@ -162,12 +269,56 @@ def read_files(
     return known
 
 
-_ROLES = ("source", "target")
+def run_compare(arguments: argparse.Namespace) -> None:
+    """Print a comparison of two sets, and optionally write a report, tables and figures."""
+    analyses = chosen_analyses(arguments.analyses)
+    known = _read(arguments)
+    if (n := len(known.comparisons)) > 1:
+        LOGGER.info("comparing %d models", n)
+    compared = compare_models(known, analyses, progress=True)
+    folder = arguments.output
+    for text in compared.warnings[:_MAX_WARNINGS]:
+        LOGGER.warning("warning: %s", text)
+    if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
+        where = "--output DIR writes" if folder is None else "summary.md and the report have"
+        LOGGER.warning("warning: and %d more like these; %s all", more, where)
+    if not arguments.json:
+        where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
+        sys.stdout.write(printable(describe(compared, where)))
+    written = []
+    if folder is not None:
+        command = shlex.join(["matched-eval", *sys.argv[1:]])
+        written = [str(path) for path in write_comparison(compared, folder, command)]
+        LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
+    if arguments.json:
+        gaps, tables = compared.gaps, compared.tables
+        print_json({
+            "means": json_rows(gaps.means),
+            "models": {name: json_rows(table) for name, table in gaps.models.items()},
+            "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
+            "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
+            "written": written,
+        })  # fmt: skip
 
 
-def find_files(arguments: argparse.Namespace) -> list[GivenModel]:
-    """Find the files that `--original` and `--replication` name."""
-    has_roles = arguments.original in _ROLES
+def _read(arguments: argparse.Namespace) -> ComparedModels:
+    """Read SOURCE and TARGET, or the files of all models; the output's folder is checked before."""
+    models = _find_models(arguments)
+    options = replace(
+        _options(arguments, arguments.criterion or [criterion.value for criterion in Criterion]),
+        paired=arguments.paired, groups_shared=arguments.groups_shared,
+    )  # fmt: skip
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    if not models:
+        return _read_two(arguments, options)
+    layout, n_classes = read_layout(arguments, [g.path for g in all_given(models) if g.path])
+    return read_compared(models, options, layout, n_classes, progress=True)
+
+
+def _find_models(arguments: argparse.Namespace) -> list[GivenModel]:
+    """Find the files that `--original` and `--replication` name; none for SOURCE and TARGET."""
+    has_roles = arguments.original in ("source", "target")
     if arguments.replication is None:
         if arguments.target is None or not has_roles:
             arguments.parser.error(
@@ -181,86 +332,6 @@ def find_files(arguments: argparse.Namespace) -> list[GivenModel]:
     for text in left_out:
         LOGGER.warning("warning: %s", text)
     return models
-
-
-_MAX_WARNINGS = 5  # on the terminal
-
-
-def run_compare(arguments: argparse.Namespace) -> None:
-    """Print a comparison of two sets, and optionally write a report, tables and figures."""
-    analyses = chosen_analyses(arguments.analyses)
-    known = _read(arguments)
-    if (n := len(known.comparisons)) > 1:
-        LOGGER.info("comparing %d models", n)
-    compared = compare_models(known, analyses, progress=True)
-    folder = arguments.output
-    _warn(compared.warnings, folder is not None)
-    if not arguments.json:
-        where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-        sys.stdout.write(printable(described(compared, where)))
-    written = []
-    if folder is not None:
-        from matcheval.api.comparison_output import write_comparison
-
-        command = shlex.join(["matched-eval", *sys.argv[1:]])
-        written = [str(path) for path in write_comparison(compared, folder, command)]
-        LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
-    if arguments.json:
-        print_json(_told(compared, written))
-
-
-def _warn(texts: Sequence[str], is_written: bool) -> None:
-    """Show the first warnings, and say where the others are."""
-    for text in texts[:_MAX_WARNINGS]:
-        LOGGER.warning("warning: %s", text)
-    if (more := len(texts) - _MAX_WARNINGS) > 0:
-        where = "summary.md and the report have" if is_written else "--output DIR writes"
-        LOGGER.warning("warning: and %d more like these; %s all", more, where)
-
-
-def _read(arguments: argparse.Namespace) -> ComparedModels:
-    """Read SOURCE and TARGET, or the files of all models; the output's folder is checked before."""
-    models = find_files(arguments)
-    criteria = arguments.criterion or [criterion.value for criterion in Criterion]
-    methods = methods_of(criteria, arguments.epsilon, arguments.seeds)
-    options = PairOptions(
-        arguments.pair, arguments.model or "", None, arguments.paired, arguments.groups_shared
-    )
-    if arguments.output is not None:
-        from matcheval.api.comparison_output import check_folder
-
-        check_folder(arguments.output)
-    if not models:
-        return read_files(arguments, options, methods)
-    layout, n_classes = read_layout(arguments, [g.path for g in all_given(models) if g.path])
-    return read_compared(
-        models, options, methods, arguments.seeds, layout, n_classes, progress=True
-    )
-
-
-def _told(compared: Compared, written: Sequence[str]) -> dict[str, Any]:
-    """Return means over models, the rows of every model, further analyses, and files."""
-    gaps, tables = compared.gaps, compared.tables
-    return {
-        "means": json_rows(gaps.means),
-        "models": {name: json_rows(table) for name, table in gaps.models.items()},
-        "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
-        "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
-        "written": written,
-    }
-
-
-N_RESAMPLES = 200
-
-FILES = """\
-Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
-with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
-BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
-columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
-logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
-that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
-.statistics.npz) are found and used. docs/cli.md has the formats.
-"""
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -286,14 +357,13 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="of the resamples and splits (default: %(default)s)"
     )
     add_layout(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_json(parser)
     parser.set_defaults(run=run_predict_accuracy)
 
 
 def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
-    from matcheval.api.inputs import Given
-    from matcheval.api.predicting import GivenSets, predict_given
+    from matcheval.api.predicting import GivenSets, predict_given  # takes a while
 
     given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
     for path in given:
