@@ -4,7 +4,6 @@ import fcntl
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from packaging.requirements import Requirement
 
 from matcheval.errors import InputError
 from matcheval.execution.cluster import slurm
-from matcheval.execution.gpus import DEVICES, VISIBLE, find_nvidia_smi, run_nvidia_smi
+from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
 from matcheval.io.text_tables import counted
 from matcheval.starting.commands import snakefile
 from matcheval.version import __version__
@@ -267,15 +266,11 @@ def _tried(torch: Any, number: int) -> str:
 
 def nvidia_driver(environment: Mapping[str, str]) -> str | None:
     """Ask NVIDIA's driver for its version."""
-    command = find_nvidia_smi(environment)
-    if command is None:
-        return None
-    try:
-        done = run_nvidia_smi(command, "--query-gpu=driver_version", "--format=csv,noheader")
-    except (OSError, subprocess.TimeoutExpired):
+    done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
+    if done is None or done.returncode:
         return None
     found = done.stdout.split()
-    return f"driver {found[0]}" if found and not done.returncode else None
+    return f"driver {found[0]}" if found else None
 
 
 def _first_line(error: Exception) -> str:
