@@ -20,6 +20,10 @@ from matcheval.starting.looking import (
 )
 
 _MAX_LISTED = 10  # names in a message
+_SIDE = 32  # pixels, of images that are resized
+_WNID = re.compile(r"n\d{8}")
+_MAP = "Rename or remove folders; or write the study with `label_map` (docs/datasets.md)"
+Images = ImageSet | PublishedSet
 
 
 def as_name(text: str) -> str:
@@ -36,17 +40,6 @@ def pattern_name(pattern: str) -> str:
     while "{model}" in folder.name:
         folder = folder.parent
     return as_name(rest or folder.resolve().name)
-
-
-def distinct(one: str, two: str) -> tuple[str, str]:
-    """Return two names that differ: themselves, or with what they are added."""
-    return (one, two) if one.casefold() != two.casefold() else (f"{one}-original", f"{two}-new")
-
-
-def suite_name(path: Path, base: str) -> str:
-    """Return what the sets in a folder are called together."""
-    name = as_name(path.resolve().name)
-    return name if name.casefold() != base.casefold() else f"{name}-sets"
 
 
 def listed(names: Sequence[str] | Mapping[str, Any]) -> str:
@@ -98,7 +91,6 @@ class Draft:
     def renamed(self, prefix: str) -> "Draft":
         """Return the same with names of sets that no other study has."""
         new = {one.name: f"{prefix}-{one.name}" for one in self.datasets}
-
         suite = self.suite
         if suite is not None:
             member = {**suite.options, "name": f"{prefix}-{suite.options['name']}"}
@@ -128,26 +120,266 @@ class Wishes:
     layout: Mapping[str, Any] = field(default_factory=dict)
 
 
-def suite_block(folder: Path, base: str, block: Mapping[str, Any], sets: Iterable[str]) -> Block:
+def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
+    """Decide what a study of two sets, or of a set and a folder of sets, consists of."""
+    if isinstance(original, SetFolder):
+        raise InputError(
+            f"holds several sets: {listed(original.sets)}",
+            file=original.path,
+            remedy="Name the original first, and then the folder of the other sets: "
+            f"{original.path / next(iter(original.sets))} {original.path}",
+        )
+    if _place(original) == _place(other):
+        raise InputError("the original would be compared with itself", remedy="Name another set")
+    if wishes.train is not None and _place(wishes.train) in (_place(original), _place(other)):
+        raise InputError(
+            "is a test set, too: models would be tested on the images that they learned from",
+            file=wishes.train.path,
+            field="--train",
+            remedy="Name other images",
+        )
+    folder = other.path if isinstance(other, SetFolder) else None
+    sets: Mapping[str, Given] = other.sets if isinstance(other, SetFolder) else {"": other}
+    if any(isinstance(one, PredictionSet) != isinstance(original, PredictionSet)
+           for one in sets.values()):  # fmt: skip
+        raise InputError(
+            "one of the two is prediction files, the other images",
+            remedy="Give images for both sets, or predictions of the same models on both",
+        )
+    sets = {name: one for name, one in sets.items() if _place(one) != _place(original)}
+    if not sets:
+        raise InputError("holds no other set than the original", file=folder)
+    if isinstance(original, PredictionSet):
+        found = {n: one for n, one in sets.items() if isinstance(one, PredictionSet)}
+        return _of_predictions(original, found, folder, wishes)
+    images = {n: one for n, one in sets.items() if isinstance(one, ImageSet | PublishedSet)}
+    return _of_images(original, images, folder, wishes)
+
+
+def _place(one: Given) -> object:
+    """Return what tells sets apart: where they lie, or what they are."""
+    if isinstance(one, PublishedSet):
+        return one
+    return Path(one.pattern if isinstance(one, PredictionSet) else one.path).resolve()
+
+
+def _distinct(one: str, two: str) -> tuple[str, str]:
+    """Return two names that differ: themselves, or with what they are added."""
+    return (one, two) if one.casefold() != two.casefold() else (f"{one}-original", f"{two}-new")
+
+
+def _suite(folder: Path, base: str, block: Mapping[str, Any], sets: Iterable[str]) -> Block:
     """Return the suite of the sets in a folder."""
-    names = list(sets)
     if "{" in str(folder):
         raise InputError(
             "braces stand for parts of names in a suite", file=folder, remedy="Rename the folder"
         )
-    for name in names:
+    for name in sets:
         if as_name(name) != name:
             raise InputError(
                 f"'{name}' cannot be the name of a set",
                 file=folder,
                 remedy="Rename the folder: letters, digits, '.', '_' and '-', a letter first",
             )
-    member = {"dataset": dict(block), "values": {"set": names}, "name": "{set}"}
-    return Block(suite_name(folder, base), member, "these sets; without it, all in the folder")
+    suite = as_name(folder.resolve().name)
+    if suite.casefold() == base.casefold():
+        suite = f"{suite}-sets"
+    member = {"dataset": dict(block), "values": {"set": [*sets]}, "name": "{set}"}
+    return Block(suite, member, "these sets; without it, all in the folder")
 
 
-_WNID = re.compile(r"n\d{8}")
-_MAP = "Rename or remove folders; or write the study with `label_map` (docs/datasets.md)"
+def _of_predictions(
+    original: PredictionSet,
+    others: Mapping[str, PredictionSet],
+    folder: Path | None,
+    wishes: Wishes,
+) -> Draft:
+    """Draft a study of sets that models have prediction files on."""
+    name = pattern_name(original.pattern)
+    if folder is None:
+        (other,) = others.values()
+        name, second = _distinct(name, pattern_name(other.pattern))
+        others = {second: other}
+    sets = {name: original, **others}
+    models = _common_models(sets, wishes.skip_missing)
+    renamed = {model: file for model, file in models.items() if model != file}
+
+    def block(pattern: str) -> dict[str, Any]:
+        aliases = {"aliases": renamed} if renamed else {}
+        return {"kind": "predictions", "files": pattern, **aliases, **wishes.layout}
+
+    if folder is None:
+        return Draft(
+            f"{name} against {second}, from prediction files",
+            tuple(Block(of, block(one.pattern)) for of, one in sets.items()), name, second,
+            models=tuple(models),
+        )  # fmt: skip
+    formats = sorted({Path(one.pattern).name for one in others.values()})
+    if len(formats) > 1:
+        raise InputError(
+            f"the sets have files of several formats: {', '.join(formats)}",
+            file=folder,
+            remedy="Save all in one format",
+        )
+    return Draft(
+        f"{name} against {counted(len(others), 'set')}, from prediction files",
+        (Block(name, block(original.pattern)),), name,
+        suite=_suite(folder, name, block(str(folder / "{set}" / formats[0])), others),
+        models=tuple(models),
+    )  # fmt: skip
+
+
+def _common_models(sets: Mapping[str, PredictionSet], skip_missing: bool) -> dict[str, str]:
+    """Return the models that have files on all sets: what files are named by, by name."""
+    known = [set(one.files) for one in sets.values()]
+    common, missing = set.intersection(*known), []
+    for one in sets.values():
+        if absent := sorted(set.union(*known) - set(one.files)):
+            missing.append(f"{one.pattern} has no files of {listed(absent)}")
+    if not common:
+        raise InputError(
+            f"no model has files on all sets: {'; '.join(missing)}",
+            remedy="The same model needs the same name on both sides",
+        )
+    if missing and not skip_missing:
+        raise InputError(
+            f"some models have no files on all sets: {'; '.join(missing)}",
+            remedy="Add these files, or leave the models out with --skip-missing",
+        )
+    names: dict[str, str] = {}
+    for model in sorted(common):
+        twin = names.setdefault(as_name(model), model)
+        if twin != model:
+            raise InputError(
+                f"models '{twin}' and '{model}' would both be named '{as_name(model)}'",
+                remedy="Rename the files",
+            )
+    return names
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What the images of a study have in common, and the models that run on them."""
+
+    space: str
+    classes: Sequence[str] | str
+    side: int | None
+    trains: bool
+    catalogue: str
+    more_models: str
+
+    @classmethod
+    def of(
+        cls, original: Images, others: Sequence[Images], wishes: Wishes, *, all_classes: bool
+    ) -> "_Form":
+        name = common_space([original, *others])
+        space = SPACES.get(name)
+        classes: Sequence[str] | str = name
+        if not name and isinstance(original, ImageSet):
+            folders = [one for one in others if isinstance(one, ImageSet)]
+            classes = own_classes(original, folders, all_needed=all_classes)
+        trains = wishes.train is not None or space is None or bool(space.training)
+        catalogue = "images.csv"
+        if space is not None and (wishes.train is None or space.training):
+            catalogue = space.catalogue
+        if wishes.own_models:
+            trains, catalogue = wishes.trains, ""
+        more = space.all_models if space is not None and space.catalogue == catalogue else ""
+        side = wishes.resize
+        if side is None and trains:
+            sides = {one.side for one in (original, *others) if isinstance(one, ImageSet)}
+            side = sides.pop() if len(sides) == 1 and not name else None
+            side = side or _SIDE
+        return cls(name, classes, side, trains, catalogue, more)
+
+    def block(self, name: str, one: Images) -> Block:
+        """Return the block of a set."""
+        if isinstance(one, PublishedSet):
+            return Block(name, one.block)
+        options: dict[str, Any] = {
+            "kind": "image_folder", "path": str(one.path), "classes": self.classes,
+        }  # fmt: skip
+        if self.side is not None:
+            options["resize"] = self.side
+        notes = [f"{sum(one.classes.values()):,} images"] if one.classes else []
+        if one.others:
+            options["unreadable"] = "skip"
+            notes.append(f"{counted(one.others, 'file')} without the name of an image")
+        return Block(name, options, "; ".join(notes))
+
+
+def _of_images(
+    original: Images, others: Mapping[str, Images], folder: Path | None, wishes: Wishes
+) -> Draft:
+    """Draft a study of sets of images."""
+    form = _Form.of(original, [*others.values()], wishes, all_classes=folder is None)
+    name, second, suite = _name_of(original), "", None
+    if folder is None:
+        (other,) = others.values()
+        name, second = _distinct(name, _name_of(other))
+        blocks = [form.block(name, original), form.block(second, other)]
+        title = f"{name} against {second}"
+    else:
+        blocks = [form.block(name, original)]
+        unreadable = max(one.others for one in others.values() if isinstance(one, ImageSet))
+        member = form.block("", ImageSet(folder / "{set}", {}, form.side, unreadable)).options
+        suite = _suite(folder, name, member, others)
+        shown = f"{counted(len(others), 'set')} in the folder {as_name(folder.name)}"
+        title = f"{name} against {shown}"
+    training = _add_training(name, original, blocks, form, wishes) if form.trains else {}
+    return Draft(
+        title, tuple(blocks), name, second, suite=suite, training=training,
+        catalogue=form.catalogue, more_models=form.more_models,
+    )  # fmt: skip
+
+
+def _name_of(one: Images) -> str:
+    return one.name if isinstance(one, PublishedSet) else as_name(one.path.resolve().name)
+
+
+def _add_training(
+    name: str, original: Images, blocks: list[Block], form: _Form, wishes: Wishes
+) -> dict[str, str]:
+    """Add the sets that models are trained and validated on to `blocks`; return their names."""
+    if wishes.train is not None:
+        if form.space:
+            common_space([original, wishes.train])
+        elif isinstance(original, ImageSet):
+            own_classes(original, [wishes.train], all_needed=True)
+        blocks.insert(0, form.block(f"{name}-train", wishes.train))
+        return {"train": f"{name}-train", "validation": name}
+    training = SPACES[form.space].training if form.space in SPACES else {}
+    if training:
+        for of, options in reversed(list(training.values())):
+            if all(of != block.name for block in blocks):
+                blocks.insert(0, Block(of, options))
+        return {key: of for key, (of, _) in training.items()}
+    if not isinstance(original, ImageSet):
+        raise InputError(
+            f"there are no images to train models on for the classes of {form.space}",
+            remedy="Name a folder of them with --train",
+        )
+    return _split(name, original, blocks)
+
+
+def _split(name: str, original: ImageSet, blocks: list[Block]) -> dict[str, str]:
+    """Train on half as many images of each class as the smallest class has, test on the rest."""
+    smallest = min(original.classes, key=lambda one: (original.classes[one], one))
+    n = original.classes[smallest] // 2
+    if n < 1:
+        raise InputError(
+            f"class '{smallest}' has one image, too few to train on some and to test on others",
+            file=original.path,
+            remedy="Name a folder of training images with --train, or models with --models",
+        )
+    options, train = blocks[0].options, f"{name}-train"
+    rest = sum(original.classes.values()) - n * len(original.classes)
+    blocks[0] = Block(name, {**options, "skip_per_class": n}, f"the other {rest:,} images")
+    blocks.insert(
+        0, Block(train, {**options, "per_class": n},
+                 f"the first {n} images of each class, by the names of their files"),
+    )  # fmt: skip
+    return {"train": train, "validation": name}
 
 
 def common_space(sets: Sequence[ImageSet | PublishedSet]) -> str:
@@ -192,282 +424,3 @@ def own_classes(original: ImageSet, others: Iterable[ImageSet], *, all_needed: b
             )  # fmt: skip
     numbers = all(name.isdecimal() for name in original.classes)
     return sorted(original.classes, key=(lambda one: (int(one), one)) if numbers else None)
-
-
-_SIDE = 32  # pixels, of images that are resized
-Images = ImageSet | PublishedSet
-
-
-def pair_of_images(original: Images, other: Images, wishes: Wishes) -> Draft:
-    """Draft a study of two sets of images."""
-    form = _common_form(original, [other], wishes, all_classes=True)
-    names = distinct(_name_of(original), _name_of(other))
-    blocks = [
-        form.block(name, one) for name, one in zip(names, (original, other), strict=True)
-    ]  # fmt: skip
-    training = _add_training(names[0], original, blocks, form, wishes)
-    return Draft(
-        f"{names[0]} against {names[1]}", tuple(blocks), *names,
-        training=training, catalogue=_catalogue(form.space, wishes),
-        more_models=_more_models(form.space, wishes),
-    )  # fmt: skip
-
-
-def suite_of_images(original: Images, other: SetFolder, wishes: Wishes) -> Draft:
-    """Draft a study of a set of images and a folder of further sets."""
-    own = original.path.resolve() if isinstance(original, ImageSet) else None
-    sets = {
-        name: one for name, one in other.sets.items()
-        if isinstance(one, ImageSet) and one.path.resolve() != own
-    }  # fmt: skip
-    if not sets:
-        raise InputError("holds no other set than the original", file=other.path)
-    form = _common_form(original, [*sets.values()], wishes, all_classes=False)
-    name = _name_of(original)
-    blocks = [form.block(name, original)]
-    training = _add_training(name, original, blocks, form, wishes)
-    others = max(one.others for one in sets.values())
-    member = form.block("", ImageSet(other.path / "{set}", {}, form.side, others)).options
-    return Draft(
-        f"{name} against {counted(len(sets), 'set')} in the folder {as_name(other.path.name)}",
-        tuple(blocks), name, suite=suite_block(other.path, name, member, sets),
-        training=training, catalogue=_catalogue(form.space, wishes),
-        more_models=_more_models(form.space, wishes),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Form:
-    """What all image folders of a study have in common."""
-
-    space: str
-    classes: Sequence[str] | str
-    side: int | None
-
-    def block(self, name: str, one: Images) -> Block:
-        if isinstance(one, PublishedSet):
-            return Block(name, one.block)
-        options: dict[str, Any] = {
-            "kind": "image_folder", "path": str(one.path), "classes": self.classes,
-        }  # fmt: skip
-        if self.side is not None:
-            options["resize"] = self.side
-        notes = [f"{sum(one.classes.values()):,} images"] if one.classes else []
-        if one.others:
-            options["unreadable"] = "skip"
-            notes.append(f"{counted(one.others, 'file')} without the name of an image")
-        return Block(name, options, "; ".join(notes))
-
-
-def _common_form(
-    original: Images, others: Sequence[Images], wishes: Wishes, *, all_classes: bool
-) -> _Form:
-    space = common_space([original, *others])
-    classes: Sequence[str] | str = space
-    if not space:
-        assert isinstance(original, ImageSet)
-        folders = [one for one in others if isinstance(one, ImageSet)]
-        classes = own_classes(original, folders, all_needed=all_classes)
-    return _Form(space, classes, _side([original, *others], space, wishes))
-
-
-def _side(sets: Sequence[Images], space: str, wishes: Wishes) -> int | None:
-    if wishes.resize is not None:
-        return wishes.resize
-    if not _trains(space, wishes):
-        return None
-    sides = {one.side for one in sets if isinstance(one, ImageSet)}
-    side = sides.pop() if len(sides) == 1 and not space else None
-    return _SIDE if side is None else side
-
-
-def _catalogue(name: str, wishes: Wishes) -> str:
-    if wishes.own_models:
-        return ""
-    space = SPACES.get(name)
-    if space is None or (wishes.train is not None and not space.training):
-        return "images.csv"
-    return space.catalogue
-
-
-def _more_models(name: str, wishes: Wishes) -> str:
-    """Return where a longer catalogue of the same kind is."""
-    space = SPACES.get(name)
-    return space.all_models if space and space.catalogue == _catalogue(name, wishes) else ""
-
-
-def _trains(space: str, wishes: Wishes) -> bool:
-    """Whether models are trained."""
-    if wishes.own_models:
-        return wishes.trains
-    return wishes.train is not None or space not in SPACES or bool(SPACES[space].training)
-
-
-def _add_training(
-    name: str, original: Images, blocks: list[Block], form: _Form, wishes: Wishes
-) -> dict[str, str]:
-    """Add the sets that models are trained and validated on to `blocks`; return their names."""
-    if not _trains(form.space, wishes):
-        return {}
-    if wishes.train is not None:
-        if form.space:
-            common_space([original, wishes.train])
-        elif isinstance(original, ImageSet):
-            own_classes(original, [wishes.train], all_needed=True)
-        blocks.insert(0, form.block(f"{name}-train", wishes.train))
-        return {"train": f"{name}-train", "validation": name}
-    if not (form.space in SPACES and SPACES[form.space].training):
-        if not isinstance(original, ImageSet):
-            raise InputError(
-                f"there are no images to train models on for the classes of {form.space}",
-                remedy="Name a folder of them with --train",
-            )
-        return _split(name, original, blocks)
-    training = SPACES[form.space].training
-    for of, options in reversed(list(training.values())):
-        if all(of != block.name for block in blocks):
-            blocks.insert(0, Block(of, options))
-    return {key: of for key, (of, _) in training.items()}
-
-
-def _split(name: str, original: ImageSet, blocks: list[Block]) -> dict[str, str]:
-    """Train on half as many images of each class as the smallest class has, test on the rest."""
-    smallest = min(original.classes, key=lambda one: (original.classes[one], one))
-    n = original.classes[smallest] // 2
-    if n < 1:
-        raise InputError(
-            f"class '{smallest}' has one image, too few to train on some and to test on others",
-            file=original.path,
-            remedy="Name a folder of training images with --train, or models with --models",
-        )
-    options, train = blocks[0].options, f"{name}-train"
-    rest = sum(original.classes.values()) - n * len(original.classes)
-    blocks[0] = Block(name, {**options, "skip_per_class": n}, f"the other {rest:,} images")
-    blocks.insert(
-        0, Block(train, {**options, "per_class": n},
-                 f"the first {n} images of each class, by the names of their files"),
-    )  # fmt: skip
-    return {"train": train, "validation": name}
-
-
-def _name_of(one: Images) -> str:
-    return one.name if isinstance(one, PublishedSet) else as_name(one.path.resolve().name)
-
-
-def pair_of_predictions(original: PredictionSet, other: PredictionSet, wishes: Wishes) -> Draft:
-    """Draft a study of two sets that models have prediction files on."""
-    names = distinct(pattern_name(original.pattern), pattern_name(other.pattern))
-    sets = dict(zip(names, (original, other), strict=True))
-    models = _common_models(sets, wishes.skip_missing)
-    blocks = [Block(name, _block(one.pattern, models, wishes)) for name, one in sets.items()]
-    return Draft(
-        f"{names[0]} against {names[1]}, from prediction files",
-        tuple(blocks), *names, models=tuple(models),
-    )  # fmt: skip
-
-
-def suite_of_predictions(original: PredictionSet, other: SetFolder, wishes: Wishes) -> Draft:
-    """Draft a study of a set and a folder of sets that models have prediction files on."""
-    own = Path(original.pattern).resolve()
-    sets = {
-        name: one for name, one in other.sets.items()
-        if isinstance(one, PredictionSet) and Path(one.pattern).resolve() != own
-    }  # fmt: skip
-    if not sets:
-        raise InputError("holds no other set than the original", file=other.path)
-    name = pattern_name(original.pattern)
-    models = _common_models({name: original, **sets}, wishes.skip_missing)
-    formats = sorted({Path(one.pattern).name for one in sets.values()})
-    if len(formats) > 1:
-        raise InputError(
-            f"the sets have files of several formats: {', '.join(formats)}",
-            file=other.path,
-            remedy="Save all in one format",
-        )
-    block = _block(str(other.path / "{set}" / formats[0]), models, wishes)
-    return Draft(
-        f"{name} against {counted(len(sets), 'set')}, from prediction files",
-        (Block(name, _block(original.pattern, models, wishes)),), name,
-        suite=suite_block(other.path, name, block, sets), models=tuple(models),
-    )  # fmt: skip
-
-
-def _common_models(sets: Mapping[str, PredictionSet], skip_missing: bool) -> dict[str, str]:
-    """Return the models that have files on all sets: what files are named by, by name."""
-    known = [set(one.files) for one in sets.values()]
-    common, missing = set.intersection(*known), []
-    for one in sets.values():
-        if absent := sorted(set.union(*known) - set(one.files)):
-            missing.append(f"{one.pattern} has no files of {listed(absent)}")
-    if not common:
-        raise InputError(
-            f"no model has files on all sets: {'; '.join(missing)}",
-            remedy="The same model needs the same name on both sides",
-        )
-    if missing and not skip_missing:
-        raise InputError(
-            f"some models have no files on all sets: {'; '.join(missing)}",
-            remedy="Add these files, or leave the models out with --skip-missing",
-        )
-    names: dict[str, str] = {}
-    for model in sorted(common):
-        twin = names.setdefault(as_name(model), model)
-        if twin != model:
-            raise InputError(
-                f"models '{twin}' and '{model}' would both be named '{as_name(model)}'",
-                remedy="Rename the files",
-            )
-    return names
-
-
-def _block(pattern: str, models: Mapping[str, str], wishes: Wishes) -> dict[str, Any]:
-    renamed = {name: file for name, file in models.items() if name != file}
-    aliases = {"aliases": renamed} if renamed else {}
-    return {"kind": "predictions", "files": pattern, **aliases, **wishes.layout}
-
-
-def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
-    """Decide what a study of two sets, or of a set and a folder of sets, consists of."""
-    if isinstance(original, SetFolder):
-        raise InputError(
-            f"holds several sets: {listed(original.sets)}",
-            file=original.path,
-            remedy="Name the original first, and then the folder of the other sets: "
-            f"{original.path / next(iter(original.sets))} {original.path}",
-        )
-    if _is_same(original, other):
-        raise InputError("the original would be compared with itself", remedy="Name another set")
-    for one in (original, other):
-        if wishes.train is not None and _is_same(wishes.train, one):
-            raise InputError(
-                "is a test set, too: models would be tested on the images that they learned from",
-                file=wishes.train.path,
-                field="--train",
-                remedy="Name other images",
-            )
-    others = list(other.sets.values()) if isinstance(other, SetFolder) else [other]
-    if isinstance(original, PredictionSet):
-        if isinstance(other, PredictionSet):
-            return pair_of_predictions(original, other, wishes)
-        if isinstance(other, SetFolder) and isinstance(others[0], PredictionSet):
-            return suite_of_predictions(original, other, wishes)
-    elif not isinstance(others[0], PredictionSet):
-        if isinstance(other, SetFolder):
-            return suite_of_images(original, other, wishes)
-        if not isinstance(other, PredictionSet):
-            return pair_of_images(original, other, wishes)
-    raise InputError(
-        "one of the two is prediction files, the other images",
-        remedy="Give images for both sets, or predictions of the same models on both",
-    )
-
-
-def _is_same(one: Given, other: Given) -> bool:
-    return _place(one) == _place(other)
-
-
-def _place(one: Given) -> object:
-    """Return what tells sets apart: where they lie, or what they are."""
-    if isinstance(one, PublishedSet):
-        return one
-    return Path(one.pattern if isinstance(one, PredictionSet) else one.path).resolve()
