@@ -22,22 +22,20 @@ include: "rules/training.smk"
 include: "rules/inference.smk"
 
 
-for rule_file in RULE_FILES:
-
-    include: f"rules/{rule_file}.smk"
-
-
-# One target per analysis. It lists all files, so that a deleted one is built again.
-for analysis in STUDY.analyses.values():
-
-    rule:
-        name:
-            analysis.name
-        input:
-            analysis.targets,
-        localrule: True
-
-
+include: "rules/accuracy_prediction.smk"
+include: "rules/difficulty.smk"
+include: "rules/domain_generalization.smk"
+include: "rules/features.smk"
+include: "rules/human_accuracy.smk"
+include: "rules/matching.smk"
+include: "rules/near_duplicates.smk"
+include: "rules/published_values.smk"
+include: "rules/replication.smk"
+include: "rules/retraining.smk"
+include: "rules/revisions.smk"
+include: "rules/sampling.smk"
+include: "rules/warehouse.smk"
+include: "rules/analyses.smk"
 include: "rules/report.smk"
 
 

@@ -48,7 +48,7 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     """Stubs of prepared sets, of all predictions on them, and of the indexes."""
     from matcheval.io.yaml_files import read_yaml
     from matcheval.registry import ANALYSES
-    from matcheval.study.loading import load_study
+    from matcheval.study.configuration import load_study
 
     study = load_study(
         read_yaml(folder / f"{name}.yaml"), default_study=folder / "config.yaml", analyses=ANALYSES

@@ -8,7 +8,7 @@ Whoever edits their code decides first whether results change, and raises the ve
 import tempfile
 from pathlib import Path
 
-from matcheval.io.code_digests import CodeDigests
+from matcheval.io.provenance import CodeDigests
 from matcheval.stages import FILE, enter
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from take_over import update_page
 
-from matcheval.analyses.severity.tables import SCHEMA
+from matcheval.analyses.severity import SCHEMA
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MEAN
 

@@ -1,5 +1,6 @@
 # Shared by all files in rules/: the checked study, its jobs, and helper functions.
 import atexit
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -14,11 +15,11 @@ from matcheval.downloads.sources import published_file, published_files
 from matcheval.errors import InputError
 from matcheval.execution.jobs import set_job_environment
 from matcheval.execution.gpus import visible_gpus
-from matcheval.io.code_digests import CodeDigests
-from matcheval.registry import ANALYSES, RULE_FILES
-from matcheval.study.artifacts import one_of
-from matcheval.study.jobs import StageJobs
-from matcheval.study.loading import load_study
+from matcheval.io.provenance import CodeDigests
+from matcheval.registry import ANALYSES
+from matcheval.study.rules import one_of
+from matcheval.study.stages import StageJobs
+from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
 
 set_job_environment(SCRIPTS)
@@ -82,30 +83,44 @@ wildcard_constraints:
     pair=one_of(STUDY.pairs),
 
 
-def in_report(artifact):
-    """Return the files of an artifact as outputs; those meant for readers go into the report."""
-    entry, files = artifact.report, []
-    for file in artifact.files:
-        if file.endswith(artifact.reported):
+def in_report(files):
+    """Return outputs; files of an artifact that are meant for readers go into the report."""
+    if not getattr(files, "report", None):
+        return getattr(files, "files", files)
+    entry, outputs = files.report, []
+    for file in files.files:
+        if file.endswith(files.reported):
             file = report(
                 file,
                 category=entry.category,
-                caption=f"captions/{entry.caption}.rst",
+                caption=caption_file(entry.caption),
                 # The format tells a table from its figure.
                 labels={**entry.labels, "format": file.rpartition(".")[2]},
             )
-        files.append(file)
-    return files
+        outputs.append(file)
+    return outputs
 
 
-def digest(script, *modules):
-    """Return what computes a digest of the code of a script and the library modules it imports.
+def caption_file(text):
+    """Return the file with a caption, which Snakemake reads when it makes a report."""
+    if " " not in text:
+        return f"captions/{text}.rst"
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = Path(".snakemake", "captions", f"{name}.rst").absolute()
+    if workflow.is_main_process and not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def digest(*names):
+    """Return what computes a digest of code, which begins with scripts, modules or functions.
 
     It is a parameter of the rules with `script:`, so that an edit of the library repeats their
     jobs: Snakemake itself notices edits of the script only.
     """
     # A function, so that only the code of rules that have jobs is read.
-    return lambda wildcards: CODE(script, *modules)
+    return lambda wildcards: CODE(*names)
 
 
 # Indexes of predictions that no job has to make anew, though the job that wrote them runs again for

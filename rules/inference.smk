@@ -3,7 +3,7 @@
 #
 # Weights come from training, from the user, or from where timm and torchvision publish them. The
 # files of predictions are shared by studies, and a job computes those that are missing or outdated;
-# its outputs are indexes of them (matcheval/study/predicting.py).
+# its outputs are indexes of them (matcheval/study/inference.py).
 
 
 rule index_suite:

@@ -15,7 +15,11 @@ REPORTED = {
     "datasets": reported.described_datasets(STUDY),
     # As texts, because files of a new checkout would be newer than the report.
     "captions": {
-        file.caption: (CAPTIONS / f"{file.caption}.rst").read_text(encoding="utf-8")
+        file.caption: (
+            file.caption
+            if " " in file.caption
+            else (CAPTIONS / f"{file.caption}.rst").read_text(encoding="utf-8")
+        )
         for section in SECTIONS
         for file in section.shown
         if file.caption

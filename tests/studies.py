@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from matcheval.registry import ANALYSES
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import load_study
 from matcheval.study.study import Study
 
 ROOT = Path(__file__).parents[1]

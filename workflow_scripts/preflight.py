@@ -26,7 +26,7 @@ from matcheval.execution.cluster.checks import (
 )
 from matcheval.study.checks import check_custom_images
 from matcheval.study.requests import Requests
-from matcheval.study.shared_names import check_shared_names, record_shared_names
+from matcheval.study.stored import check_shared_names, record_shared_names
 from matcheval.study.study import Study
 
 # Rules that not every study has, and that a profile may name nevertheless: of saved pairs.

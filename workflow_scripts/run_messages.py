@@ -24,7 +24,7 @@ from matcheval.execution.run_summary import (
     success_page,
 )
 from matcheval.stages import undecided
-from matcheval.study.stored_results import mixed_software, without_records
+from matcheval.study.stored import mixed_software, without_records
 from matcheval.study.study import Study
 
 # The name of Snakemake's handler for the terminal; those of logger plugins are left as they are.

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from fuzz.campaign import Outcome
 from matcheval.io.yaml_files import read_yaml
 from matcheval.registry import ANALYSES
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import load_study
 
 ROOT = Path(__file__).parents[2]
 _STUDIES = ("config.yaml", "studies/digits-shifts.yaml", "studies/digits-sampling.yaml")

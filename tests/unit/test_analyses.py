@@ -5,12 +5,16 @@ import pandas as pd
 import pytest
 
 from drawings import draw
-from matcheval.analyses.class_balanced import tables as class_balanced
-from matcheval.analyses.class_balanced.tables import balanced_rows
-from matcheval.analyses.groups import tables as groups
-from matcheval.analyses.groups.tables import read_groups
-from matcheval.analyses.hard_images import tables as hard
-from matcheval.analyses.hard_images.figures import plot_hard_images
+from matcheval.analyses import class_balanced as class_balanced
+from matcheval.analyses import groups as groups
+from matcheval.analyses import hard_images as hard
+from matcheval.analyses import selection_frequency as frequency_figures
+from matcheval.analyses import selection_frequency as selection_frequency
+from matcheval.analyses import shared_errors as shared_error_figures
+from matcheval.analyses import shared_errors as shared_errors
+from matcheval.analyses.class_balanced import balanced_rows
+from matcheval.analyses.groups import read_groups
+from matcheval.analyses.hard_images import plot_hard_images
 from matcheval.analyses.human_accuracy import tables as human_accuracy
 from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
 from matcheval.analyses.near_duplicates import tables as near_duplicates
@@ -19,12 +23,8 @@ from matcheval.analyses.near_duplicates.images import LabelledPixels, labelled_p
 from matcheval.analyses.near_duplicates.search import find_near_duplicates
 from matcheval.analyses.revisions import tables as revisions
 from matcheval.analyses.revisions.tables import tabulate_revisions
-from matcheval.analyses.selection_frequency import figures as frequency_figures
-from matcheval.analyses.selection_frequency import tables as selection_frequency
-from matcheval.analyses.selection_frequency.tables import read_counts
-from matcheval.analyses.shared_errors import figures as shared_error_figures
-from matcheval.analyses.shared_errors import tables as shared_errors
-from matcheval.analyses.shared_errors.tables import by_model
+from matcheval.analyses.selection_frequency import read_counts
+from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError

@@ -9,9 +9,9 @@ import yaml
 from matcheval.errors import InputError
 from matcheval.execution.sizes import DIGITS, together
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.jobs import StageJobs
 from matcheval.study.requests import Machine, Requests
-from matcheval.study.shared_names import meanings
+from matcheval.study.stages import StageJobs
+from matcheval.study.stored import meanings
 from studies import configuration, load
 
 ROW = {

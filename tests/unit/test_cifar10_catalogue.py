@@ -9,7 +9,7 @@ import pytest
 from matcheval.models import FAMILIES
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.jobs import StageJobs
+from matcheval.study.stages import StageJobs
 from matcheval.training import LOSSES, SCHEDULES
 from matcheval.training.settings import TrainingSettings
 from network_costs import check_costs

@@ -7,9 +7,7 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions
-from matcheval.analyses.class_gaps.figures import plot
-from matcheval.analyses.class_gaps.measures import measure_classes
-from matcheval.analyses.class_gaps.tables import ALL, SCHEMA, tabulate, text_columns
+from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, plot, tabulate, text_columns
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels

@@ -10,9 +10,8 @@ import yaml
 from matcheval.execution.resources import SMALL
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
-from matcheval.study.dataset_tables import DatasetTableAnalysis
 from matcheval.study.requests import Machine, Requests
-from matcheval.study.suite_tables import SuiteTableAnalysis
+from matcheval.study.tables import DatasetTableAnalysis, SuiteTableAnalysis
 from studies import ROOT, configuration, load
 
 PAGE = (ROOT / "docs" / "cluster-reference.md").read_text(encoding="utf-8")

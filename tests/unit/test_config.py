@@ -24,8 +24,7 @@ from matcheval.replication.settings import ReplicationSettings
 from matcheval.settings import read_settings
 from matcheval.settings_errors import models_in
 from matcheval.study.checks import check_custom_images
-from matcheval.study.configuration import CoreConfiguration, complete_configuration
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import CoreConfiguration, complete_configuration, load_study
 from matcheval.study.schema import values_text
 from matcheval.training.settings import TrainingSettings
 

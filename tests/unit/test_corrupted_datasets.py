@@ -33,8 +33,7 @@ from matcheval.execution.sizes import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.geometry import Geometry
-from matcheval.study.requests import Machine, Requests
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import Machine, Requests, dataset_size
 from photos import jpeg, photo
 from studies import load
 

@@ -7,10 +7,10 @@ import pytest
 
 from compared import BOTH, models
 from helpers import predictions
-from matcheval.analyses.class_gaps import tables as class_gaps
-from matcheval.analyses.epsilon_sweep import tables as sweep
+from matcheval.analyses import class_gaps as class_gaps
+from matcheval.analyses import epsilon_sweep as sweep
+from matcheval.analyses import severity as severity
 from matcheval.analyses.permutation_null import tables as null
-from matcheval.analyses.severity import tables as severity
 from matcheval.datasets.suites import Member, Suite
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from compared import models
 from helpers import predictions
-from matcheval.analyses.maximum_matching.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.maximum_matching import SCHEMA, tabulate, text_columns
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.maximum_matching import maximum_size
 from matcheval.protocol.plans import MatchingPlan, plan_matching

@@ -5,7 +5,7 @@ import pytest
 
 from compared import models, swapped
 from helpers import predictions
-from matcheval.analyses.mcnemar.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.mcnemar import SCHEMA, tabulate, text_columns
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import ComparedModels

@@ -7,7 +7,7 @@ import pytest
 
 from compared import BOTH
 from helpers import predictions, simulate
-from matcheval.analyses.paired_gaps.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.paired_gaps import SCHEMA, tabulate, text_columns
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import groups

@@ -12,101 +12,118 @@ import pytest
 from matcheval.io import provenance
 from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions
+from studies import configuration, load
 
 ROOT = Path(__file__).parents[2]
+
+
+MATCHING, SUMMARY = "matcheval.protocol.matching", "matcheval.protocol.summary"
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A copy of the source code, of which digests are computed."""
     shutil.copytree(ROOT / "workflow_scripts", tmp_path / "s")
-    monkeypatch.setattr(provenance, "_ROOT", tmp_path / "s" / "matcheval")
+    monkeypatch.setattr(provenance, "_SCRIPTS", tmp_path / "s")
     return tmp_path / "s"
 
 
-def digest(tree, script, *modules):
+def digest(*names):
     provenance.code_digest.cache_clear()
-    return provenance.code_digest(tree / f"{script}.py", *modules)
+    return provenance.code_digest(*names)
 
 
 class TestCodeDigest:
     @pytest.mark.parametrize(
         ("edited", "changes"),
         [
-            ("matcheval/protocol/matching.py", {"match_predictions"}),
-            ("matcheval/protocol/summary.py", {"write_summary"}),
-            ("matcheval/io/tables.py", {"match_predictions", "tabulate_runs", "write_summary"}),
-            ("tabulate_runs.py", {"tabulate_runs"}),
+            ("matcheval/protocol/matching.py", {"match"}),
+            ("matcheval/protocol/summary.py", {"summary"}),
+            ("matcheval/protocol/__init__.py", {"match", "summary"}),
             ("matcheval/training/losses.py", set()),
-            ("matcheval/__init__.py", {"match_predictions", "tabulate_runs", "write_summary"}),
+            ("matcheval/__init__.py", {"match", "summary"}),
         ],
     )  # fmt: skip
     def test_an_edit_changes_the_digests_of_its_users(self, tree, edited, changes):
-        scripts = ("match_predictions", "tabulate_runs", "write_summary")
-        before = {script: digest(tree, script) for script in scripts}
+        """Statements that do something count, whoever names what they define."""
+        names = {"match": f"{MATCHING}:match", "summary": f"{SUMMARY}:write_summary"}
+        before = {name: digest(function) for name, function in names.items()}
         path = tree / edited
-        path.write_text(path.read_text() + "\nEDITED = True\n")
-        after = {script: digest(tree, script) for script in scripts}
-        assert {script for script in scripts if before[script] != after[script]} == changes
+        path.write_text(path.read_text() + "\nprint()\n")
+        after = {name: digest(function) for name, function in names.items()}
+        assert {name for name in names if before[name] != after[name]} == changes
 
     def test_comments_docstrings_and_layout_do_not_count(self, tree):
-        before = digest(tree, "match_predictions")
+        before = digest(f"{MATCHING}:match")
         path = tree / "matcheval" / "protocol" / "matching.py"
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
-        assert digest(tree, "match_predictions") == before
+        assert digest(f"{MATCHING}:match") == before
 
     def test_the_order_of_statements_counts(self, tree):
-        path = tree / "matcheval" / "protocol" / "matching.py"
-        code = path.read_text()
-        path.write_text(code + "\nFIRST = 1\nFIRST = 2\n")
-        before = digest(tree, "match_predictions")
-        path.write_text(code + "\nFIRST = 2\nFIRST = 1\n")
-        assert digest(tree, "match_predictions") != before
+        path = tree / "one.py"
+        path.write_text("FIRST = 1\nFIRST = 2\n")
+        before = digest("one")
+        path.write_text("FIRST = 2\nFIRST = 1\n")
+        assert digest("one") != before
 
-    def test_a_function_that_nothing_names_does_not_count(self, tree):
-        """Nor do functions that only call each other, and what they import."""
-        before = digest(tree, "match_predictions")
-        path = tree / "matcheval" / "protocol" / "matching.py"
-        code = path.read_text()
-        added = "\ndef unnamed():\n    from matcheval.report import pages\n    named_there(pages)\n"
-        added += "\ndef named_there(x):\n    unnamed()\n"
-        path.write_text(code + added)
-        assert digest(tree, "match_predictions") == before
-        for use in (
-            "\nUSED = 'a text with unnamed in it'\n",
-            "\n@cache\ndef more():\n    unnamed()\n",
-        ):
-            path.write_text(code + added + use)
-            used = digest(tree, "match_predictions")
-            path.write_text(code + added.replace("unnamed()\n", "unnamed() + 1\n") + use)
-            assert len({before, used, digest(tree, "match_predictions")}) == 3
-        # Of a module that is imported by name, any function may be called.
-        by_name = digest(tree, "tabulate_dataset", "matcheval.protocol.matching")
-        path.write_text(code)
-        assert digest(tree, "tabulate_dataset", "matcheval.protocol.matching") != by_name
+    @pytest.mark.parametrize(
+        ("added", "use"),
+        [
+            ("def unnamed():\n    pass\n", "f = unnamed"),
+            ("def unnamed():\n    pass\n", "getattr(f, 'unnamed')"),
+            ("def unnamed():\n    other()\ndef other():\n    unnamed()\n", "f = other"),
+            ("class Unnamed:\n    from matcheval.report import pages\n", "f = Unnamed()"),
+            ("@dataclass\nclass Unnamed:\n    x: int\n", "f = Unnamed(1)"),
+            ("UNNAMED: int = 1\n", "f = UNNAMED"),
+            ("from matcheval.report import pages\n", "f = pages"),
+            ("from matcheval.report import pages as unnamed\n", "f = unnamed"),
+        ],
+    )
+    def test_what_nothing_names_does_not_count(self, tree, added, use):
+        path = tree / "one.py"
+        start = "def begin():\n    f = g\n    {}\n"
+        path.write_text(start.format(""))
+        before = digest("one:begin")
+        path.write_text(start.format("") + added)
+        assert digest("one:begin") == before
+        path.write_text(start.format(use))
+        without = digest("one:begin")
+        path.write_text(start.format(use) + added)
+        assert len({before, without, digest("one:begin")}) == 3
+        # Of a module that is imported by name, anything may be used.
+        path.write_text(start.format("") + added)
+        whole = digest("one")
+        path.write_text(start.format(""))
+        assert digest("one") != whole
 
-    def test_a_module_that_is_imported_by_name(self, tree):
-        room = "matcheval.analyses.groups"
-        before = digest(tree, "tabulate_dataset", f"{room}.tables")
-        without = digest(tree, "tabulate_dataset")
-        path = tree / "matcheval" / "analyses" / "groups" / "tables.py"
-        path.write_text(path.read_text() + "\nEDITED = True\n")
-        assert digest(tree, "tabulate_dataset", f"{room}.tables") != before
-        assert digest(tree, "tabulate_dataset") == without
+    def test_what_is_done_when_a_module_is_imported_counts(self, tree):
+        path = tree / "one.py"
+        for added in ("@register\ndef f():\n    pass\n", "print()\n", "x.y = 1\n"):
+            path.write_text("def begin():\n    pass\n")
+            before = digest("one:begin")
+            path.write_text("def begin():\n    pass\n" + added)
+            assert digest("one:begin") != before, added
+        path.write_text("if TYPE_CHECKING:\n    from a import b\ndef begin():\n    pass\n")
+        assert digest("one:begin") == before
 
-    def test_no_script_of_a_rule_depends_on_the_study(self, tree):
+    def test_no_job_depends_on_the_study(self, tree):
         """Or else an edit of a stage's or an analysis's declarations would repeat its jobs."""
+        analyses = load(configuration("digits")).analyses.values()
+        rules = [rule for analysis in analyses for rule in analysis.rules]
+        names = {rule.name: ("analyse", rule.function, *rule.code) for rule in rules}
         of_runs = {"preflight", "run_messages", "scheduling"}
-        scripts = {path.stem for path in tree.glob("*.py")} - of_runs
-        before = {script: digest(tree, script) for script in scripts}
+        names |= {path.stem: (path.stem,) for path in tree.glob("*.py") if path.stem not in of_runs}
+        before = {name: digest(*begin) for name, begin in names.items()}
         for module in ("study/study.py", "study/analysis.py", "registry.py"):
             path = tree / "matcheval" / module
-            path.write_text(path.read_text() + "\nEDITED = True\n")
-        assert {script: digest(tree, script) for script in scripts} == before
+            path.write_text(path.read_text() + "\nprint()\n")
+        assert {name: digest(*begin) for name, begin in names.items()} == before
 
-    def test_a_missing_script(self, tree):
+    def test_what_is_not_there(self, tree):
         with pytest.raises(FileNotFoundError):
-            digest(tree, "nope")
+            digest("nope")
+        with pytest.raises(ValueError, match="nothing defines analyse:nope"):
+            digest("analyse:nope")
 
 
 def test_versions():

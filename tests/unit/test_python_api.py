@@ -18,7 +18,7 @@ import pytest
 import matcheval as me
 import python_api
 from helpers import simulate
-from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
+from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import Given
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
@@ -28,11 +28,13 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.pair_tables import tabulate_pair
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.registry import ANALYSES
 from matcheval.replication.results import tabulate_replication
-from tabulate_pair import main as tabulate_for_pair
 
 ROOT = Path(__file__).parents[2]
+KINDS = {kind.name: kind for kind in ANALYSES}
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +131,9 @@ class TestCompare:
         of_set = {"original": "old", "replication": "new"}
         files = {o: [folder / part / f"{m}.csv" for m in "ab"] for o, part in of_set.items()}
         for name in names:
-            out = tmp_path / f"{name}.parquet"
-            tabulate_for_pair(
-                room=f"matcheval.analyses.{name}", pair=Pair("pair", "old", "new"), models="ab",
+            out, module = tmp_path / f"{name}.parquet", KINDS[name].__module__
+            tabulate_pair(
+                analysis=module, pair=Pair("pair", "old", "new"), models="ab",
                 matchings=methods, seeds=[0, 1], layouts=dict.fromkeys(of_set, Layout()),
                 groups=dict.fromkeys(of_set, GroupSource()), outputs=[out], **files,
                 options={"epsilons": EpsilonSweepSettings().epsilons} if "eps" in name else {},

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import take_over as taking
 
-from matcheval.analyses.hard_images import tables as hard_images
+from matcheval.analyses import hard_images as hard_images
 from matcheval.analyses.published_values.tables import compare_published, page
 from matcheval.analyses.published_values.values import read_published, tables_of
 from matcheval.io.tables import write_table

@@ -29,8 +29,8 @@ from matcheval.report.pages import (
     render_report,
 )
 from matcheval.report.sections import Section, ShownFile
-from matcheval.study.artifacts import Artifact, ReportEntry
-from matcheval.study.reported import shown_files
+from matcheval.study.analysis import shown_files
+from matcheval.study.rules import Artifact, ReportEntry
 
 NASTY = "<img src=http://evil.example/x onerror=alert(1)>"
 PROVENANCE = Provenance({"matcheval": "0"}, "study: s\n")

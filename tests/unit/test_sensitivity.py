@@ -7,10 +7,9 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions
-from matcheval.analyses.epsilon_sweep import tables as sweep
-from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
-from matcheval.analyses.epsilon_sweep.figures import plot
-from matcheval.analyses.target_orders import tables as orders
+from matcheval.analyses import epsilon_sweep as sweep
+from matcheval.analyses import target_orders as orders
+from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings, plot
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels

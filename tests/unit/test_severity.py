@@ -7,8 +7,7 @@ import pytest
 
 from compared import BOTH
 from helpers import predictions, simulate
-from matcheval.analyses.severity.figures import plot
-from matcheval.analyses.severity.tables import SCHEMA, tabulate_severities, text_columns
+from matcheval.analyses.severity import SCHEMA, plot, tabulate_severities, text_columns
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError

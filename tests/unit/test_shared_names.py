@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.study.shared_names import check_shared_names, meanings, record_shared_names
+from matcheval.study.stored import check_shared_names, meanings, record_shared_names
 from studies import ROOT, configuration, load
 
 

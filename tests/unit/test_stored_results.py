@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from matcheval.io import code_digests
-from matcheval.io.code_digests import CodeDigests
-from matcheval.study.stored_results import mixed_software, without_records
+from matcheval.io import provenance as code_digests
+from matcheval.io.provenance import CodeDigests
+from matcheval.study.stored import mixed_software, without_records
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from matcheval.datasets.suites import Member, Suite, read_members, write_suite
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions
-from matcheval.study.suite_files import SuiteFiles
 from matcheval.study.suites import expand_suites
+from matcheval.study.tables import SuiteFiles
 from studies import configuration, load
 
 DIGITS = [str(i) for i in range(10)]

@@ -32,7 +32,7 @@ from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.summary import write_summary
 from matcheval.protocol.suspicions import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.tables import tabulate_runs
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 N, K = 400, 10
 RNG = np.random.default_rng(0)

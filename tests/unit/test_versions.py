@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from matcheval import stages
-from matcheval.io.code_digests import CodeDigests
+from matcheval.io.provenance import CodeDigests
 
 ROOT = Path(__file__).parents[2]
 ENTER = "raise the version of the stage if its results change, and enter it by `make stages`"

@@ -10,7 +10,7 @@ from engine import Workflow
 
 from matcheval.errors import InputError
 from matcheval.registry import ANALYSES
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import load_study
 
 MODELS = ("alex", "dense", "res")
 N = 60

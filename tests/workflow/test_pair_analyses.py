@@ -10,7 +10,7 @@ from matcheval.errors import InputError
 from matcheval.predictions.records import check_predictions, write_predictions
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import load_study
 
 NAMES = [one.name for one in ANALYSES if issubclass(one, PairTableAnalysis)]
 PLOTTED = [

@@ -12,7 +12,7 @@ from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.top_k import read_top_k
 from matcheval.registry import ANALYSES
-from matcheval.study.loading import load_study
+from matcheval.study.configuration import load_study
 
 CONFIG = """
 study: made

@@ -15,26 +15,26 @@ _CLASSES = (
     "protocol.analysis.Matching",
     "replication.analysis.Replication",
     "analyses.near_duplicates.analysis.NearDuplicates",
-    "analyses.hard_images.analysis.HardImages",
+    "analyses.hard_images.HardImages",
     "analyses.human_accuracy.analysis.HumanAccuracy",
-    "analyses.class_balanced.analysis.ClassBalanced",
-    "analyses.selection_frequency.analysis.SelectionFrequency",
-    "analyses.groups.analysis.Groups",
-    "analyses.shared_errors.analysis.SharedErrors",
+    "analyses.class_balanced.ClassBalanced",
+    "analyses.selection_frequency.SelectionFrequency",
+    "analyses.groups.Groups",
+    "analyses.shared_errors.SharedErrors",
     "analyses.revisions.analysis.Revisions",
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
     "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
-    "analyses.severity.analysis.Severity",
+    "analyses.severity.Severity",
     "accuracy_prediction.analysis.AccuracyPrediction",
-    "analyses.mcnemar.analysis.McNemar",
-    "analyses.paired_gaps.analysis.PairedGaps",
-    "analyses.maximum_matching.analysis.MaximumMatching",
+    "analyses.mcnemar.McNemar",
+    "analyses.paired_gaps.PairedGaps",
+    "analyses.maximum_matching.MaximumMatching",
     "analyses.permutation_null.analysis.PermutationNull",
-    "analyses.epsilon_sweep.analysis.EpsilonSweep",
-    "analyses.target_orders.analysis.TargetOrders",
-    "analyses.class_gaps.analysis.ClassGaps",
+    "analyses.epsilon_sweep.EpsilonSweep",
+    "analyses.target_orders.TargetOrders",
+    "analyses.class_gaps.ClassGaps",
     "analyses.score_comparison.analysis.ScoreComparison",
     "analyses.published_values.analysis.PublishedValues",
 )
@@ -47,7 +47,3 @@ def _load(path: str) -> type[Analysis]:
 
 
 ANALYSES: tuple[type[Analysis], ...] = tuple(map(_load, _CLASSES))
-
-RULE_FILES: tuple[str, ...] = tuple(
-    dict.fromkeys(file for analysis in ANALYSES for file in analysis.rules())
-)

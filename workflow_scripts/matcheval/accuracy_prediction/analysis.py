@@ -13,9 +13,9 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.accuracy_prediction.table_jobs import TableJobs
 from matcheval.execution import resources
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import dataset_size, model_size
+from matcheval.study.analysis import Analysis
+from matcheval.study.requests import dataset_size, model_size
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 

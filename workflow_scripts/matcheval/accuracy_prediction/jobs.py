@@ -11,7 +11,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 if TYPE_CHECKING:

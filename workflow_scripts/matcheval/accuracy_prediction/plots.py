@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.published import check_names as check_published
 from matcheval.errors import configuration_error, unknown_name_error
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 if TYPE_CHECKING:

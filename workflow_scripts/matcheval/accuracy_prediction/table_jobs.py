@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from matcheval.datasets.corruptions.names import PROCEDURAL
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 if TYPE_CHECKING:

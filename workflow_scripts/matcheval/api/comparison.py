@@ -21,7 +21,7 @@ from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.suspicions import suspicions_of
 from matcheval.protocol.tables import tabulate_runs
-from matcheval.study.artifacts import TABLE_SUFFIXES
+from matcheval.study.rules import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,12 +44,17 @@ class AnalysisTable:
     def of(cls, kind: "type[PairTableAnalysis]", known: ComparedModels) -> "AnalysisTable":
         """Make the table."""
         options = kind.options(kind.Settings())
-        return cls(kind, _module(kind, "tables").tabulate(known, **options))
+        return cls(kind, import_module(kind.__module__).tabulate(known, **options))
+
+    @property
+    def module(self) -> ModuleType:
+        """The module of the analysis, with `SCHEMA`, `tabulate`, `text_columns` and `plot`."""
+        return import_module(self.kind.__module__)
 
     def describe(self, where: str) -> str:
         """Format the first rows of the table as text, with a heading; `where` all rows are."""
         name = self.kind.name
-        text = markdown(_module(self.kind, "tables").text_columns(self.table))
+        text = markdown(self.module.text_columns(self.table))
         head, rule, *rows = text.splitlines(keepends=True)
         more = len(rows) - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
@@ -60,12 +65,12 @@ class AnalysisTable:
         """Draw its figure, if the analysis has one."""
         if not self.kind.has_figure:
             raise InputError(f"the analysis '{self.kind.name}' has no figure")
-        drawn: Figure = _module(self.kind, "figures").plot(self.table)
+        drawn: Figure = self.module.plot(self.table)
         return drawn
 
     def write(self, pair: str, folder: Path) -> Iterator[Path]:
         """Write table and figure, laid out like a study's results; yield each file once written."""
-        name, tables = self.kind.name, _module(self.kind, "tables")
+        name, tables = self.kind.name, self.module
         paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
         write_readable(self.table, tables.SCHEMA, tables.text_columns, paths)
         yield from paths
@@ -73,11 +78,6 @@ class AnalysisTable:
             paths = [folder / "figures" / name / f"{pair}{suffix}" for suffix in _FIGURE_SUFFIXES]
             save_figure(self.figure(), *paths)
             yield from paths
-
-
-def _module(kind: "type[PairTableAnalysis]", name: str) -> ModuleType:
-    """Return the module `tables` or `figures` of the folder that an analysis lies in."""
-    return import_module(f"{kind.__module__.rpartition('.')[0]}.{name}")
 
 
 def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":

@@ -91,7 +91,7 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.registry import ANALYSES
     from matcheval.study.checks import check_custom_images
-    from matcheval.study.loading import load_study
+    from matcheval.study.configuration import load_study
 
     study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)

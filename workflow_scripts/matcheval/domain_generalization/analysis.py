@@ -15,8 +15,8 @@ from matcheval.domain_generalization.selection import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.execution import resources
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
@@ -237,7 +237,7 @@ class DomainGeneralization(Analysis):
         return {"collect_domain_runs": self._request, "score_domain_model": self._scoring_request}
 
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.sizes import dataset_size
+        from matcheval.study.requests import dataset_size
 
         study, targets = self.study, self.study.suites[wildcards.suite].datasets
         images = max(dataset_size(study, name).images for name in (*targets, *self.trained_on))
@@ -246,7 +246,7 @@ class DomainGeneralization(Analysis):
         )
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.sizes import dataset_size
+        from matcheval.study.requests import dataset_size
 
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)

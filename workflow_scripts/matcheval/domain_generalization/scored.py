@@ -13,7 +13,7 @@ from matcheval.domain_generalization.designs import TRAINED, batch_of
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.errors import InputError, check_known
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -44,6 +45,12 @@ def _named_packages() -> Iterator[None]:
             f"this needs the package {package}, which is not installed",
             remedy="Install it: pip install 'matched-eval[workflow]'",
         ) from error
+
+
+def run_job(job: Any) -> None:
+    """Run the function that a rule names, `module:name`, as for `run_script`."""
+    module, _, name = job.params.function.partition(":")
+    run_script(getattr(import_module(module), name), job)
 
 
 def run_script(function: Callable[..., None], job: Any) -> None:

@@ -2,21 +2,26 @@
 
 import ast
 import hashlib
+import json
 import platform
-import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
+from matcheval.io.files import atomic_file
+
 PACKAGE = "matcheval"
-_ROOT = Path(__file__).parents[1]
+_SCRIPTS = Path(__file__).parents[2]
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+# Decorators that do nothing else than change what they decorate.
+_HARMLESS = {"dataclass", "cache", "lru_cache", "contextmanager", "compiled"}
 
 
 def software_versions(*packages: str) -> dict[str, str]:
-    """Look up the versions of Python, of this library and of other packages."""
+    """Look up the versions of Python, of this library and of other installed distributions."""
     from matcheval.version import __version__
 
     versions = {"python": platform.python_version(), PACKAGE: __version__}
@@ -24,54 +29,152 @@ def software_versions(*packages: str) -> dict[str, str]:
 
 
 @cache
-def code_digest(script: Path, *modules: str) -> str:
-    """Compute a digest of a script and of the library code that it imports, also indirectly."""
-    whole = {module.removeprefix(f"{PACKAGE}.") for module in modules}
-    code = enumerate(_parse(script.read_text(encoding="utf-8")))
-    used = [("script", place, one) for place, one in code]
-    unused: dict[str, list[tuple[str, int, _Statement]]] = {}  # by name
-    words: set[str] = set()
-    seen: set[str] = set()
-    for *_, statement in used:  # grows
-        for name in sorted({*statement.imports, *whole} - seen):
-            seen.add(name)
+def code_digest(*names: str) -> str:
+    """Compute a digest of the code of some functions and of all code they use, also indirectly.
+
+    Rules have it as a parameter, so that an edit of the library repeats exactly the jobs that use
+    the edited code: Snakemake itself tracks a rule's script, but not what the script imports.
+
+    Parameters
+    ----------
+    *names : str
+        Where to begin: `module:name` for a function or constant of a module, `module` for all that
+        it holds. Modules have their full names; scripts count as modules.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions,
+        classes, constants and imports of a module that nothing names in the rest of this code. The
+        minor version of Python may affect it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a module does not exist.
+    ValueError
+        If a module has relative imports, or nothing defines a name.
+    """
+    whole = {name for name in names if ":" not in name}
+    used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
+    pending: list[tuple[str, _Statement]] = []
+    waiting: dict[_Key, list[tuple[str, int, _Statement]]] = {}  # by what would make them count
+    known: set[_Key] = {name.partition(":")[::2] for name in names}
+    reached: set[str] = set()
+
+    def use(module: str, place: int, statement: _Statement) -> None:
+        if (module, place) not in used:
+            used[module, place] = statement
+            pending.append((module, statement))
+
+    def reach(module: str) -> None:
+        parts = module.split(".")
+        for name in (".".join(parts[: n + 1]) for n in range(len(parts))):  # its packages run, too
+            if name in reached:
+                continue
+            reached.add(name)
             for place, one in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
-                if one.function and one.function not in words and name not in whole:
-                    unused.setdefault(one.function, []).append((name, place, one))
-                else:
-                    used.append((name, place, one))
-        for word in statement.words - words:
-            used += unused.pop(word, ())
-        words |= statement.words
-    ordered = sorted(used, key=lambda one: one[:2])
-    joined = "\n".join(f"{name} {statement.dump}" for name, _, statement in ordered)
+                keys = one.counts_by(name)
+                if not keys or name in whole or not known.isdisjoint(keys):
+                    use(name, place, one)
+                for key in keys:
+                    waiting.setdefault(key, []).append((name, place, one))
+
+    for name in sorted(names):
+        reach(name.partition(":")[0])
+        if ":" in name and name.partition(":")[::2] not in waiting:
+            raise ValueError(f"nothing defines {name}")
+    for module, statement in pending:  # grows
+        for key in {(module, name) for name in statement.ids} | statement.uses:
+            known.add(key)
+            for found in waiting.get(key, ()):
+                use(*found)
+        for imported in sorted(statement.imports):
+            reach(imported)
+    joined = "\n".join(f"{name} {used[name, place].dump}" for name, place in sorted(used))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
+# A name of a module; with an empty module, an attribute of whatever, and with "text", a text.
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
 class _Statement:
-    """A statement of a module that is in no other."""
+    """A statement of a module that is in no other; an import of several names is one for each.
+
+    `ids` are the names in it, `uses` what else it may use. `names` are those it defines if it does
+    nothing else: it counts when one of them is used.
+    """
 
     dump: str
     imports: frozenset[str]
-    words: frozenset[str]
-    function: str
+    ids: frozenset[str]
+    uses: frozenset[_Key]
+    names: frozenset[str]
+    kind: type[ast.stmt]
+
+    def counts_by(self, module: str) -> set[_Key]:
+        """Return the uses by which it counts; none if it always does.
+
+        What is imported is used by its name; what is defined, also as an attribute of its module;
+        and a function may be found by its name as a text.
+        """
+        places = [module]
+        if self.kind not in (ast.Import, ast.ImportFrom):
+            places.append("")
+        if self.kind is ast.FunctionDef:
+            places.append("text")
+        return {(place, name) for place in places for name in self.names}
 
 
 @cache
 def _parse(code: str) -> tuple[_Statement, ...]:
-    """Parse the statements of code, without docstrings; cached, as scripts share most modules."""
+    """Parse the statements of code, without docstrings; cached, as functions share modules."""
     tree = ast.parse(code)
     for node in _statements(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    return tuple(_statement(node) for node in tree.body)
+    parts: list[ast.stmt] = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            parts += [ast.ImportFrom(node.module, [one], node.level) for one in node.names]
+        elif isinstance(node, ast.Import):
+            parts += [ast.Import([one]) for one in node.names]
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            parts.append(node)
+    return tuple(map(_statement, parts))
 
 
 def _statement(node: ast.stmt) -> _Statement:
-    dump = ast.dump(node)
-    function = node.name if isinstance(node, ast.FunctionDef) and not node.decorator_list else ""
-    return _Statement(dump, _imports(node), frozenset(re.findall(r"\w+", dump)), function)
+    ids, uses = set[str](), set[_Key]()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            ids.add(part.id)
+        elif isinstance(part, ast.Attribute):
+            uses.add(("", part.attr))
+        elif isinstance(part, ast.ImportFrom) and part.module:
+            uses.update((part.module, alias.name) for alias in part.names)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            uses.update(("text", word) for word in part.value.split(".") if word.isidentifier())
+    return _Statement(
+        ast.dump(node), _imports(node), frozenset(ids), frozenset(uses), frozenset(_names(node)),
+        type(node),
+    )  # fmt: skip
+
+
+def _names(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement defines, none if it may do something else as well."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((one.asname or one.name).split(".")[0] for one in node.names)
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        decorators = [getattr(one, "func", one) for one in node.decorator_list]
+        if {getattr(one, "id", "") for one in decorators} <= _HARMLESS:
+            yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if all(isinstance(one, ast.Name) for one in targets):
+            yield from (one.id for one in targets if isinstance(one, ast.Name))
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -85,12 +188,12 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _source(name: str) -> Path:
-    path = _ROOT.joinpath(*filter(None, name.split(".")))
+    path = _SCRIPTS.joinpath(*name.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _imports(tree: ast.AST) -> frozenset[str]:
-    """Modules of this library that a syntax tree imports, named relative to the package."""
+    """Full names of the modules of this library that a syntax tree imports."""
     found: set[str] = set()
     for node in _statements(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -102,7 +205,58 @@ def _imports(tree: ast.AST) -> frozenset[str]:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     internal = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
-    # Importing a module runs its parent packages too.
-    parts = [name.split(".")[1:] for name in internal]
-    parents = {".".join(part[:n]) for part in parts for n in range(len(part) + 1)}
-    return frozenset(name for name in parents if _source(name).is_file())
+    return frozenset(name for name in internal if _source(name).is_file())
+
+
+class CodeDigests:
+    """Computes `code_digest`, or remembers it as long as no source file changes.
+
+    To parse the source files takes a second, to read them a twentieth of it.
+
+    Parameters
+    ----------
+    scripts : Path
+        Folder of the scripts and of the library.
+    file : Path
+        Where the digests are kept. It may be deleted at any time.
+    """
+
+    def __init__(self, scripts: Path, file: Path) -> None:
+        self._scripts, self._file = scripts, file
+        self._is_saved = True
+
+    def __call__(self, *names: str) -> str:
+        """Return the digest of the code that begins with some names, as for `code_digest`."""
+        key = " ".join(names)
+        if key not in self._known:
+            self._known[key] = code_digest(*names)
+            self._is_saved = False
+        return self._known[key]
+
+    def save(self) -> None:
+        """Write the digests, if there are new ones."""
+        if not self._is_saved:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file(self._file) as path:
+                path.write_text(json.dumps({"sources": self._sources, "digests": self._known}))
+            self._is_saved = True
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        try:
+            kept = json.loads(self._file.read_bytes())
+            same = kept["sources"] == self._sources
+            return dict(kept["digests"]) if same else {}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return {}  # not there yet, or damaged: they are computed again
+
+    @cached_property
+    def _sources(self) -> str:
+        """A digest of names and contents of all source files, and of the version of Python."""
+        digest = hashlib.sha256(sys.version.encode())
+        for file in sorted(
+            (*self._scripts.glob("*.py"), *self._scripts.glob(f"{PACKAGE}/**/*.py"))
+        ):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{file.relative_to(self._scripts)} {content}\n".encode())
+        return digest.hexdigest()

@@ -10,9 +10,9 @@ from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.run_jobs import RunJobs
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact, ReportEntry
-from matcheval.study.sizes import dataset_size
+from matcheval.study.analysis import Analysis
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards
 from matcheval.study.study import Study
 
 

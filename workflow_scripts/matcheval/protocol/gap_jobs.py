@@ -7,8 +7,7 @@ from typing import Any
 from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
-from matcheval.study.analysis import Wildcards
-from matcheval.study.artifacts import Artifact
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 _TABLE = (".parquet", ".csv")

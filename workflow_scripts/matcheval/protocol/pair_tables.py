@@ -1,18 +1,25 @@
 """Analyses with one table per pair, computed from all models' predictions on both sets."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+import logging
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.datasets.pairs import Pair
 from matcheval.execution import resources
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.analysis import Matching
+from matcheval.protocol.compared_models import read_models
+from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.settings import Names, Settings
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.sizes import dataset_size
-
-if TYPE_CHECKING:
-    from matcheval.study.study import Study
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import TableAnalysis
 
 
 class PairTableSettings(Settings):
@@ -22,39 +29,44 @@ class PairTableSettings(Settings):
     without: Names = Field((), description="Models to leave out")
 
 
-class PairTableAnalysis(Analysis):
+def tabulate_pair(
+    *,
+    analysis: str,
+    pair: Pair,
+    models: Sequence[str],
+    original: Sequence[Path],
+    replication: Sequence[Path],
+    matchings: Mapping[str, MatchingMethod],
+    seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
+    options: Mapping[str, Any],
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one pair, from the files of all models on both sets."""
+    module = import_module(analysis)
+    files = {"original": original, "replication": replication}
+    known = read_models(pair, models, files, matchings, seeds, layouts, groups)
+    table = module.tabulate(known, **options)
+    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    logging.info("%d rows, of %d models", len(table), len(models))
+
+
+class PairTableAnalysis(TableAnalysis):
     """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
 
-    The rules of all such analyses are in `rules/pair_tables.smk`, so that none needs a rule file of
-    its own. The module `tables` of the room has `SCHEMA` (a `TableSchema`), `tabulate(known,
-    **options)`, which makes the table from `ComparedModels`, and `text_columns(table)`, which lays
-    it out for reading. `compare` (api/comparison.py) makes the same of prediction files.
-
-    Attributes
-    ----------
-    has_figure : bool
-        Whether the room's module `figures` has `plot(table)`.
+    `tabulate(known, **options)` makes the table from `ComparedModels`; `compare`
+    (api/comparison.py) makes the same of prediction files.
     """
 
-    rule_files: ClassVar[tuple[str, ...]] = ("pair_tables",)
-    has_figure: ClassVar[bool] = False
+    per = "pair"
+    write_table = tabulate_pair
     Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
     settings: PairTableSettings
 
-    def __init__(self, settings: Any, study: "Study") -> None:
-        super().__init__(settings, study)
-        labels = {"table": self.name, "of": "{pair}"}
-        self.result = self.table("{pair}", self.name, labels)
-        self.plot = self.figure(f"{self.name}/{{pair}}", self.name, labels)
-
     @classmethod
     def options(cls, settings: PairTableSettings) -> dict[str, Any]:
-        """Return the further arguments of `tables.tabulate`: the analysis's own settings.
-
-        Parameters
-        ----------
-        settings : PairTableSettings
-        """
+        """Return the further arguments of `tabulate`: the analysis's own settings."""
         return settings.model_dump(mode="json", exclude=set(PairTableSettings.model_fields))
 
     @property
@@ -63,13 +75,7 @@ class PairTableAnalysis(Analysis):
         return self.study.analysis(Matching)
 
     def check(self) -> None:
-        """Check pairs and models.
-
-        Raises
-        ------
-        InputError
-            If a pair or model is unknown, a pair cannot be matched, or no model is left.
-        """
+        """Check pairs and models."""
         self.study.check_models(self.settings.without, self.field("without"))
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
@@ -83,53 +89,28 @@ class PairTableAnalysis(Analysis):
         return 1
 
     @property
-    def targets(self) -> list[str]:
-        """Tables, and figures if there are such."""
-        artifacts = [self.result, self.plot] if self.has_figure else [self.result]
-        pairs = self.settings.pairs
-        return [file for artifact in artifacts for file in artifact.expand(pair=pairs)]
+    def subjects(self) -> list[str]:
+        """Names of the pairs."""
+        return list(self.settings.pairs)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a pair's table is made from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the files that a pair's table is made from."""
         files = self.matching.gaps.inputs(wildcards, self.models)
         return [*files, *self.matching.classes_of_pair(wildcards)]
 
-    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `tabulate_pair`."""
         return {
-            "room": self.room,
             **self.matching.gaps.parameters(wildcards, self.models),
             "options": self.options(self.settings),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that a pair's table is made from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return size and time of the user's files that a pair's table is made from."""
         return self.matching.gaps.custom_files_state(wildcards, self.models)
 
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
+    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         """By the number of models and of runs, and the size of the larger set."""
-        return {f"tabulate_{self.name}": self._request}
-
-    def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self.study, name).images for name in datasets)
         matching = self.matching.settings

@@ -8,9 +8,8 @@ from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
-from matcheval.study.analysis import Wildcards
-from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 

@@ -8,8 +8,8 @@ from matcheval.replication.settings import ReplicationSettings
 from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.statistics.scales import Scale
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 

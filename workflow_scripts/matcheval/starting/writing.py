@@ -20,8 +20,8 @@ from matcheval.registry import ANALYSES
 from matcheval.starting.commands import run_command_line
 from matcheval.starting.drafting import Draft
 from matcheval.study.checks import check_custom_images
-from matcheval.study.loading import load_study
-from matcheval.study.shared_names import check_shared_names
+from matcheval.study.configuration import load_study
+from matcheval.study.stored import check_shared_names
 from matcheval.study.study import Study
 
 _COLUMNS = ("name", "kind", "note")

@@ -1,10 +1,10 @@
-"""What a study holds: its datasets, models, pairs and analyses."""
+"""What a study holds, and where the files of its stages lie."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kinds import builder_version
@@ -12,21 +12,123 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import check_known, configuration_error, unknown_name_error
+from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
+from matcheval.io.files import file_states
 from matcheval.models.packages import is_file_of_weights
-from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import Analysis, BuiltDataset
+from matcheval.models.rows import CHECKPOINT, FROM_CODE, PUBLISHED
+from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model
 from matcheval.study.trained_models import TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings
 
-AnAnalysis = TypeVar("AnAnalysis", bound=Analysis)
+APart = TypeVar("APart", bound="StudyPart")
+STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+# Folders of the results that studies share; no study can have their names.
+SHARED_FOLDERS = (
+    "benchmarks",
+    "checkpoints",
+    "datasets",
+    "downloads",
+    "logs",
+    "pools",
+    "predictions",
+    "sampling",
+    STUDIES_FOLDER,
+    "warehouses",
+    "weights",
+)
+
+
+@dataclass(frozen=True)
+class BuiltDataset:
+    """A dataset of the configuration that an analysis builds from other datasets.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of the datasets it is built from; the first tells how large it can be.
+    version : int
+        Raised by hand when an edit changes what is built.
+    selection_frequencies : str
+        File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
+        empty if there is none.
+    """
+
+    sources: tuple[str, ...]
+    version: int
+    selection_frequencies: str = ""
+
+
+class StudyPart:
+    """What an analysis adds to a study: by default nothing."""
+
+    name: ClassVar[str]
+
+    def check(self) -> None:
+        """Check that the names, choices and files in the settings are valid, before any job starts.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """Resource requests of its jobs, by rule; jobs of the other rules are small."""
+        return {}
+
+    @property
+    def report_section(self) -> Section:
+        """Its section of the study's report."""
+        raise NotImplementedError
+
+    @property
+    def targets(self) -> list[str]:
+        """All files that it builds for the study."""
+        return []
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that it derives from the study's, by name."""
+        return {}
+
+    @property
+    def built_datasets(self) -> Mapping[str, BuiltDataset]:
+        """Datasets of the configuration that it builds, by name."""
+        return {}
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """Models that it trains, by name."""
+        return {}
+
+    @property
+    def tested(self) -> Mapping[str, TestedModels]:
+        """Models of `trained` and the datasets to test them on, by name of the inference job."""
+        return {}
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Datasets of the configuration that it trains on, besides the study's training sets."""
+        return ()
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Datasets that models are run on for it, besides those of pairs and suites."""
+        return ()
+
+    @property
+    def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Definitions of names whose files studies share, by category and name."""
+        return {}
 
 
 @dataclass(frozen=True)
 class StudyContents:
-    """What a study compares and computes; `study.Study` adds where files lie."""
+    """What a study compares and computes, and its files; `Study` adds how models are run."""
 
     name: str
     results: str
@@ -42,7 +144,7 @@ class StudyContents:
     download_options: str = ""
     group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
-    analyses: dict[str, Analysis] = field(default_factory=dict)
+    analyses: dict[str, StudyPart] = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -54,7 +156,7 @@ class StudyContents:
         """Suffixes of the files of a figure."""
         return tuple(f".{name}" for name in self.formats)
 
-    def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
+    def analysis(self, kind: type[APart]) -> APart:
         """Return the analysis of a class, for one that builds upon it."""
         found = self.analyses[kind.name]
         assert isinstance(found, kind)
@@ -225,3 +327,129 @@ class StudyContents:
             if absent and not absent[0].is_file() and absent not in missing.values():
                 missing[f"model '{name}': pretrained"] = absent
         return missing
+
+    # --- files
+
+    def dataset_folder(self, dataset: str) -> str:
+        """Return the folder of a prepared dataset."""
+        return f"{self.results}/datasets/{dataset}"
+
+    def dataset_files(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is read from, the description first."""
+        description, datapoints = self.description_files(dataset)
+        if dataset in self.made:
+            return [description, datapoints, *self.files_before(dataset)]
+        return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
+
+    def description_files(self, dataset: str) -> list[str]:
+        """Return the files of a dataset without its images: description, and a table of labels."""
+        names = ("dataset.json", "datapoints.parquet")
+        return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
+
+    def files_before(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is prepared from: downloads, and other datasets' files.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset that no analysis builds.
+        """
+        settings = self.datasets[dataset].settings
+        return [
+            *(f"{self.results}/downloads/{file}" for file in settings.published_files),
+            *(file for name in settings.sources for file in self.dataset_files(name)),
+        ]
+
+    @property
+    def report_page(self) -> str:
+        """The page with all its results."""
+        return f"{self.folder}/report.html"
+
+    def weights_file(self, model: str) -> str | None:
+        """Return where a model's weights lie; None if code or a package has them, or if not run."""
+        source = self.runnable[model].source
+        if source is None or source.kind in FROM_CODE:
+            return None
+        if source.kind in PUBLISHED:
+            return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
+        return source.source or f"{self.results}/checkpoints/{model}.safetensors"
+
+    def history_file(self, model: str) -> str:
+        """Return the history of a training."""
+        return f"{self.results}/checkpoints/{model}.history.csv"
+
+    def predictions_file(self, dataset: str, model: str) -> str:
+        """Return where a model's predictions on a dataset lie: the user's file, or ours."""
+        spec = self.datasets.get(dataset)
+        if spec is None or spec.has_images:
+            return f"{self.results}/predictions/{dataset}/{model}.parquet"
+        return spec.results_file(model)
+
+    @property
+    def predictions_folder(self) -> str:
+        """Folder of all prediction files that inference writes."""
+        return f"{self.results}/predictions"
+
+    def dataset_state(self, dataset: str) -> str:
+        """Return a digest of the names, sizes and times of the user's files of a dataset's images.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset, perhaps a derived one, which has no files of the user's.
+        """
+        if dataset not in self._states:
+            spec = self.datasets.get(dataset)
+            own = [spec.custom_files_state] if spec else [""]
+            others = spec.settings.sources if spec else []
+            self._states[dataset] = "-".join([*own, *map(self.dataset_state, others)])
+        return self._states[dataset]
+
+    @cached_property
+    def _states(self) -> dict[str, str]:
+        """States of the user's files, which are looked at once: that may take seconds."""
+        return {}
+
+    def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
+        """Return all files that models' accuracies on a dataset are counted from, each once."""
+        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
+        if spec.has_images:
+            return [self.predictions_file(dataset, model) for model in chosen]
+        return spec.results_files(chosen)
+
+    def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
+        """Return the prediction files of models on a dataset, none if it has no probabilities."""
+        has_predictions = self.datasets[dataset].has_probabilities
+        return self.results_files(dataset, models) if has_predictions else []
+
+    def custom_results_state(
+        self, dataset: str, models: Iterable[str] | None = None
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that accuracies are counted from."""
+        if self.datasets[dataset].has_images:
+            return []
+        return file_states(self.results_files(dataset, models))
+
+    def custom_suite_state(
+        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files with models' results, or labels, on a suite."""
+        chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
+        results = [state for name in names for state in self.custom_results_state(name, chosen)]
+        labels = [one.all_labels for one in self.suites[suite].members if one.all_labels]
+        return [*results, *file_states([file for file in labels if Path(file).is_file()])]
+
+    def accuracies_file(self, dataset: str) -> str:
+        """Return the table of all models' accuracies on a dataset."""
+        return f"{self.folder}/accuracies/{dataset}.parquet"
+
+    @property
+    def downloads(self) -> list[str]:
+        """All that is downloaded for this study: files of datasets, and weights."""
+        used = (self.datasets[name].settings.published_files for name in self.used)
+        published = sorted({file for files in used for file in files})
+        weights = self.inference_plan.weights_urls
+        return [
+            *(f"{self.results}/downloads/{file}" for file in published),
+            *(f"{self.results}/weights/{file}" for file in weights),
+        ]

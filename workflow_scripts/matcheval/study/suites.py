@@ -1,21 +1,340 @@
 """Expansion of the suites of a configuration into datasets and members."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from matcheval.datasets.label_spaces import class_subset
+import yaml
+from pydantic import Field, model_validator
+
+from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.io.csv_rows import read_numbered_rows
 from matcheval.io.yaml_files import read_yaml
-from matcheval.names import is_name
-from matcheval.settings import read_settings
-from matcheval.study.suite_manifests import manifest_members
-from matcheval.study.suite_placeholders import Place, filled, values_of_placeholders
-from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
-from matcheval.study.warehouse_members import DEFAULT_SIDE, warehouse_members
+from matcheval.names import MAX_NAME_LENGTH, is_name
+from matcheval.settings import (
+    Count,
+    Integer,
+    Name,
+    Named,
+    Number,
+    PathText,
+    Settings,
+    Unique,
+    UniqueItems,
+    read_settings,
+)
+from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.settings import read_warehouse
+from matcheval.warehouse.states import read_reviews
+
+Values = Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=1)]
+
+
+class SuiteMember(Settings):
+    """A member of a suite: one dataset, or all datasets that a pattern, manifest or suite gives."""
+
+    dataset: Name | dict[str, Any] | None = Field(
+        None,
+        description="Name of a dataset, or the block of one, whose texts may have {placeholders}",
+    )
+    suite: Name | None = Field(None, description="Another suite, all of whose members are taken")
+    manifest: PathText | None = Field(
+        None, description="CSV file with a member per row (docs/suites.md)"
+    )
+    warehouse: PathText | None = Field(
+        None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
+    )
+    side: Count | None = Field(
+        None, description="Height and width of a warehouse's images, in pixels; 32 by default"
+    )
+    data: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
+        (), description="Columns of the manifest that are data about its sets, and no options"
+    )
+    name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] | None = Field(
+        None, description="Name of the dataset of a block, with its placeholders"
+    )
+    values: dict[str, Values] = Field(
+        {}, description="Values of placeholders; by default those that existing files have"
+    )
+    group: str = Field("", description="What kind of set it is; may have placeholders")
+    subgroup: str = Field("", description="A finer kind; may have placeholders")
+    severity: Number | str | None = Field(
+        None, description="How strong the shift is, a number; may be a placeholder"
+    )
+    classes: (
+        Literal["imagenet-a", "imagenet-r"] | Annotated[tuple[str, ...], Unique, UniqueItems]
+    ) = Field(
+        (), description="The classes that it has images of, or a name of them; all by default"
+    )
+    groups: (
+        Annotated[dict[str, Annotated[tuple[str, ...], Unique]], Field(min_length=1)]
+        | PathText
+        | None
+    ) = Field(
+        None,
+        description="Its classes, if each is a group of classes of the label space: the classes by "
+        "the name of their group, or a YAML file of them",
+    )
+    all_labels: PathText | None = Field(
+        None,
+        description="CSV file with columns name (of an image) and labels (separated by ;), where "
+        "images have several true classes; a prediction of one of them is right",
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "SuiteMember":
+        origins = ("dataset", "suite", "manifest", "warehouse")
+        given = [key for key in origins if getattr(self, key) is not None]
+        if self.manifest is not None and isinstance(self.dataset, dict):
+            given.remove("dataset")  # what all rows of the manifest have in common
+        if len(given) != 1:
+            raise ValueError("give one of 'dataset', 'suite', 'manifest' and 'warehouse'")
+        if self.side is not None and self.warehouse is None:
+            raise ValueError("'side' belongs to a warehouse")
+        known = (
+            self.group,
+            self.subgroup,
+            self.severity,
+            self.classes,
+            self.groups,
+            self.all_labels,
+        )
+        if self.suite is not None and any(known):
+            raise ValueError("what is known of the members of a suite is given there")
+        if self.warehouse is not None and any(known):
+            raise ValueError("what is known of the sets of a warehouse is given there")
+        if self.classes and self.groups:
+            raise ValueError("give 'classes', or 'groups' of classes, not both")
+        if self.manifest is not None and (self.values or self.name):
+            raise ValueError("'name' and 'values' have no effect beside a manifest")
+        if self.manifest is None and self.data:
+            raise ValueError("'data' names columns of a manifest, and there is none")
+        if not isinstance(self.dataset, dict) and (self.values or self.name):
+            raise ValueError("'name' and 'values' belong to the block of a dataset")
+        return self
+
+
+class SuiteSettings(Settings):
+    """A named collection of datasets."""
+
+    members: Annotated[tuple[Name | SuiteMember, ...], Field(min_length=1)] = Field(
+        description="Names of datasets, or members with what is known of them"
+    )
+
+
+class SuitesSettings(Settings):
+    """The suites of a configuration, which are read before all else."""
+
+    suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")
+
+
+Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_MODEL = "model"  # placeholder that prediction files keep
+
+
+def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, str]]:
+    """Return the values of the placeholders of a block, for every dataset that it stands for."""
+    assert isinstance(member.dataset, dict)
+    texts = [text for text in _texts(member.dataset) if _placeholders(text)]
+    names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
+    unused = sorted(set(member.values) - set(names))
+    if unused:
+        raise InputError(
+            f"values of '{unused[0]}', which is no placeholder of the block",
+            **place,
+        )
+    filled = (member.name, member.group, member.subgroup, member.severity, member.all_labels)
+    for text in (str(one or "") for one in filled):
+        unknown = [name for name in _placeholders(text) if name not in names]
+        if unknown:
+            raise unknown_name_error("placeholder", unknown[0], names, **place)
+    given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
+    if len(given) == len(names):
+        return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
+    patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
+    found = next((matches for text in patterns if (matches := _matches(text, given))), [])
+    if texts and not found:
+        raise InputError(
+            f"no file or folder matches {texts[0]}",
+            **place,
+            remedy="Put the files there, correct the pattern, or list the 'values' of its "
+            "placeholders",
+        )
+    for name, wanted in given.items():
+        absent = [value for value in wanted if all(one[name] != value for one in found)]
+        if absent:
+            raise InputError(
+                f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'", **place
+            )
+    return found or [{}]
+
+
+def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
+    """Return the placeholders' values, in natural order, in all paths that match a pattern."""
+    parts = re.split(r"(\{[A-Za-z_]\w*\})", str(Path(pattern).expanduser()))
+    expression, glob, seen = "", "", set()
+    for part in parts:
+        name = part[1:-1]
+        if not _PLACEHOLDER.fullmatch(part):
+            expression, glob = expression + re.escape(part), glob + _escaped(part)
+            continue
+        glob += "*"
+        if name == _MODEL:
+            expression += "[^/]+"
+        else:
+            expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
+            seen.add(name)
+    anchor = Path(Path(glob).anchor or ".")
+    files = anchor.glob(str(Path(glob).relative_to(Path(glob).anchor or ".")))
+    matches = (re.fullmatch(expression, str(file)) for file in files)
+    values = {tuple(match.groupdict().items()) for match in matches if match}
+    shown = [one for one in values if not any(value.startswith(".") for _, value in one)]
+    kept = [dict(one) for one in shown if all(v in given.get(k, (v,)) for k, v in one)]
+    return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
+
+
+def _escaped(text: str) -> str:
+    """Escape what has a meaning in a glob pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Sorting key by which 10 comes after 9."""
+    parts = re.split(r"(\d+)", text)
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]
+
+
+def _placeholders(text: str) -> list[str]:
+    return [name for name in _PLACEHOLDER.findall(text) if name != _MODEL]
+
+
+def _texts(block: Any) -> Iterator[str]:
+    """Yield all texts in a block."""
+    if isinstance(block, str):
+        yield block
+    elif isinstance(block, Mapping):
+        for value in block.values():
+            yield from _texts(value)
+    elif isinstance(block, list | tuple):
+        for value in block:
+            yield from _texts(value)
+
+
+def filled(block: Any, values: Mapping[str, str]) -> Any:
+    """Fill in the placeholders of all texts in a block."""
+    if isinstance(block, str):
+        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), block)
+    if isinstance(block, Mapping):
+        return {key: filled(value, values) for key, value in block.items()}
+    if isinstance(block, list | tuple):
+        return [filled(value, values) for value in block]
+    return block
+
+
+_PATHS = ("path", "file", "files", "images", "labels", "source", "devkit", "kind")
+_MEMBER_COLUMNS = (
+    "name",
+    "dataset",
+    "group",
+    "subgroup",
+    "severity",
+    "classes",
+    "note",
+    "groups",
+    "all_labels",
+)
+
+
+def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, Place]]:
+    """Yield the members of a manifest, each with its place."""
+    header, rows = read_numbered_rows(path, "manifest of a suite")
+    if len(set(header)) < len(header):
+        raise InputError("a column is named twice", file=path, field="header")
+    if "name" not in header or not rows:
+        raise InputError(
+            "has no column 'name'" if rows else "has no rows",
+            file=path,
+            remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
+        )
+    for column in common.data:
+        if column not in header or column in _MEMBER_COLUMNS:
+            raise unknown_name_error(
+                "column", column, [c for c in header if c not in _MEMBER_COLUMNS], file=path,
+                field="data",
+            )  # fmt: skip
+    known = (*_MEMBER_COLUMNS, *common.data)
+    for line, row in rows:
+        place: Place = {"file": f"{path}, line {line}"}
+        if None in row or None in row.values():
+            raise InputError("the row has not as many cells as the header", **place)
+        cells = {key: value.strip() for key, value in row.items() if value.strip()}
+        if not cells:
+            continue
+        options = {k: _option(k, v) for k, v in cells.items() if k not in known}
+        shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
+        named = cells.get("dataset", "" if shared or options else cells.get("name"))
+        if named and options:
+            raise InputError(
+                f"'{next(iter(options))}' has no effect beside the name of a dataset", **place
+            )
+        values: dict[str, Any] = {
+            "dataset": named or {**shared, **options},
+            "name": None if named else cells.get("name"),
+            "group": cells.get("group", common.group),
+            "subgroup": cells.get("subgroup", common.subgroup),
+            "severity": cells.get("severity", common.severity),
+            "classes": _class_names(cells["classes"]) if "classes" in cells else common.classes,
+            "groups": cells.get("groups", common.groups),
+            "all_labels": cells.get("all_labels", common.all_labels),
+        }
+        yield read_settings(SuiteMember, values, file=place["file"]), place
+
+
+def _class_names(cell: str) -> str | tuple[str, ...]:
+    return (
+        cell if cell in SUBSETS else tuple(name.strip() for name in cell.split(";") if name.strip())
+    )
+
+
+def _option(name: str, cell: str) -> Any:
+    """Read an option of a dataset: paths are texts, all else is written as in YAML."""
+    if name in _PATHS:
+        return cell
+    try:
+        return yaml.safe_load(cell)
+    except yaml.YAMLError:
+        return cell
+
+
+DEFAULT_SIDE = 32
+
+
+def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
+    """List the sets of a warehouse."""
+    settings = read_warehouse(Path(file).expanduser())
+    sets = find_sets(settings)
+    decisions = read_reviews(settings, sets).decisions
+    for name, source in sets.items():
+        corrected = {
+            one.class_name for several in decisions.get(name, {}).values() for one in several
+        }
+        classes = tuple(
+            one for one in settings.class_names if one in source.classes or one in corrected
+        )
+        yield SuiteMember(
+            dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
+            name=name, group=source.group, subgroup=source.source,
+            classes=() if len(classes) == len(settings.class_names) else classes,
+        ), {"file": file}  # fmt: skip
+
 
 _FILE = "configuration"
 

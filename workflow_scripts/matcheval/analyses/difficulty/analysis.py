@@ -7,8 +7,8 @@ from pydantic import Field
 from matcheval.errors import configuration_error
 from matcheval.replication.analysis import Replication
 from matcheval.settings import Names, Number, Seed, Settings
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 

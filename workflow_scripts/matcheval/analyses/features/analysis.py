@@ -13,8 +13,10 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
 from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
-from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
-from matcheval.study.sizes import dataset_size
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
 
 
 class Features(Analysis):

@@ -7,7 +7,8 @@ from pydantic import Field
 from matcheval.analyses.human_accuracy import COLUMNS
 from matcheval.io.files import file_states
 from matcheval.settings import Named, Names, PathText, Settings
-from matcheval.study.analysis import Analysis, Wildcards
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 

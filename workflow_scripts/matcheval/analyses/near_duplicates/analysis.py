@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.analyses.near_duplicates.tables import SCHEMA, tabulate, text_columns  # noqa: F401
 from matcheval.execution import resources
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
-from matcheval.study.analysis import Wildcards
-from matcheval.study.artifacts import Artifact
-from matcheval.study.dataset_tables import DatasetTableAnalysis
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.requests import check_one_size, dataset_size
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
+from matcheval.study.tables import DatasetTableAnalysis
 
 
 class Search(Settings):
@@ -40,7 +40,6 @@ class NearDuplicates(DatasetTableAnalysis):
     """Search for near duplicates, and accuracies with and without those found by review."""
 
     name: ClassVar[str] = "near_duplicates"
-    rule_files: ClassVar[tuple[str, ...]] = ("dataset_tables", "near_duplicates")
     Settings: ClassVar[type[NearDuplicatesSettings]] = NearDuplicatesSettings
 
     def __init__(self, settings: NearDuplicatesSettings, study: Study) -> None:

@@ -4,6 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from matcheval.analyses.permutation_null.figures import plot  # noqa: F401
+from matcheval.analyses.permutation_null.tables import SCHEMA, tabulate, text_columns  # noqa: F401
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.settings import Count, Seed
 
@@ -21,6 +23,15 @@ class PermutationNull(PairTableAnalysis):
     """Compare gaps with those that arise if both sets are draws from one population."""
 
     name: ClassVar[str] = "permutation_null"
+    caption: ClassVar[str] = (
+        "Gap, matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, "
+        "beside what they are if the same datapoints are divided into two sets at random and "
+        "matched again. In the figure, models are ordered by increasing gap; bars are the "
+        "middle 95 % of the null distribution; the mark is the run that is compared with it, "
+        "the line the mean over seeds, with its 95 % interval. A small p of the matched gap "
+        "says that the two sets differ in something, not that accuracies differ at equal "
+        "confidence."
+    )
     Settings: ClassVar[type[PermutationNullSettings]] = PermutationNullSettings
     settings: PermutationNullSettings
     has_figure: ClassVar[bool] = True

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from matcheval.analyses.retraining.designs import Experiment, design_experiment
 from matcheval.analyses.retraining.settings import RetrainingSettings
 from matcheval.datasets.derivations import Derivation
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TrainedModel
 

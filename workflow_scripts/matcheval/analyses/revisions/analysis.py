@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from matcheval.settings import Named, Names, Settings, SomeNames
-from matcheval.study.analysis import Analysis, Wildcards
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 

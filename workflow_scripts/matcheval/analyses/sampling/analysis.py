@@ -19,9 +19,10 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error, unknown_name_error
 from matcheval.execution import resources
 from matcheval.io.files import file_states
-from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
-from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
+from matcheval.study.requests import check_one_size, dataset_size
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 
 

@@ -5,11 +5,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.analyses.score_comparison.figures import plot  # noqa: F401
+from matcheval.analyses.score_comparison.tables import SCHEMA, tabulate, text_columns  # noqa: F401
 from matcheval.errors import configuration_error
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.settings import Name, Named, SomeNames
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 
 
 class ScoreComparisonSettings(PairTableSettings):
@@ -27,6 +29,11 @@ class ScoreComparison(PairTableAnalysis):
     """Match every model on several uncertainty scores, all of them on ranks."""
 
     name: ClassVar[str] = "score_comparison"
+    caption: ClassVar[str] = (
+        "Matched gap and share of unmatched targets on **{{ snakemake.wildcards.pair }}**, with "
+        "datapoints matched on the pooled ranks of several uncertainty scores. Small points are "
+        "models, large ones means over models; dashed is the mean gap of all datapoints."
+    )
     Settings: ClassVar[type[ScoreComparisonSettings]] = ScoreComparisonSettings
     settings: ScoreComparisonSettings
     has_figure: ClassVar[bool] = True
@@ -83,9 +90,9 @@ class ScoreComparison(PairTableAnalysis):
         further = self.study.results_inputs(validation, self.models) if validation else []
         return list(dict.fromkeys([*super().inputs(wildcards), *further]))
 
-    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a pair's table, with the files on the validation set."""
-        parameters, validation = super().parameters(wildcards), self.settings.validation
+        parameters, validation = super().arguments(wildcards), self.settings.validation
         if validation:
             layout = asdict(layout_of(self.study.datasets[validation]))
             parameters["options"]["validation"] = {

@@ -2,19 +2,25 @@
 
 from typing import Any, ClassVar
 
+from matcheval.analyses.suite_accuracies.figures import plot  # noqa: F401
+from matcheval.analyses.suite_accuracies.tables import SCHEMA, tabulate, text_columns  # noqa: F401
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
-from matcheval.study.analysis import Wildcards
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.sizes import dataset_size
-from matcheval.study.suite_tables import SuiteTableAnalysis
+from matcheval.study.requests import dataset_size
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import SuiteTableAnalysis
 
 
 class SuiteAccuracies(SuiteTableAnalysis):
     """Tabulate the accuracies of all models on the sets of a suite, and their gap to the base."""
 
     name: ClassVar[str] = "suite_accuracies"
+    caption: ClassVar[str] = (
+        "Accuracies of all models on the sets of suite **{{ snakemake.wildcards.suite }}**, and "
+        "on the base that they are compared with."
+    )
 
     def check_suite(self, name: str, base: str) -> None:
         """Check that correctness is known of all sets, and the classes that members name."""

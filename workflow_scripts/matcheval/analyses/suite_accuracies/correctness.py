@@ -16,7 +16,7 @@ from matcheval.errors import configuration_error
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 
 @dataclass

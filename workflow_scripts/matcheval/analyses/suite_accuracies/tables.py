@@ -15,7 +15,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 SCHEMA = TableSchema(
     "accuracies on a suite",

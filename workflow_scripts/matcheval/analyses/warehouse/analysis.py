@@ -9,8 +9,9 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
 from matcheval.execution.sizes import ImageSet
-from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
-from matcheval.study.artifacts import Artifact
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 from matcheval.warehouse import WAREHOUSE_VERSION
 from matcheval.warehouse.inputs import find_sets

@@ -1,0 +1,111 @@
+"""Whether two results folders hold the same results to the bit: of this checkout and of another.
+
+    .venv/bin/python benchmarks/same_results.py ../before/results results [study ...]
+
+Compared are tables (values and types of every column, the bits of floats), checkpoints and features
+(all tensors), arrays, figures (their pixels, or their bytes if they are drawings) and texts. What
+says how a file was made is not: metadata, logs, times, indexes, reports. With names of studies, the
+folders of other studies are left out. Files that only one of the folders has are differences, too.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from common import ROOT
+from PIL import Image
+from safetensors.numpy import load_file
+
+assert ROOT  # `common` puts the library on the path
+SHARED = {"datasets", "checkpoints", "predictions", "pools", "sampling", "warehouses", "features"}
+IGNORED_FOLDERS = {"logs", "benchmarks", "inference", "studies", "downloads", "weights", "classes"}
+# Of JSON files: what wrote them, and digests over it.
+IGNORED_KEYS = {"versions", "provenance", "matcheval", "matcheval_file_sha256", "software"}
+
+
+def table(path: Path) -> Any:
+    """Columns of a table by name: type, nulls and bits."""
+    read, columns = pq.read_table(path), {}
+    for field, column in zip(read.schema, read.columns, strict=True):
+        array = column.combine_chunks()
+        try:
+            values: Any = array.fill_null(0).to_numpy(zero_copy_only=False)
+            values = values.tobytes() if values.dtype != object else array.to_pylist()
+        except Exception:  # nested and textual types have no such null
+            values = array.to_pylist()
+        columns[field.name] = (str(field.type), array.is_null().to_pylist(), values)
+    return columns
+
+
+def tensors(path: Path) -> Any:
+    """Tensors by name: type, shape and bits."""
+    return {k: (str(v.dtype), v.shape, v.tobytes()) for k, v in load_file(path).items()}
+
+
+def pixels(path: Path) -> Any:
+    """Size and pixels of an image."""
+    with Image.open(path) as image:
+        return image.size, np.asarray(image).tobytes()
+
+
+def described(path: Path) -> Any:
+    """A JSON file without what wrote it."""
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: cleaned(v) for k, v in value.items() if k not in IGNORED_KEYS}
+        return list(map(cleaned, value)) if isinstance(value, list) else value
+
+    return cleaned(json.loads(path.read_text(encoding="utf-8")))
+
+
+WHOLE = (".csv", ".tex", ".md", ".npy", ".pdf", ".svg", ".txt", ".yaml")
+READERS: dict[str, Callable[[Path], Any]] = {
+    ".parquet": table, ".safetensors": tensors, ".png": pixels, ".json": described,
+    **dict.fromkeys(WHOLE, Path.read_bytes),
+}  # fmt: skip
+
+
+def files(results: Path, studies: set[str]) -> dict[str, Path]:
+    """Files to compare, by their paths in a results folder."""
+    found = {}
+    for path in results.rglob("*"):
+        parts = path.relative_to(results).parts
+        of_others = studies and parts[0] not in studies | SHARED
+        if path.suffix in READERS and not of_others and IGNORED_FOLDERS.isdisjoint(parts):
+            found["/".join(parts)] = path
+    return found
+
+
+def main() -> None:
+    """Compare the folders, and name what differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before", type=Path)
+    parser.add_argument("after", type=Path)
+    parser.add_argument("studies", nargs="*")
+    given = parser.parse_args()
+    before, after = (files(one, set(given.studies)) for one in (given.before, given.after))
+    same, wrong = Counter[str](), Counter[str]()
+    for name in sorted(before | after):
+        suffix = Path(name).suffix
+        if name not in before or name not in after:
+            problem = f"only {'before' if name in before else 'after'}"
+        elif READERS[suffix](before[name]) != READERS[suffix](after[name]):
+            problem = "differs"
+        else:
+            same[suffix] += 1
+            continue
+        wrong[suffix] += 1
+        print(f"{name}: {problem}")
+    print("same:", dict(same), "different:", dict(wrong))
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# The rules of all analyses that run a function of the library: tables, figures, pages. What their
+# jobs read, write and are repeated for is declared in the analysis's own file (study/rules.py).
+for one in [one for analysis in STUDY.analyses.values() for one in analysis.rules]:
+
+    rule:
+        name:
+            one.name
+        input:
+            unpack(settled(one.inputs)),
+        output:
+            **{name: in_report(files) for name, files in one.output.items()},
+        log:
+            f"{OWN}/logs/{one.place}.log",
+        benchmark:
+            f"{OWN}/benchmarks/{one.place}.tsv"
+        wildcard_constraints:
+            **{name: one_of(values) for name, values in one.values.items()},
+        conda:
+            f"../envs/{one.environment}.yaml"
+        threads: one.threads
+        resources:
+            **REQUESTS.resources(one.name),
+        params:
+            function=one.function,
+            job=one.parameters,
+            custom_files=one.custom_files or [],
+            code=digest("analyse", one.function, *one.code),
+        message:
+            one.message
+        script:
+            "../workflow_scripts/analyse.py"
+
+
+# One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
+# again.
+for name, files in [
+    (name, files)
+    for analysis in STUDY.analyses.values()
+    for name, files in {analysis.name: analysis.targets, **analysis.stages}.items()
+]:
+
+    rule:
+        name:
+            name
+        input:
+            files,
+        localrule: True

@@ -1,0 +1,38 @@
+"""Paths of files with wildcards, and patterns of wildcards' values."""
+
+import re
+
+import pytest
+
+from matcheval.study.rules import Artifact, one_of
+
+TABLE = Artifact("r/{pair}/top{top}", (".parquet", ".csv"))
+
+
+def test_one_file_and_the_wildcards_that_are_not_given():
+    assert TABLE.files == ["r/{pair}/top{top}.parquet", "r/{pair}/top{top}.csv"]
+    assert TABLE.file() == "r/{pair}/top{top}.parquet"
+    assert TABLE.file(".csv", pair="ab") == "r/ab/top{top}.csv"
+
+
+def test_all_combinations_file_by_file():
+    assert TABLE.expand(pair=["a", "b"], top=(1,)) == [
+        "r/a/top1.parquet", "r/a/top1.csv", "r/b/top1.parquet", "r/b/top1.csv",
+    ]  # fmt: skip
+    # A text or number is one value; of a mapping the keys are the values.
+    both = ["r/ab/top5.parquet", "r/ab/top5.csv"]
+    assert TABLE.expand(pair="ab", top=5) == TABLE.expand(pair={"ab": 0}, top=[5]) == both
+    assert TABLE.expand(pair=[], top=[1, 5]) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "matches"),
+    [
+        (["a.b", "c"], "a.b", True),
+        (["a.b", "c"], "axb", False),
+        (["a.b", "c"], "c+", False),
+        ([], "", False),
+    ],
+)
+def test_a_pattern_of_names_and_nothing_else(names, text, matches):
+    assert bool(re.fullmatch(one_of(names), text)) is matches

@@ -1,0 +1,104 @@
+"""Accuracy on class-balanced subsets, to see whether the mix of classes explains a change.
+
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells
+from matcheval.predictions.correctness import Correctness
+from matcheval.settings import Seed
+from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
+
+SCHEMA = TableSchema(
+    "accuracies on balanced classes",
+    (
+        MODEL,
+        DATASET,
+        *accuracy("all", "size of the dataset"),
+        *accuracy("balanced", "datapoints of the subset, equally many of each class"),
+        fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
+        Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
+        Column("seed", pa.int64(), "1", "seed of the subset"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
+    """Draw a random subset with equally many datapoints of each class, without replacement."""
+    classes, counts = np.unique(labels, return_counts=True)
+    rng = np.random.default_rng(seed)
+    per_class = int(counts.min())
+    chosen = [rng.choice(np.flatnonzero(labels == c), per_class, replace=False) for c in classes]
+    return np.sort(np.concatenate(chosen))
+
+
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate accuracies on a class-balanced subset, and averaged over classes."""
+    rows = balanced_rows(known.labels, seed)
+    classes, inverse, counts = np.unique(known.labels, return_inverse=True, return_counts=True)
+    table = []
+    for model, correct in zip(known.models, known.right, strict=True):
+        by_class = np.bincount(inverse, weights=correct, minlength=len(classes)) / counts
+        table.append(
+            {
+                "model": model,
+                "dataset": dataset,
+                **accuracy_columns("all", correct, confidence),
+                **accuracy_columns("balanced", correct[rows], confidence),
+                "accuracy_by_class": float(by_class.mean()),
+                "per_class": len(rows) // len(classes),
+                "seed": seed,
+                "confidence": confidence,
+            }
+        )
+    return pd.DataFrame(table, columns=SCHEMA.names)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        TextColumn(f"All {table['n_all'].iloc[0]:,} (%) [{level}]", accuracy_cells(table, "all")),
+        TextColumn(
+            f"{table['per_class'].iloc[0]:,} per class (%) [{level}]",
+            accuracy_cells(table, "balanced"),
+        ),
+        TextColumn("Mean over classes (%)", by_class),
+    ]
+
+
+class ClassBalancedSettings(DatasetTableSettings):
+    """Datasets to tabulate, and the seed of their class-balanced subsets."""
+
+    seed: Seed = Field(0, description="Seed of the random subsets")
+
+
+class ClassBalanced(DatasetTableAnalysis):
+    """Compare accuracy on a dataset with accuracy on a random class-balanced subset."""
+
+    name: ClassVar[str] = "class_balanced"
+    caption: ClassVar[str] = (
+        "Accuracies on **{{ snakemake.wildcards.dataset }}**: on all images, on a random subset "
+        "with equally many images of each class, and averaged over classes."
+    )
+    Settings: ClassVar[type[ClassBalancedSettings]] = ClassBalancedSettings
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Seed of the subsets, and confidence level of the intervals."""
+        return {"seed": self.settings.seed, "confidence": self.study.confidence}

@@ -1,1 +1,0 @@
-"""Class-balanced accuracy: whether accuracies would differ if all classes were equally frequent."""

@@ -1,1 +1,0 @@
-"""Gaps within classes: matched gaps, their terms and parts, per predicted and per true class."""

@@ -1,0 +1,85 @@
+"""Accuracy within groups of datapoints that the user defines.
+
+A group may be the images that also occur in another set, for instance. Recht et al. (2019), arXiv
+1902.10811, appendix C.4.7, ask how accuracy depends on selection frequencies; these were not
+published, but membership in the other sampled sets was.
+"""
+
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, columns_by_part
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.study.tables import DatasetFileSettings, DatasetTableAnalysis
+
+SCHEMA = TableSchema(
+    "accuracies by group",
+    (
+        MODEL,
+        DATASET,
+        Column("group", pa.string(), "", "name of the group in the user's file"),
+        *accuracy("group", "datapoints in the group"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def read_groups(path: str | Path) -> pd.Series:
+    """Read the groups of datapoints from a file."""
+    rows = read_csv_rows(path, ["index", "group"])
+    for row in rows:
+        if not row["index"].strip().isdecimal() or not row["group"].strip():
+            raise InputError(
+                f"invalid row: index '{row['index']}', group '{row['group']}'",
+                file=path,
+                remedy="Give a position (0, 1, ...) and the name of a group in every row",
+            )
+    groups = pd.Series({int(row["index"]): row["group"].strip() for row in rows}, dtype=object)
+    if len(groups) < len(rows):
+        raise InputError("a datapoint occurs twice", file=path, field="index")
+    return groups
+
+
+def tabulate(
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate accuracies within groups."""
+    groups = read_groups(file)
+    rows = known.rows_of(groups.index.tolist(), file=file)
+    table = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "group": name,
+            **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
+            "confidence": confidence,
+        }
+        for model, correct in zip(known.models, known.right, strict=True)
+        for name in sorted(groups.unique())
+    ]
+    return pd.DataFrame(table, columns=SCHEMA.names)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    return columns_by_part(table, "group", {name: name for name in table["group"]})
+
+
+class Groups(DatasetTableAnalysis):
+    """Compare accuracies within groups of datapoints that the user defines."""
+
+    name: ClassVar[str] = "groups"
+    caption: ClassVar[str] = (
+        "Accuracies on **{{ snakemake.wildcards.dataset }}** within groups of its datapoints, "
+        "with Clopper-Pearson intervals."
+    )
+    Settings: ClassVar[type[DatasetFileSettings]] = DatasetFileSettings
+    file_columns: ClassVar[tuple[str, ...]] = ("index", "group")

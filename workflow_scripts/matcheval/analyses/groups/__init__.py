@@ -1,1 +1,0 @@
-"""Accuracy within groups of datapoints that the user defines."""

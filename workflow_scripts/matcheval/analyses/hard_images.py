@@ -1,0 +1,166 @@
+"""Hard images: those that the fewest models classify correctly.
+
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
+from matcheval.errors import InputError
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
+from matcheval.figures.saving import save_figure
+from matcheval.io.columns import DATASET
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
+from matcheval.predictions.correctness import Correctness
+from matcheval.settings import Count, Number
+from matcheval.study.rules import Rule
+from matcheval.study.study import Study
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = TableSchema(
+    "hard images",
+    (
+        DATASET,
+        Column("index", pa.int32(), "", "position in the dataset, from 0"),
+        Column("label", pa.int16(), "", "true class"),
+        Column("n_right", pa.int32(), "models", "how many models classify it correctly"),
+        Column("n_models", pa.int32(), "models", "number of models"),
+    ),
+)
+
+
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
+) -> pd.DataFrame:
+    """List the hardest images of a dataset."""
+    if not 0 < share <= 1:
+        raise InputError(f"{share} is not in (0, 1]", field="hard_images.share")
+    n_right = known.right.sum(axis=0)
+    # In floating point, 0.07 * 100 is slightly above 7; without the margin, 8 would be listed.
+    wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
+    last = np.sort(n_right)[wanted - 1]
+    rows = np.flatnonzero(n_right <= last)
+    rows = rows[np.argsort(n_right[rows], kind="stable")]
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "index": known.index[rows],
+            "label": known.labels[rows],
+            "n_right": n_right[rows],
+            "n_models": len(known.models),
+        }
+    )[SCHEMA.names]
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Count the listed images by the number of correct models, for a readable table."""
+    counts = table.groupby("n_right").size()
+    n_models = table["n_models"].iloc[0]
+    return [
+        TextColumn(f"Correct of {n_models} models", [f"{n}" for n in counts.index]),
+        TextColumn("Images", [f"{n:,}" for n in counts]),
+        TextColumn("Together", [f"{n:,}" for n in counts.cumsum()]),
+    ]
+
+
+_COLUMNS = 9
+
+
+def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
+    """Draw the hardest images on a contact sheet, with their classes."""
+    shown = table.head(most)
+    if shown.empty:
+        raise InputError("no hard images to draw: the table is empty")
+    pictures = [
+        Picture(
+            printed_pixels(dataset.image(index)),
+            f"{index}: {dataset.classes[label]}\n{n_right} of {n_models}",
+        )
+        for index, label, n_right, n_models in shown[
+            ["index", "label", "n_right", "n_models"]
+        ].to_numpy()
+    ]
+    rows = [pictures[i : i + _COLUMNS] for i in range(0, len(pictures), _COLUMNS)]
+    return plot_contact_sheet(
+        rows,
+        f"{dataset.name}: the {len(shown)} hardest of {len(dataset):,} images",
+        "Position: class, and how many models classify it correctly.",
+    )
+
+
+def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
+    """Write the contact sheet of the hardest images of one dataset."""
+    figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
+    save_figure(figure, *outputs)
+
+
+class HardImagesSettings(DatasetTableSettings):
+    """Datasets to tabulate, and how many hard images are listed and drawn."""
+
+    share: Annotated[Number, Field(gt=0, le=1)] = Field(
+        0.05, description="Smallest share of a dataset that is listed as hard"
+    )
+    sheet: Count = Field(20, description="Images on a contact sheet")
+
+
+class HardImages(DatasetTableAnalysis):
+    """List and draw the images of a dataset that the fewest models classify correctly."""
+
+    name: ClassVar[str] = "hard_images"
+    caption: ClassVar[str] = (
+        "The images of **{{ snakemake.wildcards.dataset }}** that the fewest models classify "
+        "correctly. All images that tie with the last one listed are included."
+    )
+    Settings: ClassVar[type[HardImagesSettings]] = HardImagesSettings
+
+    def __init__(self, settings: HardImagesSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        self.sheet = self.figure(
+            "hard_images/{dataset}",
+            "The hardest images of **{{ snakemake.wildcards.dataset }}**, with their classes and "
+            "the number of models that classify them correctly.",
+            {"table": self.name, "of": "{dataset} (images)"},
+        )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Smallest share of the images that is listed."""
+        return {"share": self.settings.share}
+
+    @property
+    def targets(self) -> list[str]:
+        """Tables, and contact sheets of those datasets that have images."""
+        drawn = [name for name in self.dataset_files if self.study.datasets[name].has_images]
+        return [*super().targets, *self.sheet.expand(dataset=drawn)]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules of the table and of the contact sheet."""
+        sheet = Rule(
+            name="plot_hard_images",
+            run=draw_hard_images,
+            input={
+                "dataset": lambda wildcards: self.study.dataset_files(wildcards.dataset),
+                "table": self.result.file(".parquet"),
+            },
+            output={"outputs": self.sheet},
+            arguments=lambda wildcards: {
+                "folder": self.study.dataset_folder(wildcards.dataset),
+                "sheet": self.settings.sheet,
+            },
+            environment="models",
+            message="Plotting the hard images of {wildcards.dataset}",
+        )
+        return [*super().rules, sheet]

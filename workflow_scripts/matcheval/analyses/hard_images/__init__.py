@@ -1,1 +1,0 @@
-"""Hard images: those that the fewest models classify correctly."""

@@ -1,1 +1,0 @@
-"""How many more pairs a largest possible matching has than the greedy protocol."""

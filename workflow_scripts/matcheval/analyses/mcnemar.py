@@ -1,0 +1,109 @@
+"""McNemar's test on the matched pairs of every model, matching and seed."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
+from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.standard_errors import one_run_error
+from matcheval.protocol.words import matching_column
+from matcheval.statistics.mcnemar import mcnemar
+
+SCHEMA = TableSchema(
+    "McNemar's test on matched pairs",
+    (
+        *MATCHED_MODEL,
+        Column("seed", pa.int32(), "1", "seed of the run"),
+        Column("n_pairs", pa.int32(), "pairs", "matched pairs"),
+        Column("only_original", pa.int32(), "pairs", "right on the original only"),
+        Column("only_replication", pa.int32(), "pairs", "right on the replication only"),
+        fraction("matched_gap", "original minus replication, of the run; NaN without a pair"),
+        fraction("matched_gap_se", "its standard error: of the pairs' differences; NaN below two"),
+        fraction("p", "two-sided exact p-value of the run; NaN without a pair"),
+        fraction("median_p", "median of p over the seeds of this model: no p-value"),
+        fraction("bound_p", "twice the median, at most 1, which is a p-value"),
+    ),
+)
+
+
+def tabulate(known: ComparedModels) -> pd.DataFrame:
+    """Count the pairs of which one side only is right, and test whether both kinds are as frequent.
+
+    Parameters
+    ----------
+    known : ComparedModels
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`, a row per model, matching and seed.
+    """
+    rows = [row for one in known.matched() for row in _rows(one)]
+    table = pd.DataFrame(rows)
+    table["p"] = mcnemar(table["only_original"], table["only_replication"])
+    table.loc[table["n_pairs"] == 0, "p"] = np.nan
+    medians = table.groupby(["model", "matching"])["p"].transform("median")
+    return table.assign(median_p=medians, bound_p=np.minimum(1.0, 2 * medians))[SCHEMA.names]
+
+
+def _rows(one: MatchedModel) -> list[dict[str, Any]]:
+    comparison, rows = one.comparison, []
+    for (seed, row), gap in zip(one.rows.items(), one.matched_gaps, strict=True):
+        is_matched = row != UNMATCHED
+        source = comparison.source.correct[row[is_matched]]
+        target = comparison.target.correct[is_matched]
+        only = int((source & ~target).sum()), int((target & ~source).sum())
+        original, replication = only if comparison.source_is_original else only[::-1]
+        rows.append(
+            {
+                **one.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
+                "only_original": original, "only_replication": replication, "matched_gap": gap,
+                "matched_gap_se": one_run_error(
+                    comparison.source.correct, comparison.target.correct, row
+                ),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format means over seeds and the median p-value for a readable table."""
+    groups = table.groupby(["model", "matching"], sort=False)
+    means, first = groups.mean(numeric_only=True), groups.first()
+    return [
+        TextColumn("Model", [model for model, _ in means.index], is_number=False),
+        matching_column(matching for _, matching in means.index),
+        TextColumn("Pairs", [f"{n:,.1f}" for n in means["n_pairs"]]),
+        TextColumn("Right on original only", [f"{n:,.1f}" for n in means["only_original"]]),
+        TextColumn("On replication only", [f"{n:,.1f}" for n in means["only_replication"]]),
+        TextColumn("Median p over seeds", [_p(p) for p in first["median_p"]]),
+        TextColumn("p ≤", [_p(p) for p in first["bound_p"]]),
+    ]
+
+
+def _p(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.2g}"
+
+
+class McNemar(PairTableAnalysis):
+    """Test whether matched pairs are right on one side only equally often on both sides."""
+
+    name: ClassVar[str] = "mcnemar"
+    caption: ClassVar[str] = (
+        "McNemar's test on the matched pairs of **{{ snakemake.wildcards.pair }}**: mean "
+        "numbers of pairs, over seeds, of which the model is right on the original only, or on "
+        "the replication only. The median of the seeds' p-values describes them; twice the "
+        "median is a p-value."
+    )
+
+    @classmethod
+    def title(cls) -> str:
+        """Its name for a reader."""
+        return "McNemar's test"

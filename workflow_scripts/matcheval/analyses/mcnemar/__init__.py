@@ -1,1 +1,0 @@
-"""McNemar's test on the matched pairs of every run."""

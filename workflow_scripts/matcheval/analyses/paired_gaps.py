@@ -1,0 +1,153 @@
+"""Plain gaps of every model on two sets of the same images, with paired tests."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError, configuration_error
+from matcheval.io.columns import MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
+from matcheval.protocol.blocks import Blocks, paired_images
+from matcheval.protocol.compared_models import MEAN, ComparedModels
+from matcheval.protocol.confidence_bins import Floats
+from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
+from matcheval.statistics.mcnemar import mcnemar
+
+SCHEMA = TableSchema(
+    "gaps of paired sets",
+    (
+        MODEL,
+        Column("pair", pa.string(), "", "name of the pair of sets"),
+        Column("n", pa.int32(), "images", "size of either set"),
+        fraction("accuracy_original", "accuracy on the original"),
+        fraction("accuracy_replication", "accuracy on the replication"),
+        fraction("gap", "accuracy on the original minus on the replication"),
+        fraction("gap_se", "its standard error over images; over groups where there are groups"),
+        fraction("gap_low", "lower bound of its 95 % interval"),
+        fraction("gap_high", "upper bound of its 95 % interval"),
+        fraction("unpaired_se", "standard error if the sets were of different images"),
+        Column("only_original", pa.int32(), "images", "right on the original only; -1 for a mean"),
+        Column("only_replication", pa.int32(), "images", "right on the replication only"),
+        fraction("p", "McNemar's exact p-value, which takes images as independent; of a model"),
+        Column("reason", pa.string(), "", "why the gap has no standard error; empty if it has"),
+    ),
+)
+
+
+def tabulate(known: ComparedModels) -> pd.DataFrame:
+    """Compare accuracies image by image."""
+    if not known.pair.paired:
+        raise InputError(
+            f"pair '{known.pair.name}' is not declared as paired",
+            remedy="If both sets show the same images, row by row, say so: paired: true in a "
+            "study, --paired for files",
+        )
+    first = known.comparisons[0]
+    paired_images(first.source, first.target)
+    rights = [(one.original.correct, one.replication.correct) for one in known.comparisons]
+    rows = [
+        {"model": one.model, **_row(known, *right), **_discordant(*right)}
+        for one, right in zip(known.comparisons, rights, strict=True)
+    ]
+    means = [np.mean([right[side] for right in rights], axis=0) for side in (0, 1)]
+    unknown = {"only_original": -1, "only_replication": -1, "p": float("nan")}
+    table = pd.DataFrame([*rows, {"model": MEAN, **_row(known, *means), **unknown}])
+    return table.assign(pair=known.pair.name)[SCHEMA.names]
+
+
+def _row(
+    known: ComparedModels, original: npt.NDArray[Any], replication: npt.NDArray[Any]
+) -> dict[str, Any]:
+    """Accuracies, and standard errors of their difference; correctness may be a mean of models."""
+    difference = original.astype(np.float64) - replication
+    n, gap = len(difference), float(difference.mean())
+    reason = _why_none(difference, known.blocks)
+    error = float("nan") if reason else _error(difference, known.blocks)
+    low, high = error_interval(gap, error, known.blocks)
+    variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
+    return {
+        "n": n,
+        "accuracy_original": float(original.mean()),
+        "accuracy_replication": float(replication.mean()),
+        "gap": gap, "gap_se": error, "gap_low": low, "gap_high": high,
+        "unpaired_se": float(np.sqrt(variance)),
+        "reason": reason,
+    }  # fmt: skip
+
+
+def _why_none(difference: Floats, blocks: Blocks | None) -> str:
+    """Say why there is no standard error; empty if there is one."""
+    if len(difference) < 2:
+        return "no standard error: fewer than two images"
+    if np.ptp(difference) == 0:
+        return "no standard error: all images differ by the same between the sets"
+    if blocks is not None and blocks.grouped and blocks.n < 2:
+        return "no standard error: all images are a single group"
+    return ""
+
+
+def _error(difference: Floats, blocks: Blocks | None) -> float:
+    """Standard deviation over images by the root of their number; sums of groups where given."""
+    n = len(difference)
+    if blocks is None or not blocks.grouped:
+        return float(difference.std(ddof=1) / np.sqrt(n))
+    terms = (difference - difference.mean()) / n
+    return standard_error(ErrorTerms(terms, np.zeros(n)), blocks)
+
+
+def _discordant(
+    original: npt.NDArray[np.bool_], replication: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    only = int((original & ~replication).sum()), int((replication & ~original).sum())
+    return {"only_original": only[0], "only_replication": only[1], "p": float(mcnemar(*only))}
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format gaps for a readable table."""
+
+    def counts(name: str) -> list[str]:
+        return ["–" if n < 0 else f"{n:,}" for n in table[name]]
+
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        TextColumn("Original (%)", list(map(percent_cell, table["accuracy_original"]))),
+        TextColumn("Replication (%)", list(map(percent_cell, table["accuracy_replication"]))),
+        TextColumn("Gap", signed_cells(table["gap"].tolist(), 2)),
+        TextColumn("SE", ["–" if pd.isna(e) else f"{100 * e:.2f}" for e in table["gap_se"]]),
+        TextColumn("SE if unpaired", [f"{100 * error:.2f}" for error in table["unpaired_se"]]),
+        TextColumn("Right on original only", counts("only_original")),
+        TextColumn("On replication only", counts("only_replication")),
+        TextColumn("p (McNemar)", ["–" if pd.isna(p) else f"{p:.2g}" for p in table["p"]]),
+    ]
+
+
+class PairedGaps(PairTableAnalysis):
+    """Test the accuracies on two sets of the same images, image by image."""
+
+    name: ClassVar[str] = "paired_gaps"
+    caption: ClassVar[str] = (
+        "Gaps between the two sets of **{{ snakemake.wildcards.pair }}**, which show the same "
+        "images, with standard errors over images and McNemar's test. The standard error for "
+        "different images is given beside it."
+    )
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Nothing is matched."""
+        return 0
+
+    def check(self) -> None:
+        """Check pairs and models."""
+        super().check()
+        for pair in self.settings.pairs:
+            if not self.study.pairs[pair].paired:
+                raise configuration_error(
+                    f"pair '{pair}' is not declared as paired",
+                    field=self.field("pairs"),
+                    remedy="If both sets show the same images, row by row, set paired: true",
+                )

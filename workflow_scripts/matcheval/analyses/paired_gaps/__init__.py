@@ -1,1 +1,0 @@
-"""Plain gaps between two sets that show the same images."""

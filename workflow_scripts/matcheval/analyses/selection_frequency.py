@@ -1,0 +1,200 @@
+"""Accuracy by selection frequency, the fraction of annotators who selected an image, in bins.
+
+Recht et al. (2019), arXiv 1902.10811, appendix C.4.7: the more annotators agree that an image
+shows its class, the more accurate the models are.
+"""
+
+import os
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.analyses.sampling.frequencies import frequency_bins
+from matcheval.errors import InputError, configuration_error
+from matcheval.figures.many_models import draw_curves
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MODELS,
+    count,
+    legend_above,
+    new_figure,
+    set_note,
+    set_title,
+    style,
+)
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.csv_rows import check_columns
+from matcheval.io.tables import Column, TableSchema, read_parquet
+from matcheval.io.text_tables import TextColumn, columns_by_part, counted
+from matcheval.predictions.correctness import Correctness
+from matcheval.settings import Named, Names, Settings
+from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.study.tables import DatasetTableAnalysis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = TableSchema(
+    "accuracies by selection frequency",
+    (
+        MODEL,
+        DATASET,
+        Column("bin", pa.int16(), "1", "number of the bin of the selection frequency, from 0"),
+        fraction("frequency_low", "lower end of the bin, included"),
+        fraction("frequency_high", "upper end of the bin, included in the last bin only"),
+        *accuracy("bin", "datapoints in the bin"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+BINS = 5  # of equal width over [0, 1]
+
+
+def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read, for each datapoint, how many annotators saw it and how many selected it."""
+    if str(path).endswith(".parquet"):
+        table = read_parquet(path).to_pandas()
+    else:
+        try:
+            table = pd.read_csv(path)
+        except FileNotFoundError as error:
+            raise InputError("no such file", file=path) from error
+        except (ValueError, OSError) as error:
+            raise InputError(f"not readable as CSV ({error})", file=path) from error
+    names = ["index", "n_annotations", "n_selected"]
+    check_columns([*map(str, table)], names, path)
+    counts: pd.DataFrame = table[names]
+    if not all(counts[name].dtype.kind in "iu" for name in names):
+        raise InputError("must be a whole number in every row", file=path, field=", ".join(names))
+    bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
+    if bad.any():
+        row = counts[bad].iloc[0]
+        raise InputError(
+            f"datapoint {row['index']}: selected by {row['n_selected']} of "
+            f"{row['n_annotations']} annotators",
+            file=path,
+        )
+    if counts["index"].duplicated().any():
+        raise InputError("a datapoint occurs twice", file=path, field="index")
+    return counts
+
+
+def tabulate(
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate accuracies by bins of the selection frequency."""
+    counts = read_counts(file)
+    seen = counts[counts["n_annotations"] > 0]
+    rows = known.rows_of(seen["index"].tolist(), file=file)
+    bin_numbers = frequency_bins(seen["n_selected"], seen["n_annotations"], BINS)
+    table = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "bin": i,
+            "frequency_low": i / BINS,
+            "frequency_high": (i + 1) / BINS,
+            **accuracy_columns("bin", correct[rows[bin_numbers == i]], confidence),
+            "confidence": confidence,
+        }
+        for model, correct in zip(known.models, known.right, strict=True)
+        for i in range(BINS)
+    ]
+    return pd.DataFrame(table, columns=SCHEMA.names)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table."""
+    heads = {
+        number: f"{low:g}–{high:g}"
+        for number, low, high in zip(
+            table["bin"], table["frequency_low"], table["frequency_high"], strict=True
+        )
+    }
+    return columns_by_part(table, "bin", heads)
+
+
+_MOST_UPRIGHT = 5  # labels of bins, with their sizes, that fit beside each other
+FEW = 30  # bins with fewer datapoints have hollow markers
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Plot accuracies against selection frequency, by bins."""
+    filled = table[table["n_bin"] > 0]
+    if filled.empty:
+        raise InputError("no datapoints with a selection frequency to plot")
+    with style():
+        figure = new_figure(COLUMN_WIDTH, 2.6)
+        axes = figure.add_subplot()
+        curves = 100 * filled.pivot_table("accuracy_bin", "model", "bin", dropna=False)
+        models = len(curves)
+        mean = filled.groupby("bin")[["frequency_low", "frequency_high", "n_bin", "accuracy_bin"]]
+        low, high, n, accuracy = mean.mean().to_numpy(np.float64).T
+        middles = (low + high) / 2
+        if models > 1:  # a single model is the mean
+            draw_curves(axes, middles, curves.to_numpy(np.float64), MODELS.color)
+        label = "mean over models" if models > 1 else "the model"
+        axes.plot(middles, 100 * accuracy, label=label, **FITTED.line_options())
+        for is_few, face in ((n < FEW, "white"), (n >= FEW, FITTED.color)):
+            axes.plot(
+                middles[is_few], 100 * accuracy[is_few], "o", color=FITTED.color,
+                markerfacecolor=face,
+            )  # fmt: skip
+        ends = zip(low, high, n, strict=True)
+        axes.set_xticks(
+            middles, [f"{a:g}–{b:g}\nn = {count(m)}" for a, b, m in ends],
+            rotation=90 if len(middles) > _MOST_UPRIGHT else 0,
+        )  # fmt: skip
+        axes.set(xlim=(0, 1), xlabel="Selection frequency", ylabel="Accuracy (%)")
+        dataset, n_models = filled["dataset"].iloc[0], counted(models, "model")
+        set_title(figure, f"{dataset}: accuracy by selection frequency, {n_models}")
+        legend_above(axes, ncols=2)
+        if (n < FEW).any():
+            set_note(figure, f"Hollow: fewer than {FEW} datapoints.")
+    return figure
+
+
+class SelectionFrequencySettings(Settings):
+    """Datasets to tabulate, each with its file of selection frequencies.
+
+    Leave the name of the file empty (`""`) for a dataset that is sampled from a pool with
+    annotations.
+    """
+
+    datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
+    without: Names = Field((), description="Models to leave out")
+
+
+class SelectionFrequency(DatasetTableAnalysis):
+    """Compare accuracies on images that annotators selected for their class more or less often."""
+
+    name: ClassVar[str] = "selection_frequency"
+    caption: ClassVar[str] = (
+        "Accuracies on **{{ snakemake.wildcards.dataset }}** by selection frequency, the "
+        "fraction of annotators who selected an image as showing its class, with Clopper- "
+        "Pearson intervals."
+    )
+    Settings: ClassVar[type[SelectionFrequencySettings]] = SelectionFrequencySettings
+    has_figure: ClassVar[bool] = True
+    file_columns: ClassVar[tuple[str, ...]] = ("index", "n_annotations", "n_selected")
+
+    def check(self) -> None:
+        """Check also that the selection frequencies of every dataset are known."""
+        super().check()
+        for dataset in self.dataset_files:
+            if not self.file_of(dataset):
+                raise configuration_error(
+                    f"'{dataset}' is not sampled from a pool with annotations, so that a file with "
+                    "its selection frequencies is required",
+                    field=self.field("datasets"),
+                    remedy="Name a file with the columns index, n_annotations and n_selected",
+                )
+
+    def file_of(self, dataset: str) -> str:
+        """Return the file of selection frequencies: the user's, or one written by sampling."""
+        built = self.study.built_datasets.get(dataset)
+        return super().file_of(dataset) or (built.selection_frequencies if built else "")

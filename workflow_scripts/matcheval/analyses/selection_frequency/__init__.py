@@ -1,1 +1,0 @@
-"""Selection frequency: whether models are more accurate on images that annotators agree on."""

@@ -1,1 +1,0 @@
-"""Gaps, matched gaps and their parts along the severity of known shifts."""

@@ -1,0 +1,181 @@
+"""Errors that models share: the similarity of the sets of images that they misclassify.
+
+Recht et al. (2019), arXiv 1902.10811, section 5.1: models make similar errors, so that their
+accuracies on one sample of images are less independent than their number suggests.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    NOTE_SIZE,
+    new_figure,
+    set_note,
+    set_title,
+    shortened,
+    style,
+)
+from matcheval.io.columns import DATASET, MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
+from matcheval.predictions.correctness import Correctness
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = TableSchema(
+    "shared errors",
+    (
+        MODEL,
+        Column("other", pa.string(), "", "name of the other model"),
+        DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the dataset"),
+        Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
+        Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
+        Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
+        fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
+        fraction("jaccard_by_chance", "the same, if errors were independent"),
+    ),
+)
+
+
+def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
+    """Compare the errors of every two models."""
+    if len(known.models) < 2:
+        raise InputError(
+            "shared errors require at least two models, and there is one model",
+            file=dataset,
+            field="shared_errors.datasets",
+        )
+    wrong = (~known.right).astype(np.float64)
+    both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(known)
+    first, second = np.triu_indices(len(known.models), k=1)
+    a, b, shared = n_wrong[first], n_wrong[second], both[first, second]
+    names = np.array(known.models)
+    return pd.DataFrame(
+        {
+            "model": names[first],
+            "other": names[second],
+            "dataset": dataset,
+            "n": n,
+            "n_wrong": a.astype(np.int64),
+            "n_wrong_other": b.astype(np.int64),
+            "n_wrong_both": shared.astype(np.int64),
+            "jaccard": _jaccard(a, b, shared),
+            "jaccard_by_chance": _jaccard(a, b, a * b / n),
+        }
+    )[SCHEMA.names]
+
+
+def by_model(table: pd.DataFrame) -> pd.DataFrame:
+    """Average shared errors over the other models, for each model."""
+    mirrored = table.rename(
+        columns={
+            "model": "other", "other": "model", "n_wrong": "n_wrong_other",
+            "n_wrong_other": "n_wrong",
+        }
+    )  # fmt: skip
+    both = pd.concat([table, mirrored])
+    rows = []
+    for model, of_model in both.groupby("model", sort=False):
+        nearest = of_model.sort_values(["jaccard", "other"], ascending=[False, True]).iloc[0]
+        rows.append(
+            {
+                "model": model,
+                "accuracy": 1 - of_model["n_wrong"].iloc[0] / of_model["n"].iloc[0],
+                "jaccard": of_model["jaccard"].mean(),
+                "jaccard_by_chance": of_model["jaccard_by_chance"].mean(),
+                "nearest": nearest["other"],
+                "jaccard_nearest": nearest["jaccard"],
+            }
+        )
+    return pd.DataFrame(rows).sort_values(
+        ["accuracy", "model"], ascending=[False, True], ignore_index=True
+    )
+
+
+def _jaccard(
+    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], both: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    union = a + b - both
+    return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the averages of `by_model` for a readable table."""
+    models = by_model(table)
+    return [
+        TextColumn("Model", models["model"].tolist(), is_number=False),
+        TextColumn("Accuracy (%)", [f"{100 * a:.1f}" for a in models["accuracy"]]),
+        TextColumn("Mean Jaccard index", [_index(j) for j in models["jaccard"]]),
+        TextColumn("By chance", [_index(j) for j in models["jaccard_by_chance"]]),
+        TextColumn("Most alike", models["nearest"].tolist(), is_number=False),
+        TextColumn("Their Jaccard index", [_index(j) for j in models["jaccard_nearest"]]),
+    ]
+
+
+def _index(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.3f}"
+
+
+MOST_NAMED = 40  # models that fit on the axes with their names
+_ROW, _LEAST, _MOST = 0.13, 1.2, 4.0  # inches: of a model's row, and of the matrix
+_AROUND, _CHARACTER = 1.1, 0.05  # inches: colour bar and title; a character of a name
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw the matrix of the Jaccard indices of every two models' errors."""
+    models = by_model(table)["model"].tolist()
+    at = {model: i for i, model in enumerate(models)}
+    matrix = np.full((len(models), len(models)), np.nan)
+    rows, columns = table["model"].map(at), table["other"].map(at)
+    matrix[rows, columns] = matrix[columns, rows] = table["jaccard"]
+    is_named = len(models) <= MOST_NAMED
+    names = [f"{shortened(model)}  {rank}" for rank, model in enumerate(models, 1)]
+    side = float(np.clip(_ROW * len(models), _LEAST, _MOST))
+    room = _CHARACTER * max(map(len, names)) if is_named else 0.4
+    with style():
+        figure = new_figure(max(side + room + _AROUND, COLUMN_WIDTH), side + _AROUND)
+        axes = figure.add_subplot()
+        axes.grid(visible=False)
+        low, high = 0.5, len(models) + 0.5
+        image = axes.imshow(
+            matrix, cmap="viridis", interpolation="nearest", extent=(low, high, high, low)
+        )
+        figure.colorbar(image, ax=axes, shrink=0.8, label="Jaccard index of the errors")
+        if is_named:
+            axes.set_yticks(range(1, len(models) + 1), names, fontsize=NOTE_SIZE)
+            axes.set_xticks(range(1, len(models) + 1, 1 + len(models) // 20))
+            axes.tick_params(length=0)
+        else:
+            axes.set(ylabel="Rank of the model")
+        axes.set_xlabel("Rank of the model")
+        set_title(figure, f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first")
+        mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
+        set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")
+    return figure
+
+
+class SharedErrors(DatasetTableAnalysis):
+    """Compare which datapoints every two models misclassify."""
+
+    name: ClassVar[str] = "shared_errors"
+    caption: ClassVar[str] = (
+        "Similarity of the models' errors on **{{ snakemake.wildcards.dataset }}**: the number "
+        "of images that two models both misclassify, divided by the number that at least one of "
+        "them misclassifies (Jaccard index), and its value if errors were independent."
+    )
+    Settings: ClassVar[type[DatasetTableSettings]] = DatasetTableSettings
+    has_figure: ClassVar[bool] = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """No options: the table has no confidence intervals."""
+        return {}

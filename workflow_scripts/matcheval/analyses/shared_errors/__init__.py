@@ -1,1 +1,0 @@
-"""Shared errors: whether models misclassify the same images."""

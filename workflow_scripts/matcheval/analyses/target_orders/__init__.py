@@ -1,1 +1,0 @@
-"""How much the matched gap depends on the order in which targets are matched."""

@@ -1,0 +1,334 @@
+"""Which models are run on which datasets by which jobs."""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
+from matcheval.inference.store import file_digest, read_index, recorded_inputs
+from matcheval.io.files import file_states
+from matcheval.models.rows import CHECKPOINT
+from matcheval.study.contents import StudyContents
+from matcheval.training import TRAINING_VERSION
+
+
+class Predicting:
+    """The inference jobs of a study."""
+
+    def __init__(self, study: StudyContents) -> None:
+        self._study = study
+
+    # --- jobs and their files
+
+    @cached_property
+    def batches(self) -> dict[str, tuple[str, ...]]:
+        """Names of the models that are run together, by the name of the job."""
+        names = [name for name, model in self._study.models.items() if model.source is not None]
+        return self._study.inference_plan.batches(names)
+
+    @cached_property
+    def collections(self) -> dict[str, tuple[str, ...]]:
+        """Names of the datasets with images, by collection: a dataset's own name, or a suite's."""
+        study = self._study
+        found: dict[str, tuple[str, ...]] = {name: (name,) for name in study.single}
+        found |= {name: tuple(suite.datasets) for name, suite in study.suites.items()}
+        images = {
+            name: tuple(d for d in sets if study.datasets[d].has_images)
+            for name, sets in found.items()
+        }
+        return {name: sets for name, sets in images.items() if sets}
+
+    def index(self, collection: str, batch: str) -> str:
+        """Return the index of the predictions of a batch of models on a collection of datasets."""
+        return f"{self._study.folder}/inference/{collection}/{batch}.json"
+
+    def single_index(self, dataset: str, model: str) -> str:
+        """Return the index of one model's predictions on one dataset, in a job of its own."""
+        return f"{self._study.folder}/inference_single/{dataset}/{model}.json"
+
+    def tested_index(self, batch: str) -> str:
+        """Return the index of the predictions of models that an analysis tests together."""
+        return f"{self._study.folder}/inference_tested/{batch}.json"
+
+    def suite_file(self, suite: str) -> str:
+        """Return the file with the names and digests of the datasets of a suite."""
+        return f"{self._study.folder}/suites/{suite}.json"
+
+    @cached_property
+    def batch_of(self) -> dict[str, str]:
+        """The job of every model."""
+        return {model: batch for batch, models in self.batches.items() for model in models}
+
+    @cached_property
+    def collection_of(self) -> dict[str, str]:
+        """The collection of every dataset; one in a pair is a collection itself."""
+        found: dict[str, str] = {}
+        for collection, sets in self.collections.items():
+            for name in sets:
+                found.setdefault(name, collection)
+        return found
+
+    def indexes(self, dataset: str, models: Iterable[str]) -> list[str]:
+        """Return the indexes of models' predictions on a dataset, each once."""
+        collection = self.collection_of.get(dataset)
+        files = (
+            self.index(collection, self.batch_of[model])
+            if collection is not None and model in self.batch_of
+            else self.single_index(dataset, model)
+            for model in models
+        )
+        return list(dict.fromkeys(files))
+
+    def indexes_of_suite(self, suite: str, models: Iterable[str]) -> list[str]:
+        """Return the indexes of models' predictions on a suite; none if no model is run on it."""
+        if suite not in self.collections:
+            return []
+        batches = dict.fromkeys(self.batch_of[m] for m in models if m in self.batch_of)
+        return [self.index(suite, batch) for batch in batches]
+
+    @property
+    def all_indexes(self) -> list[str]:
+        """The index of every batch of models on every collection."""
+        return [self.index(name, batch) for batch in self.batches for name in self.collections]
+
+    # --- what the configuration asks for
+
+    @cached_property
+    def _keys_of_collections(self) -> dict[str, str]:
+        study = self._study
+        return {
+            collection: _digest(
+                [[d, study.dataset_identity(d), study.dataset_state(d)] for d in sets]
+            )
+            for collection, sets in self.collections.items()
+        }
+
+    @cache  # noqa: B019 - lives as long as the study
+    def key(self, collection: str, batch: str) -> str:
+        """Return a digest of all in the configuration that a batch's predictions depend on."""
+        models = [self._identity(model) for model in self.batches[batch]]
+        return _digest([self._keys_of_collections[collection], self._deciding, models])
+
+    def single_key(self, dataset: str, model: str) -> str:
+        """Return the same for one model and one dataset."""
+        study = self._study
+        identity = [study.dataset_identity(dataset), study.dataset_state(dataset)]
+        return _digest([identity, self._deciding, self._identity(model)])
+
+    def tested_key(self, batch: str) -> str:
+        """Return the same for models that an analysis tests together."""
+        study, tested = self._study, self._study.tested[batch]
+        sets = [[d, study.dataset_identity(d), study.dataset_state(d)] for d in tested.datasets]
+        return _digest([sets, self._deciding, [self._identity(model) for model in tested.models]])
+
+    @cached_property
+    def _deciding(self) -> list[Any]:
+        settings = self._study.inference
+        return [INFERENCE_VERSION, settings.deciding]
+
+    @cache  # noqa: B019 - lives as long as the study
+    def _identity(self, model: str) -> list[Any]:
+        study, source = self._study, self._study.runnable[model].source
+        assert source is not None, model
+        identity: list[Any] = [source.to_json(), source.code_digest]
+        if source.kind == CHECKPOINT and Path(source.source).is_file():  # else no job can run
+            identity += file_states([source.source])
+        trained = study.trained.get(model)
+        if trained is not None:
+            sets = [*trained.train, *trained.validation]
+            identity += [TRAINING_VERSION, trained.model.recipe_json]
+            identity += [[study.dataset_identity(d), study.dataset_state(d)] for d in sets]
+        return identity
+
+
+def _digest(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+log = logging.getLogger(__name__)
+
+Times = npt.NDArray[np.int64]  # nanoseconds
+
+
+class Predicted:
+    """The prediction files of a study on the disk, and the indexes that list them."""
+
+    def __init__(self, study: StudyContents, jobs: Predicting) -> None:
+        self._study, self._jobs = study, jobs
+
+    def missing(self, batch: str) -> list[tuple[str, str]]:
+        """Return the datasets and models of a batch whose results are not complete."""
+        positions = [(model, self._position[model]) for model in self._jobs.batches[batch]]
+        return [
+            (dataset, model)
+            for dataset in self._jobs.collection_of
+            for model, position in positions
+            if not self._newest[dataset][position]
+        ]
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {model: position for position, model in enumerate(self._jobs.batch_of)}
+
+    @cached_property
+    def _newest(self) -> dict[str, Times]:
+        """Times of the newest file of every model's results, by dataset; 0 where one is missing."""
+        return {name: self._look(name, self._position) for name in self._jobs.collection_of}
+
+    def _look(self, dataset: str, models: Iterable[str]) -> Times:
+        folder, names = Path(self._study.predictions_folder, dataset), list(models)
+        if not folder.is_dir():
+            return np.zeros(len(names), np.int64)
+        times = {}
+        for entry in os.scandir(folder):
+            with suppress(FileNotFoundError):  # another run's unfinished file, just renamed
+                times[entry.name] = entry.stat().st_mtime_ns
+        suffixes = [OUTPUT_SUFFIXES[output] for output in self._outputs]
+        found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]
+        by_model = np.array(found, np.int64)
+        return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
+
+    def remove_outdated_indexes(self) -> None:
+        """Remove indexes that list missing files, or files that were replaced since."""
+        for index in self._existing_indexes:
+            if index.is_asked_for and not index.is_untouched:
+                log.info("%s lists predictions that are missing or were replaced", index.path)
+                index.path.unlink(missing_ok=True)
+
+    @cached_property
+    def _existing_indexes(self) -> list["_Index"]:
+        """The indexes on the disk when they were first read: before any were removed here."""
+        return list(self._read_indexes())
+
+    def _read_indexes(self) -> Iterator["_Index"]:
+        for collection, datasets in self._jobs.collections.items():
+            folder = Path(self._jobs.index(collection, "")).parent
+            names = {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
+            newest = np.stack([self._newest[name] for name in datasets]) if names else None
+            for batch, models in self._jobs.batches.items():
+                path = Path(self._jobs.index(collection, batch))
+                if newest is not None and path.name in names:
+                    key = self._jobs.key(collection, batch)
+                    times = newest[:, [self._position[model] for model in models]]
+                    files = _Listed(datasets, models, times)
+                    yield self._read(path, collection, batch, key, files)
+        for path in Path(self._jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
+            dataset, model = path.parent.name, path.name.removesuffix(".json")
+            known = {*self._study.datasets, *self._study.derivations}
+            runnable = self._study.runnable.get(model)
+            if dataset in known and runnable is not None and runnable.source is not None:
+                key = self._jobs.single_key(dataset, model)
+                files = _Listed([dataset], [model], self._look(dataset, [model])[np.newaxis])
+                yield self._read(path, dataset, "", key, files)
+
+        for batch, tested in self._study.tested.items():
+            path = Path(self._jobs.tested_index(batch))
+            if path.is_file():
+                newest = np.stack([self._look(name, tested.models) for name in tested.datasets])
+                files = _Listed(list(tested.datasets), list(tested.models), newest)
+                yield self._read(path, "", "", self._jobs.tested_key(batch), files)
+
+    def _read(
+        self, path: Path, collection: str, batch: str, key: str, files: "_Listed"
+    ) -> "_Index":
+        """Read what an index was written for, and compare it with its files."""
+        written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)
+        settings = self._study.inference
+        has_top = "top" not in settings.outputs or n_top == settings.top
+        untouched = (
+            has_top
+            and found == key
+            and bool((files.times > 0).all())
+            and self._are_the_same(path, files.newer_than(written), written)
+        )
+        return _Index(path, collection, batch, written, found == key, untouched)
+
+    def _are_the_same(self, path: Path, newer: Sequence[tuple[str, str]], written: int) -> bool:
+        """Whether results that are newer than their index are those it lists, as after a copy."""
+        if not newer:
+            return True
+        listed = json.loads(path.read_bytes())["predictions"]
+        copied: list[Path] = []
+        for dataset, model in newer:
+            file = Path(self._study.predictions_file(dataset, model))
+            if file_digest(file) != listed.get(dataset, {}).get(model):
+                return False
+            others = [file.with_name(model + OUTPUT_SUFFIXES[o]) for o in self._outputs]
+            if {recorded_inputs(other) for other in others} != {recorded_inputs(file)}:
+                return False
+            copied += others
+        for file in copied:
+            with suppress(PermissionError):  # another user's: read again by the next run
+                os.utime(file, ns=(file.stat().st_atime_ns, min(file.stat().st_mtime_ns, written)))
+        return True
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        return ("predictions", *self._study.inference.outputs)
+
+    @cached_property
+    def settled_indexes(self) -> set[str]:
+        """Paths of indexes that an inference job of the next run will leave unchanged."""
+        ready: dict[str, list[str]] = {}
+        for index in self._existing_indexes:
+            if index.batch and index.is_asked_for and index.is_untouched and self._is_newest(index):
+                ready.setdefault(index.batch, []).append(str(index.path))
+        return {
+            path
+            for settled in ready.values()
+            if len(settled) < len(self._jobs.collections)
+            for path in settled
+        }
+
+    def _is_newest(self, index: "_Index") -> bool:
+        """Whether an index is newer than the weights and images of its predictions."""
+        inputs = [
+            *(self._study.weights_file(model) for model in self._jobs.batches[index.batch]),
+            *(
+                self._study.dataset_files(name)[0]
+                for name in self._jobs.collections[index.collection]
+            ),
+        ]
+        return all(
+            Path(file).exists() and Path(file).stat().st_mtime_ns <= index.written
+            for file in inputs
+            if file is not None
+        )
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """Results that an index lists, with the times of the newest file of each; 0 if one is missing.
+
+    `times` has a row for each dataset, and a column for each model.
+    """
+
+    datasets: Sequence[str]
+    models: Sequence[str]
+    times: Times
+
+    def newer_than(self, written: int) -> list[tuple[str, str]]:
+        """Datasets and models of the results that are newer than an index."""
+        return [(self.datasets[i], self.models[j]) for i, j in np.argwhere(self.times > written)]
+
+
+@dataclass(frozen=True)
+class _Index:
+    """An index on the disk."""
+
+    path: Path
+    collection: str
+    batch: str
+    written: int
+    is_asked_for: bool
+    is_untouched: bool

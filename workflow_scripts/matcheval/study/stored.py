@@ -1,0 +1,144 @@
+"""A name means the same in all studies that share a results folder.
+
+Datasets, checkpoints and predictions lie there by name, for all studies. If a name meant two
+things, every run of either study would build its own over the other's, trainings included.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from matcheval.errors import InputError, configuration_error
+from matcheval.io.files import atomic_file
+from matcheval.study.contents import STUDIES_FOLDER
+from matcheval.study.study import Study
+
+
+def meanings(study: Study) -> dict[str, dict[str, Any]]:
+    """Return the definition of each name of a study."""
+    inference = study.inference.deciding
+    models: dict[str, Any] = {}
+    for name, model in study.models.items():
+        if model.source is None:
+            continue
+        models[name] = {"source": json.loads(model.source.to_json()), "inference": inference}
+        if name in study.trained:
+            trained = study.trained[name]
+            models[name] |= {
+                "recipe": json.loads(model.recipe_json),
+                "training": {"train": trained.train_text, "validation": trained.validation_text},
+            }
+    found: dict[str, Any] = {
+        "dataset": {
+            name: {"kind": spec.kind, **spec.options}
+            for name, spec in study.datasets.items()
+            if spec.has_images
+        },
+        "model": models,
+    }
+    for analysis in study.analyses.values():
+        found |= analysis.shared_meanings
+    as_read: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # no tuples
+    return as_read
+
+
+def check_shared_names(study: Study) -> None:
+    """Compare a study's names with those of the other studies that ran in its results folder."""
+    here = meanings(study)
+    for file in sorted(Path(study.results, STUDIES_FOLDER).glob("*.json")):
+        if file.stem == study.name:
+            continue
+        try:
+            there = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"not readable ({error})", file=file, remedy="Delete it") from error
+        for what, names in here.items():
+            for name in sorted(set(names) & set(there.get(what, {}))):
+                _compare(what, name, names[name], there[what][name], file)
+
+
+def record_shared_names(study: Study) -> None:
+    """Keep what a study's names stand for, for the studies that run after it."""
+    with atomic_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
+        path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
+
+
+def _compare(what: str, name: str, here: Any, there: Any, file: Path) -> None:
+    difference = _difference(here, there)
+    if difference:
+        key, mine, other = difference
+        raise configuration_error(
+            f"{what} '{name}' differs from that of study '{file.stem}', which has run with the "
+            f"same results folder: {key} is {mine} here and {other} there. Each study would "
+            "overwrite the other's files",
+            field="results",
+            remedy="Rename one of them, or give this study a results folder of its own. If study "
+            f"'{file.stem}' is no more, or has changed as well, delete {file}",
+        )
+
+
+def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | None:
+    """The first key at which two values differ, and both values as JSON."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        for part in sorted({*here, *there}):
+            inner = f"{key}.{part}".lstrip(".")
+            found = _difference(here.get(part), there.get(part), inner)
+            if found:
+                return found
+        return None
+    return None if here == there else (key, json.dumps(here), json.dumps(there))
+
+
+# Of what prediction files name, what can change the last digits of results.
+_SOFTWARE = ("matcheval", "numpy", "torch", "torchvision", "timm", "pillow")
+
+
+def mixed_software(study: Study) -> str:
+    """Return a warning if predictions of a study were made with different versions of software."""
+    files: dict[str, dict[str, list[Path]]] = {name: {} for name in _SOFTWARE}
+    for dataset in study.predicting.collection_of:
+        for model in study.predicting.batch_of:
+            file = Path(study.predictions_file(dataset, model))
+            metadata = _metadata(file)
+            for name in _SOFTWARE:
+                if version := metadata.get(name.encode(), b"").decode():
+                    files[name].setdefault(version, []).append(file)
+    mixed = {name: found for name, found in files.items() if len(found) > 1}
+    if not mixed:
+        return ""
+    parts = [
+        f"{name} " + " and ".join(f"{version} ({len(of)})" for version, of in sorted(found.items()))
+        for name, found in mixed.items()
+    ]
+    fewest = min(next(iter(mixed.values())).values(), key=len)
+    return (
+        f"Prediction files were made with different versions of software: {'; '.join(parts)}. "
+        "Their last digits may differ for that reason. Delete those of one version, such as "
+        f"{fewest[0]}, to have them made again"
+    )
+
+
+def _metadata(file: Path) -> dict[bytes, bytes]:
+    """What a prediction file says about itself; nothing if it is missing."""
+    try:
+        return pq.read_schema(file).metadata or {}
+    except (FileNotFoundError, pa.ArrowInvalid):
+        return {}  # a damaged file is refused by whatever reads it
+
+
+def without_records(study: Study, records: Path) -> str:
+    """Return a warning if there are results, and Snakemake has no records of how they were made."""
+    has_records = any(records.glob("metadata/*")) or any(records.glob("*.db"))
+    made = ("datasets", "checkpoints", "predictions", study.name)
+    folders = [folder for name in made if any((folder := Path(study.results, name)).glob("*"))]
+    if has_records or not folders:
+        return ""
+    return (
+        f"{' and '.join(map(str, folders))} hold files, and {records} no records of how they were "
+        "made: changes of settings and code since then cannot be noticed. Copy this folder along "
+        "with results; to accept files as they are, add --touch to the command"
+    )

@@ -1,0 +1,401 @@
+"""Analyses that are a table, perhaps with a figure, for each dataset or for each suite of a study.
+
+Such an analysis is one file, which holds its settings, a class derived from `DatasetTableAnalysis`,
+`SuiteTableAnalysis` or `protocol.pair_tables.PairTableAnalysis`, and what the class names by
+convention: `SCHEMA` (a `TableSchema`), `tabulate`, `text_columns` (which lays a table out for
+reading) and, for a figure, `plot`.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.suites import Suite
+from matcheval.errors import ErrorCollector, unknown_name_error
+from matcheval.execution.resources import SMALL, ResourceRequest
+from matcheval.figures.saving import save_figure
+from matcheval.inference.files import predictions_file
+from matcheval.io.files import file_states
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.correctness import dataset_correctness
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout, layout_of
+from matcheval.predictions.records import Predictions
+from matcheval.settings import Name, Named, Names, PathText, Settings
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Rule, Wildcards
+
+if TYPE_CHECKING:
+    from matcheval.study.study import Study
+
+
+class TableAnalysis(Analysis):
+    """An analysis with one table, and perhaps a figure, for each pair, dataset or suite.
+
+    Attributes
+    ----------
+    per : str
+        `pair`, `dataset` or `suite`: the wildcard of its files.
+    write_table : callable
+        The function that writes a table; its further arguments are those of `arguments`.
+    has_figure : bool
+        Whether its file has `plot(table)`.
+    caption : str
+        What table and figure show, for reports (`ReportEntry`).
+    """
+
+    per: ClassVar[str]
+    write_table: ClassVar[Callable[..., None]]
+    has_figure: ClassVar[bool] = False
+    caption: ClassVar[str] = ""
+
+    def __init__(self, settings: Any, study: "Study") -> None:
+        super().__init__(settings, study)
+        place, labels = f"{{{self.per}}}", {"table": self.name, "of": f"{{{self.per}}}"}
+        self.result = self.table(place, self.caption, labels)
+        self.plot = self.figure(f"{self.name}/{place}", self.caption, labels)
+
+    @property
+    def module(self) -> str:
+        """The file that it lies in."""
+        return type(self).__module__
+
+    @property
+    def subjects(self) -> list[str]:
+        """Names of the pairs, datasets or suites that it makes a table for."""
+        raise NotImplementedError
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a table is made from."""
+        raise NotImplementedError
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `write_table`."""
+        raise NotImplementedError
+
+    def custom_files_state(self, wildcards: Wildcards) -> Any:
+        """Return size and time of the user's files that a table is made from."""
+        raise NotImplementedError
+
+    def request(self, wildcards: Wildcards) -> ResourceRequest:
+        """Return what the job of a table takes."""
+        return SMALL
+
+    @property
+    def targets(self) -> list[str]:
+        """Tables, and figures if there are such."""
+        artifacts = [self.result, self.plot] if self.has_figure else [self.result]
+        return [f for one in artifacts for f in one.expand(**{self.per: self.subjects})]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules of the table and of the figure."""
+        subject, title = f"{{wildcards.{self.per}}}", self.title().lower()
+        module = {"analysis": self.module}
+        tabulate = Rule(
+            name=f"tabulate_{self.name}",
+            run=type(self).write_table,
+            input={"files": self.inputs},
+            output={"outputs": self.result},
+            arguments=lambda wildcards: module | self.arguments(wildcards),
+            custom_files=self.custom_files_state,
+            code=[f"{self.module}:{name}" for name in ("SCHEMA", "tabulate", "text_columns")],
+            request=self.request,
+            message=f"Tabulating {title}: {subject}",
+        )
+        plot = Rule(
+            name=f"plot_{self.name}",
+            run=plot_table,
+            input={"table": self.result.file(".parquet")},
+            output={"outputs": self.plot},
+            arguments=lambda wildcards: module,
+            code=[f"{self.module}:{name}" for name in ("SCHEMA", "plot")],
+            message=f"Plotting {title}: {subject}",
+        )
+        return [tabulate, plot] if self.has_figure else [tabulate]
+
+
+def plot_table(*, analysis: str, table: Path, outputs: Sequence[Path]) -> None:
+    """Plot a table of the analysis of a module."""
+    module = import_module(analysis)
+    save_figure(module.plot(module.SCHEMA.read(table).to_pandas()), *outputs)
+
+
+class DatasetTableSettings(Settings):
+    """The datasets that tables are made for, and the models in these tables."""
+
+    datasets: Names = Field((), description="Datasets that a table is made for")
+    without: Names = Field((), description="Models that are not counted")
+
+
+class DatasetFileSettings(Settings):
+    """The datasets that tables are made for, with a file of the user's for each."""
+
+    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
+    without: Names = Field((), description="Models that are not counted")
+
+
+def tabulate_dataset(
+    *,
+    analysis: str,
+    spec: DatasetSpec,
+    models: Sequence[str],
+    predictions: Sequence[str],
+    file: str,
+    options: Mapping[str, Any],
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one dataset; without prediction files, of published results."""
+    module = import_module(analysis)
+    known = dataset_correctness(spec, models, predictions)
+    table = module.tabulate(known, spec.name, file, **options)
+    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    logging.info("%d rows, of %d images and %d models", len(table), len(known), len(models))
+
+
+class DatasetTableAnalysis(TableAnalysis):
+    """An analysis with one table per dataset, from the datapoints that models classify correctly.
+
+    `tabulate(known, dataset, file, **options)` makes the table from a `Correctness`, the dataset's
+    name and the user's file (empty if there is none).
+
+    Attributes
+    ----------
+    file_columns : tuple of str
+        Columns that the user's files must have.
+    """
+
+    per = "dataset"
+    write_table = tabulate_dataset
+    file_columns: ClassVar[tuple[str, ...]] = ("index",)
+
+    @property
+    def dataset_files(self) -> Mapping[str, str]:
+        """Path of the user's file for each dataset, by its name; empty if there is no file."""
+        datasets = self.settings.datasets
+        return datasets if isinstance(datasets, Mapping) else dict.fromkeys(datasets, "")
+
+    @property
+    def subjects(self) -> list[str]:
+        """Names of the datasets."""
+        return list(self.dataset_files)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Further arguments of the function `tabulate` that makes the table."""
+        return {"confidence": self.study.confidence}
+
+    def check(self) -> None:
+        """Check datasets, files and models."""
+        self.study.check_models(self.settings.without, self.field("without"))
+        for dataset, file in self.dataset_files.items():
+            self.check_has_correctness(dataset, self.field("datasets"))
+            if file:
+                self.check_file(file, self.field("datasets"), self.file_columns)
+
+    def file_of(self, dataset: str) -> str:
+        """Return the file that is read besides predictions, empty if there is none."""
+        return self.dataset_files[dataset]
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the predictions, and the user's file if there is one."""
+        file = self.file_of(wildcards.dataset)
+        results = self.study.results_inputs(wildcards.dataset, self.models)
+        return [*results, *([file] if file else [])]
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `tabulate_dataset`."""
+        return {
+            "spec": vars(self.study.datasets[wildcards.dataset]),
+            "models": self.models,
+            "predictions": self.study.probability_files(wildcards.dataset, self.models),
+            "file": self.file_of(wildcards.dataset),
+            "options": self.options,
+        }
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
+        """Return size and time of the user's files that a dataset's table is made from."""
+        file = self.dataset_files[wildcards.dataset]
+        return [
+            file_states([file] if file else []),
+            self.study.custom_results_state(wildcards.dataset, self.models),
+        ]
+
+
+@dataclass(frozen=True)
+class SuiteFiles:
+    """The predictions of some models on a suite and its base.
+
+    Attributes
+    ----------
+    suite : Suite
+    base : str
+        Name of the set that its sets are compared with.
+    specs : mapping of str to DatasetSpec
+        The base and all sets, by name.
+    folders : mapping of str to Path
+        Folders of those that have images.
+    predictions : Path
+        Folder of the files that inference wrote.
+    models : sequence of str
+    """
+
+    suite: Suite
+    base: str
+    specs: Mapping[str, DatasetSpec]
+    folders: Mapping[str, Path]
+    predictions: Path
+    models: Sequence[str]
+
+    def paths(self, dataset: str) -> list[str]:
+        """Return the files of all models on a set: the user's if it has no images.
+
+        Parameters
+        ----------
+        dataset : str
+            The base, or a set of the suite.
+        """
+        if dataset in self.folders:
+            folder = self.predictions
+            return [str(predictions_file(folder, dataset, model)) for model in self.models]
+        return [self.specs[dataset].results_file(model) for model in self.models]
+
+    def read(self, dataset: str) -> list[Predictions]:
+        """Read the predictions of all models on a set.
+
+        Parameters
+        ----------
+        dataset : str
+            The base, or a set of the suite.
+
+        Raises
+        ------
+        InputError
+            If files are missing or invalid, naming all of them.
+        """
+        problems, found = ErrorCollector(), []
+        layout = Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+        for path in self.paths(dataset):
+            with problems.collected():
+                found.append(read_predictions(Path(path), layout=layout))
+        problems.raise_any()
+        return found
+
+
+class SuiteTableSettings(Settings):
+    """Suites that a table is made for, each with the set that its sets are compared with."""
+
+    suites: Named[Name] = Field(
+        {}, description="The base, a dataset that models are evaluated on, by suite"
+    )
+    without: Names = Field((), description="Models to leave out")
+
+
+def tabulate_suite(
+    *, analysis: str, files: SuiteFiles, options: Mapping[str, Any], outputs: Sequence[Path]
+) -> None:
+    """Write the table of one suite."""
+    module = import_module(analysis)
+    table = module.tabulate(files, **options)
+    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    n_sets, n_models = len(files.suite.members), len(files.models)
+    logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
+
+
+class SuiteTableAnalysis(TableAnalysis):
+    """An analysis with a table and a figure for each of some suites, compared with a base.
+
+    `tabulate(files, **options)` makes the table from `SuiteFiles`. A subclass says what it asks of
+    a suite (`check_suite`), the options, and what a job needs (`request`).
+    """
+
+    per = "suite"
+    write_table = tabulate_suite
+    has_figure = True
+    Settings: ClassVar[type[SuiteTableSettings]] = SuiteTableSettings
+    settings: SuiteTableSettings
+
+    def check(self) -> None:
+        """Check the names of suites, bases and models, and each suite.
+
+        Raises
+        ------
+        InputError
+            If a name is unknown, no model is left, or as `check_suite`.
+        """
+        self.study.check_models(self.settings.without, self.field("without"))
+        if self.settings.suites:
+            self.check_some_models()
+        for name, base in self.settings.suites.items():
+            if name not in self.study.suites:
+                raise unknown_name_error(
+                    "suite", name, self.study.suites, file="configuration",
+                    field=self.field("suites"),
+                )  # fmt: skip
+            self.check_suite(name, base)
+
+    def check_suite(self, name: str, base: str) -> None:
+        """Check that a suite and its base can be compared.
+
+        Parameters
+        ----------
+        name, base : str
+            Names of the suite, which is known, and of the base, which may not be.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Further arguments of the function `tabulate` that makes the table."""
+        return {}
+
+    @property
+    def subjects(self) -> list[str]:
+        """Names of the suites."""
+        return list(self.settings.suites)
+
+    def datasets_of(self, suite: str) -> list[str]:
+        """Return the names of the base and of the sets of a suite, each once.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        base = self.settings.suites[suite]
+        return list(dict.fromkeys([base, *self.study.suites[suite].datasets]))
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the table of a suite waits for."""
+        base = self.settings.suites[wildcards.suite]
+        return self.study.suite_inputs(wildcards.suite, self.models, [base])
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `tabulate_suite`."""
+        study = self.study
+        specs = {name: study.datasets[name] for name in self.datasets_of(wildcards.suite)}
+        files = {
+            "suite": asdict(study.suites[wildcards.suite]),
+            "base": self.settings.suites[wildcards.suite],
+            "specs": {name: vars(spec) for name, spec in specs.items()},
+            "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
+            "predictions": study.predictions_folder,
+            "models": self.models,
+        }
+        return {"files": files, "options": self.options}
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that the table of a suite is made from."""
+        base = self.settings.suites[wildcards.suite]
+        return self.study.custom_suite_state(wildcards.suite, self.models, [base])
