@@ -102,6 +102,12 @@ def test_outputs(here, capsys, name, message):
     assert (here / "a.csv").read_text() == FINE
 
 
+def test_two_outputs_in_one_file(here, capsys):
+    error = error_of(capsys, "match", "a.csv", "b.csv", "--output", "r.csv", "--pairs", "r.csv")
+    assert "occurs twice" in error
+    assert not (here / "r.csv").exists()
+
+
 @pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300, "a\0b"])
 def test_folders_of_outputs(here, capsys, folder):
     error = error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)

@@ -152,6 +152,8 @@ class TestCompare:
         files = folder / "old" / "a.csv", folder / "new" / "a.csv"
         with pytest.raises(me.InputError, match=r"unknown analysis 'x'. Known: mcnemar"):
             me.compare(*files, analyses="x")
+        with pytest.raises(me.InputError, match="'difficulty' needs a study. Here there are mcn"):
+            me.compare(*files, analyses=["mcnemar", "difficulty"])
         with pytest.raises(me.InputError, match=r"not declared as paired.*--paired"):
             me.compare(*files, seeds=1, analyses="paired_gaps")
 
@@ -195,13 +197,6 @@ class TestMatch:
         pd.testing.assert_frame_equal(result.to_pandas("pairs"), pd.read_parquet(pairs))
         assert result.fraction_unmatched == result.to_pandas().fraction_unmatched.mean()
         assert result.plot().axes
-
-    def test_a_target_without_matches(self):
-        one, other = ({"label": [0], "prediction": [0], "probability": [p]} for p in (0.2, 0.9))
-        with pytest.warns(me.InputWarning, match="no target was matched"):
-            result = me.match(one, other)
-        assert np.isnan(result.matched_accuracy_source)
-        assert result.to_pandas("pairs").empty
 
 
 class TestPredictAccuracy:
