@@ -152,7 +152,7 @@ class TestCompare:
         files = folder / "old" / "a.csv", folder / "new" / "a.csv"
         with pytest.raises(me.InputError, match=r"unknown analysis 'x'. Known: mcnemar"):
             me.compare(*files, analyses="x")
-        with pytest.raises(me.InputError, match="'difficulty' needs a study. Here there are mcn"):
+        with pytest.raises(me.InputError, match="'difficulty' needs a study"):
             me.compare(*files, analyses=["mcnemar", "difficulty"])
         with pytest.raises(me.InputError, match=r"not declared as paired.*--paired"):
             me.compare(*files, seeds=1, analyses="paired_gaps")
