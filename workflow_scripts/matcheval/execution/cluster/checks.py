@@ -16,6 +16,9 @@ from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.slurm import PROFILE, Node, last_lines, run_slurm
 from matcheval.io.files import atomic_file
 
+LOGGER = logging.getLogger(__name__)
+AMOUNTS = ("cpus", "mem_mb", "minutes", "gpus")  # of requests and nodes
+
 
 @dataclass(frozen=True)
 class Request:
@@ -44,9 +47,8 @@ def largest(requests: Iterable[Request]) -> list[Request]:
     most: dict[tuple[str | None, ...], Request] = {}
     for one in requests:
         other = most.setdefault(one.place, one)
-        numbers = ("cpus", "mem_mb", "minutes", "gpus")
         most[one.place] = replace(
-            one, **{name: max(getattr(one, name), getattr(other, name)) for name in numbers}
+            one, **{name: max(getattr(one, name), getattr(other, name)) for name in AMOUNTS}
         )
     return list(most.values())
 
@@ -112,15 +114,7 @@ def sizes_of_groups(
 
 def fits(request: Request, node: Node) -> bool:
     """Whether a node is large enough for a request."""
-    return (
-        request.cpus <= node.cpus
-        and request.mem_mb <= node.mem_mb
-        and request.gpus <= node.gpus
-        and request.minutes <= node.minutes
-    )
-
-
-LOGGER = logging.getLogger(__name__)
+    return all(getattr(request, amount) <= getattr(node, amount) for amount in AMOUNTS)
 
 
 def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
@@ -137,30 +131,18 @@ def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
 
 
 def _check_one(request: Request, nodes: Sequence[Node]) -> None:
-    place = nodes[0].partition
-    _check_amounts(request, place, nodes)
-    fitting = [node for node in nodes if fits(request, node)]
-    if not any(node.up for node in fitting):
-        LOGGER.warning(
-            "%s will wait until a node of partition '%s' that is down is available again: %s",
-            request.job, place, ", ".join(node.name for node in fitting),
-        )  # fmt: skip
-
-
-def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
     """Check each amount against the largest of the partition, then all of them on one node."""
-    exceeded: list[str] = []
-    less: list[str] = []
-    for name, key, wanted, most in (
-        ("MB of memory", "mem_mb", request.mem_mb, max(node.mem_mb for node in nodes)),
-        ("processors", "cpus_per_task", request.cpus, max(node.cpus for node in nodes)),
-        ("GPUs", "gpu", request.gpus, max(node.gpus for node in nodes)),
-        ("minutes", "runtime", request.minutes, max(node.minutes for node in nodes)),
-    ):
+    place, exceeded, less = nodes[0].partition, list[str](), list[str]()
+    for name, key, amount in (
+        ("MB of memory", "mem_mb", "mem_mb"), ("processors", "cpus_per_task", "cpus"),
+        ("GPUs", "gpu", "gpus"), ("minutes", "runtime", "minutes"),
+    ):  # fmt: skip
+        wanted, most = getattr(request, amount), max(getattr(node, amount) for node in nodes)
         if wanted > most:
             exceeded.append(f"{wanted} {name} (at most {most:g})")
             less.append(f"{request.job}:{key}={most:g}")
-    if not exceeded and not any(fits(request, node) for node in nodes):
+    fitting = [node for node in nodes if fits(request, node)]
+    if not exceeded and not fitting:
         exceeded.append(
             f"{request.cpus} processors, {request.mem_mb} MB, {request.gpus} GPUs and "
             f"{request.minutes} minutes together, which no node has"
@@ -175,6 +157,11 @@ def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
             remedy=f"Name a partition with larger nodes, or request less, as in {way}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
+    if not any(node.up for node in fitting):
+        LOGGER.warning(
+            "%s will wait until a node of partition '%s' that is down is available again: %s",
+            request.job, place, ", ".join(node.name for node in fitting),
+        )  # fmt: skip
 
 
 def check_accounts(requests: Iterable[Request]) -> None:
@@ -214,13 +201,7 @@ def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
 
 
 def place_options(request: Request) -> list[str]:
-    """Return options of SLURM's commands that say where a job runs and who pays, but the partition.
-
-    Parameters
-    ----------
-    request : Request
-        The request of a job.
-    """
+    """Return options of SLURM's commands that say where a job runs and who pays: no partition."""
     options = {
         "--account": request.account, "--qos": request.qos, "--constraint": request.constraint,
     }  # fmt: skip
@@ -312,16 +293,13 @@ def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None
 def check_resources(given: Iterable[str], where: str) -> None:
     """Check the names of resources for misspellings of resources that have an effect."""
     problems = ErrorCollector()
-    for name in given:
+    for name in (one for one in given if one not in RESOURCES):
         close = difflib.get_close_matches(name, RESOURCES, n=1, cutoff=0.8)
-        meant = _OFTEN_MEANT.get(name) or (close[0] if close and name not in RESOURCES else None)
-        if meant:
-            with problems.collected():
-                raise InputError(
-                    f"resource '{name}' has no effect",
-                    field=where,
-                    remedy=f"Did you mean '{meant}'?",
-                )
+        meant = _OFTEN_MEANT.get(name) or next(iter(close), None)
+        with problems.collected():
+            if meant:
+                remedy = f"Did you mean '{meant}'?"
+                raise InputError(f"resource '{name}' has no effect", field=where, remedy=remedy)
     problems.raise_any()
 
 
