@@ -20,7 +20,7 @@ workflow_errors = pytest.importorskip("snakemake_interface_common.exceptions")
 plugin = pytest.importorskip("snakemake_executor_plugin_matcheval_slurm")
 
 from snakemake_executor_plugin_matcheval_slurm import jobs, versions  # noqa: E402
-from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs  # noqa: E402
+from snakemake_executor_plugin_matcheval_slurm.jobs import WaitingJobs  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.checks import startable, within
 from matcheval.execution.cluster.slurm import Meaning, meaning, normalized, passes, patience
 from matcheval.execution.jobs import stop_file
-from snakemake_executor_plugin_matcheval_slurm.asking import JobsInSlurm
 from snakemake_executor_plugin_matcheval_slurm.jobs import (
+    JobsInSlurm,
     SubmittedAs,
+    WaitingJobs,
     changes,
     comment_of,
     has_saved,
@@ -26,7 +27,6 @@ from snakemake_executor_plugin_matcheval_slurm.jobs import (
     original,
     request_of,
 )
-from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs
 
 # Within this many seconds `sacct` knows a new job.
 _DELAY_SECONDS = 60
