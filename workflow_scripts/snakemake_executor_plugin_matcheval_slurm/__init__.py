@@ -50,14 +50,14 @@ class ExecutorSettings(ExecutorSettingsBase):
         "Hours for which the submission of a job is repeated while SLURM refuses it for a reason "
         "that passes, such as a limit on submitted jobs.",
     )
-    logdir: Path | None = _setting(
+    logdir: Path | None = _setting(  # noqa: RUF009 - it returns a field
         None, "Folder of SLURM's logs, by default .snakemake/slurm_logs.", Path
     )
     keep_successful_logs: bool = _setting(False, "Keep the logs of jobs that succeeded as well.")
     delete_logfiles_older_than: int = _setting(
         10, "Days after which SLURM's logs are deleted; 0 to keep them."
     )
-    partition_config: Path | None = _setting(
+    partition_config: Path | None = _setting(  # noqa: RUF009
         None, "YAML file of partitions and their limits, among which every job is given one.", Path
     )
 
