@@ -13,8 +13,8 @@ sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_file, published_files
 from matcheval.errors import InputError
-from matcheval.execution.environment import set_job_environment
-from matcheval.execution.gpu_devices import visible_gpus
+from matcheval.execution.jobs import set_job_environment
+from matcheval.execution.gpus import visible_gpus
 from matcheval.io.provenance import CodeDigests
 from matcheval.registry import ANALYSES
 from matcheval.study.rules import one_of

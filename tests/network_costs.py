@@ -3,8 +3,7 @@
 import torch
 from torch import nn
 
-from matcheval.execution.network_sizes import size_of_architecture
-from matcheval.execution.workloads import CIFAR
+from matcheval.execution.sizes import CIFAR, size_of_architecture
 from matcheval.models.building import build_model
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.stopping import is_to_stop
+from matcheval.execution.jobs import is_to_stop
 from matcheval.inference import N_TOP, OUTPUTS
 
 log = logging.getLogger("predict_datasets")

@@ -17,7 +17,7 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.names import (
+from matcheval.execution.cluster.checks import (
     EXECUTOR,
     check_executor,
     check_groups,
@@ -80,14 +80,14 @@ class Preflight:
 
     def _cut_groups(self) -> None:
         """Submit no more jobs together than the time limit of their partition allows."""
-        from matcheval.execution.cluster import queries, requests
+        from matcheval.execution.cluster import checks, slurm
 
         groups = self._workflow.group_settings
-        cut = requests.sizes_of_groups(
+        cut = checks.sizes_of_groups(
             groups.group_components,
             groups.overwrite_groups,
             self._wanted.longest_grouped(),
-            queries.nodes(),
+            slurm.nodes(),
         )
         for name, size in cut.items():
             if size < groups.group_components[name]:
@@ -103,7 +103,7 @@ class Preflight:
 
     def _check_cluster(self) -> None:
         """Check that SLURM can run the jobs as they are going to be submitted."""
-        from matcheval.execution.cluster import checks, folders, queries, requests
+        from matcheval.execution.cluster import checks, slurm
         from snakemake_executor_plugin_matcheval_slurm.jobs import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
@@ -113,10 +113,10 @@ class Preflight:
             if workflow.dag.needrun(job) and not job.is_local
         ]
         wanted = [
-            replace(requests.startable(request, queries.nodes()), qos=request.qos or settings.qos)
+            replace(checks.startable(request, slurm.nodes()), qos=request.qos or settings.qos)
             for request in map(request_of, jobs)
         ]
-        checks.check_requests(wanted, queries.nodes())
+        checks.check_requests(wanted, slurm.nodes())
         checks.check_accounts(wanted)
         checks.check_submit_limit(wanted, workflow.resource_settings.nodes)
         checks.check_with_scheduler(wanted)
@@ -124,8 +124,8 @@ class Preflight:
             settings.status_command,
             workflow.remote_execution_settings.seconds_between_status_checks,
         )
-        folders.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
-        folders.check_shared(
+        checks.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
+        checks.check_shared(
             Path(self._study.results),
             [Path(workflow.main_snakefile).resolve(), Path(sys.executable)],
             {request.partition: checks.place_options(request) for request in wanted},

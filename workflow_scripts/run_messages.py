@@ -14,8 +14,15 @@ from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from matcheval.execution.failures import error_of_job, reason_of_failure
-from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
+from matcheval.execution.run_summary import (
+    Failure,
+    Job,
+    RunRecord,
+    error_of_job,
+    failure_page,
+    reason_of_failure,
+    success_page,
+)
 from matcheval.stages import undecided
 from matcheval.study.stored import mixed_software, without_records
 from matcheval.study.study import Study

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from matcheval.execution.stopping import STOP_FILE, stop_file
+from matcheval.execution.jobs import STOP_FILE, stop_file
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.stopping import is_to_stop
+from matcheval.execution.jobs import is_to_stop
 
 log = logging.getLogger("train_model")
 

@@ -10,8 +10,7 @@ from pydantic import TypeAdapter
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
-from matcheval.report.pages import render_report
-from matcheval.report.provenance import study_provenance
+from matcheval.report.pages import render_report, study_provenance
 from matcheval.report.sections import Section
 
 

@@ -7,7 +7,7 @@ from runs import ClusterRun, checkpoint, without
 from slurm import Cluster
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.folders import check_shared
+from matcheval.execution.cluster.checks import check_shared
 
 CASES = {
     "partition": (

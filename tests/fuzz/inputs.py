@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fuzz.campaign import Outcome
-from matcheval.cli.layouts import read_layout
 from matcheval.cli.main import main
+from matcheval.cli.predictions import read_layout
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import softmax
 

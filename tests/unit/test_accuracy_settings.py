@@ -9,7 +9,7 @@ import pytest
 from matcheval.accuracy_prediction.figures import ways_of_predicting
 from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES
 from matcheval.errors import InputError
-from matcheval.execution.arguments import pack_argument, unpack_argument
+from matcheval.execution.jobs import pack_argument, unpack_argument
 from studies import configuration, load
 
 MEMBERS = [

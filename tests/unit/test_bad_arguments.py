@@ -101,6 +101,12 @@ def test_outputs(here, capsys, name, message):
     assert (here / "a.csv").read_text() == FINE
 
 
+def test_two_outputs_in_one_file(here, capsys):
+    error = error_of(capsys, "match", "a.csv", "b.csv", "--output", "r.csv", "--pairs", "r.csv")
+    assert "occurs twice" in error
+    assert not (here / "r.csv").exists()
+
+
 @pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300, "a\0b"])
 def test_folders_of_outputs(here, capsys, folder):
     error = error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)
@@ -111,7 +117,7 @@ def test_folders_of_outputs(here, capsys, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "--seeds", "1" + "0" * 20], "gives too many runs. Give 1 to 10,000"),
+        (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
         (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
         (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
         (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),

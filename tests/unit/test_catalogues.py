@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.execution.workloads import DIGITS, together
+from matcheval.execution.sizes import DIGITS, together
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.stages import StageJobs

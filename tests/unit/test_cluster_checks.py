@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster import checks, folders, names, requests
-from matcheval.execution.cluster import queries as asking
-from matcheval.execution.cluster.checks import check_requests
-from matcheval.execution.cluster.queries import Node, count_gpus, minutes
-from matcheval.execution.cluster.requests import Request, largest
+from matcheval.execution.cluster import checks
+from matcheval.execution.cluster import slurm as asking
+from matcheval.execution.cluster.checks import Request, check_requests, largest
+from matcheval.execution.cluster.slurm import Node, count_gpus, minutes
 
 CPU = Node("c1", "cpu", True, cpus=32, mem_mb=128_000, gpus=0, minutes=1440, up=True)
 LARGE = Node("c2", "cpu", True, cpus=8, mem_mb=512_000, gpus=0, minutes=1440, up=True)
@@ -148,35 +147,35 @@ def test_jobs_of_one_kind_count_as_their_largest():
     ],
 )
 def test_retries_ask_for_what_there_is_at_most(request_, mem_mb, minutes):
-    asked = requests.within(request_, NODES)
+    asked = checks.within(request_, NODES)
     assert (asked.mem_mb, asked.minutes) == (mem_mb, minutes)
     assert replace(asked, mem_mb=0, minutes=0) == replace(request_, mem_mb=0, minutes=0)
 
 
 def test_a_job_that_another_one_continues_fits_the_time_limit():
     long = Request("train_model", 1, 1000, 6970, partition="cpu", resumable=True)
-    assert requests.startable(long, NODES) == replace(long, minutes=1440)
-    check_requests([requests.startable(long, NODES)], NODES)
+    assert checks.startable(long, NODES) == replace(long, minutes=1440)
+    check_requests([checks.startable(long, NODES)], NODES)
     for as_it_is in (replace(long, resumable=False), replace(long, partition="gpu")):
-        assert requests.startable(as_it_is, NODES) == as_it_is
+        assert checks.startable(as_it_is, NODES) == as_it_is
 
 
 def test_groups_are_cut_by_time():
     """ImageNet's longest job asks for 318 minutes: 4 of them fit into a day."""
     sizes, groups = {"inference": 20, "tables": 50}, {"predict": "inference", "plot": "tables"}
-    cut = requests.sizes_of_groups(sizes, groups, {"predict": (318, "cpu")}, NODES)
+    cut = checks.sizes_of_groups(sizes, groups, {"predict": (318, "cpu")}, NODES)
     assert cut == {"inference": 4, "tables": 50}
     for longest, size in ((10, 20), (5000, 1)):
-        cut = requests.sizes_of_groups(sizes, groups, {"predict": (longest, None)}, NODES)
+        cut = checks.sizes_of_groups(sizes, groups, {"predict": (longest, None)}, NODES)
         assert cut["inference"] == size
-    cut = requests.sizes_of_groups(sizes, groups, {"predict": (5000, "gpu")}, NODES)
+    cut = checks.sizes_of_groups(sizes, groups, {"predict": (5000, "gpu")}, NODES)
     assert cut["inference"] == 20
-    assert requests.sizes_of_groups(sizes, {}, {"predict": (5000, "cpu")}, NODES) == sizes
+    assert checks.sizes_of_groups(sizes, {}, {"predict": (5000, "cpu")}, NODES) == sizes
 
 
 def test_minutes_of_a_limit_with_seconds_are_whole():
     node = replace(CPU, minutes=90.5)
-    assert requests.within(Request("a", 1, 1, 200), [node]).minutes == 90
+    assert checks.within(Request("a", 1, 1, 200), [node]).minutes == 90
 
 
 def test_accounts(commands):
@@ -253,7 +252,7 @@ class TestFolders:
         return tmp_path / "results"
 
     def check(self, results: Path) -> None:
-        folders.check_shared(
+        checks.check_shared(
             results, [Path("/bin/sh")], {"cpu": ["--account=biology"]}, results.parent / "seen.json"
         )
 
@@ -306,25 +305,25 @@ class TestFolders:
         rows = [f"7|rule_a_wildcards_x|{tmp_path}", "8|rule_a_wildcards_x|/elsewhere",
                 f"9|rule_b|{tmp_path}"]  # fmt: skip
         commands("squeue", "\n".join(f"echo '{row}'" for row in rows))
-        folders.check_no_earlier_jobs(["rule_a_wildcards_y"], tmp_path)
+        checks.check_no_earlier_jobs(["rule_a_wildcards_y"], tmp_path)
         with pytest.raises(InputError, match=r"twice: 7 9\. .*scancel 7 9$"):
-            folders.check_no_earlier_jobs(["rule_a_wildcards_x", "rule_b"], tmp_path)
+            checks.check_no_earlier_jobs(["rule_a_wildcards_x", "rule_b"], tmp_path)
 
 
 def test_names_of_rules():
-    names.check_names(["train_model"], ["train_model"], "rule", "set-resources")
+    checks.check_names(["train_model"], ["train_model"], "rule", "set-resources")
     with pytest.raises(
         InputError, match=r"'groups': unknown rule 'matchs'. Did you mean 'match'\?"
     ):
-        names.check_names(["matchs"], ["match", "train"], "rule", "groups")
+        checks.check_names(["matchs"], ["match", "train"], "rule", "groups")
     with pytest.raises(InputError, match=r"Known: match, train"):
-        names.check_names(["zzz"], ["match", "train"], "rule", "groups")
+        checks.check_names(["zzz"], ["match", "train"], "rule", "groups")
 
 
 def test_names_of_groups():
-    names.check_groups(["tables", "another"], ["tables"], "group-components")
+    checks.check_groups(["tables", "another"], ["tables"], "group-components")
     with pytest.raises(InputError, match=r"unknown group 'tabels'. Did you mean 'tables'\?"):
-        names.check_groups(["tabels"], ["tables"], "group-components")
+        checks.check_groups(["tabels"], ["tables"], "group-components")
 
 
 @pytest.mark.parametrize(
@@ -334,8 +333,8 @@ def test_names_of_groups():
 )  # fmt: skip
 def test_resources_that_have_no_effect(name, meant):
     with pytest.raises(InputError, match=f"'{name}' has no effect. Did you mean '{meant}'"):
-        names.check_resources([name], "default-resources")
+        checks.check_resources([name], "default-resources")
 
 
 def test_resources_of_a_site_are_let_through():
-    names.check_resources([*names.RESOURCES, "matlab_licences"], "default-resources")
+    checks.check_resources([*checks.RESOURCES, "matlab_licences"], "default-resources")

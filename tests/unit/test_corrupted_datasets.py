@@ -27,8 +27,8 @@ from matcheval.datasets.prepare import prepare_dataset
 from matcheval.downloads import sources
 from matcheval.errors import InputError
 from matcheval.execution.resources import BASE_TORCH_MB
-from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
-from matcheval.execution.workloads import IMAGENET, prepared_size
+from matcheval.execution.sizes import DIGITS as DIGITS_SIZE
+from matcheval.execution.sizes import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry

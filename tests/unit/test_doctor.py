@@ -1,21 +1,18 @@
-"""`matched-eval doctor`, `--version` and `completion`: what is said of this machine and others."""
+"""`matched-eval doctor` and `--version`: what is said of this machine and others."""
 
 import fcntl
 import json
 import os
-import shutil
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from matcheval import __version__
+from matcheval import __version__, health
 from matcheval.cli.main import main
 from matcheval.errors import InputError
-from matcheval.execution.cluster import queries
-from matcheval.health import machine, packages, torch_devices, workflow
-from matcheval.health.findings import NOTE, OK, PROBLEM
+from matcheval.execution.cluster import slurm
+from matcheval.health import NOTE, OK, PROBLEM
 
 
 def states(findings):
@@ -59,26 +56,26 @@ class TestDoctor:
     @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
     def test_a_folder_that_cannot_be_written(self, tmp_path):
         tmp_path.chmod(0o500)
-        (first, *_) = machine.check_folders(tmp_path / "results")
+        (first, *_) = health.check_folders(tmp_path / "results")
         assert (first.state, "cannot be written" in first.found) == (PROBLEM, True)
 
     @pytest.mark.parametrize(("free", "state"), [(10**10, OK), (10**9, NOTE), (10**8, PROBLEM)])
     def test_disk_space(self, tmp_path, monkeypatch, free, state):
-        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-        assert states(machine.check_folders(tmp_path)) == [state, state]
+        monkeypatch.setattr(health.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+        assert states(health.check_folders(tmp_path)) == [state, state]
 
     def test_a_file_system_without_locks(self, tmp_path, monkeypatch):
         def refuse(*_):
             raise OSError(37, "No locks available")
 
         monkeypatch.setattr(fcntl, "flock", refuse)
-        (first, *_) = machine.check_folders(tmp_path)
+        (first, *_) = health.check_folders(tmp_path)
         assert (first.state, "No locks available" in first.found) == (PROBLEM, True)
 
     def test_packages(self, monkeypatch):
         declared = ["numpy>=2.1", "pandas>=99", "nowhere-to-be-found; extra == 'workflow'"]
-        monkeypatch.setattr(packages.metadata, "requires", lambda name: declared)
-        base, extra = packages.check_packages()
+        monkeypatch.setattr(health.metadata, "requires", lambda name: declared)
+        base, extra = health.check_packages()
         assert (base.state, "pandas" in base.found, "numpy" in base.found) == (PROBLEM, True, False)
         assert (extra.state, "not installed: nowhere-to-be-found" in extra.found) == (NOTE, True)
 
@@ -115,8 +112,8 @@ class TestGpus:
     ):
         for name in files:
             (tmp_path / name).touch()
-        monkeypatch.setattr(torch_devices, "DEVICES", tmp_path)
-        found = torch_devices._gpus(torch, {"PATH": "", **environment})
+        monkeypatch.setattr(health, "DEVICES", tmp_path)
+        found = health._gpus(torch, {"PATH": "", **environment})
         assert (found.state, said in found.found) == (state, True)
         assert bool(found.remedy) == (state != OK)
 
@@ -125,63 +122,32 @@ class TestGpus:
         program.write_text("#!/bin/sh\necho 580.65.06\necho 580.65.06\n")
         program.chmod(0o700)
         path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        assert torch_devices.nvidia_driver(path) == "driver 580.65.06"
+        assert health.nvidia_driver(path) == "driver 580.65.06"
         program.write_text("#!/bin/sh\necho failed\nexit 9\n")
-        assert torch_devices.nvidia_driver(path) is None
+        assert health.nvidia_driver(path) is None
 
     def test_without_torch(self, monkeypatch):
-        monkeypatch.setattr(torch_devices, "version_of", lambda name: None)
-        (found,) = torch_devices.check_torch({})
+        monkeypatch.setattr(health, "version_of", lambda name: None)
+        (found,) = health.check_torch({})
         assert (found.state, "can be neither trained nor run" in found.found) == (NOTE, True)
 
 
 class TestWorkflow:
     def test_without_a_checkout(self, monkeypatch):
-        monkeypatch.setattr(workflow, "snakefile", lambda: None)
-        assert states(workflow.check_workflow()) == [NOTE]
+        monkeypatch.setattr(health, "snakefile", lambda: None)
+        assert health.check_workflow().state == NOTE
 
     def test_slurm(self, monkeypatch):
-        monkeypatch.setattr(workflow.shutil, "which", lambda name: None)
-        assert states(workflow.check_slurm()) == [OK]
-        monkeypatch.setattr(workflow.shutil, "which", lambda name: "/usr/bin/sinfo")
-        node = queries.Node("n1", "short", True, 4, 8000, 1, 60, True)
-        monkeypatch.setattr(queries, "nodes", lambda: (node,))
-        first, *_ = workflow.check_slurm()
+        monkeypatch.setattr(health.shutil, "which", lambda name: None)
+        assert states(health.check_slurm()) == [OK]
+        monkeypatch.setattr(health.shutil, "which", lambda name: "/usr/bin/sinfo")
+        node = slurm.Node("n1", "short", True, 4, 8000, 1, 60, True)
+        monkeypatch.setattr(slurm, "nodes", lambda: (node,))
+        first, *_ = health.check_slurm()
         assert (first.state, first.found) == (OK, "partitions short (1 node, GPUs)")
 
         def silent():
             raise InputError("'sinfo' failed: no reason given")
 
-        monkeypatch.setattr(queries, "nodes", silent)
-        assert states(workflow.check_slurm()) == [NOTE]
-
-
-class TestCompletion:
-    def test_without_the_package_its_name_is_said(self, capsys, monkeypatch):
-        monkeypatch.setitem(sys.modules, "shtab", None)
-        code, told = ended(capsys, "completion", "bash")
-        assert (code, "pip install shtab" in told.err) == (1, True)
-
-    def test_bash_completes_commands_options_and_files(self, capsys, tmp_path):
-        pytest.importorskip("shtab")
-        bash = shutil.which("bash")
-        main(["completion", "bash"])
-        script = tmp_path / "matched-eval.bash"
-        script.write_text(capsys.readouterr().out)
-        (tmp_path / "old.csv").touch()
-
-        def completed(*words):
-            ask = (
-                f". {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
-                "COMP_LINE=\"${COMP_WORDS[*]}\"; COMP_POINT=${#COMP_LINE}; "
-                "_shtab_matched_eval; echo \"${COMPREPLY[@]}\""
-            )  # fmt: skip
-            done = subprocess.run(
-                [bash, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
-            )
-            return done.stdout.split()
-
-        assert {"init", "compare", "doctor"} <= set(completed("matched-eval", "''"))
-        assert "--replication" in completed("matched-eval", "compare", "--r")
-        assert completed("matched-eval", "init", "--example", "pre") == ["predictions"]
-        assert "old.csv" in completed("matched-eval", "compare", "ol")
+        monkeypatch.setattr(slurm, "nodes", silent)
+        assert states(health.check_slurm()) == [NOTE]

@@ -13,8 +13,8 @@ from PIL import Image
 from helpers import simulate
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
-from matcheval.starting.names import as_name, pattern_name
-from matcheval.starting.rendering import as_yaml
+from matcheval.starting.drafting import as_name, pattern_name
+from matcheval.starting.writing import as_yaml
 from studies import ROOT
 
 TEMPLATES = ROOT / "workflow_scripts" / "matcheval" / "starting" / "templates"

@@ -85,7 +85,7 @@ def test_arrays_of_other_kinds_are_taken_over(tmp_path):
         ({"epsilon": 0}, "epsilon is 0"),
         ({"epsilon": "small"}, "epsilon is 'small'"),
         ({"seeds": 2.5}, "seeds is 2.5"),
-        ({"seeds": 0}, "seeds 0 gives no run"),
+        ({"seeds": 0}, "seeds is 0"),
         ({"criteria": "both"}, "unknown criterion 'both'"),
         ({"criteria": []}, "no criterion"),
         ({"source": "target"}, "source is 'target'"),

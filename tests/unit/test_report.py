@@ -20,11 +20,15 @@ from matcheval.protocol.report import content
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.report.charts import Chart, Point, Series
-from matcheval.report.embedding import FigureSpace
-from matcheval.report.pages import Provenance, render_report
+from matcheval.report.pages import (
+    FigureSpace,
+    MarkdownTable,
+    Provenance,
+    read_markdown,
+    render_report,
+)
 from matcheval.report.sections import Section, ShownFile
-from matcheval.report.tables import MarkdownTable, read_markdown
-from matcheval.study.reported import shown_files
+from matcheval.study.analysis import shown_files
 from matcheval.study.rules import Artifact, ReportEntry
 
 NASTY = "<img src=http://evil.example/x onerror=alert(1)>"

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from matcheval.execution import analysis_resources
-from matcheval.execution.workloads import DIGITS
+from matcheval.execution import resources
+from matcheval.execution.sizes import DIGITS
 from matcheval.study.requests import Machine, Requests
 from studies import configuration, load
 
@@ -67,7 +67,7 @@ def test_jobs_with_a_gpu_have_their_partition(study):
 def test_an_analysis_asks_for_its_own_rules_and_further_attempts_for_more(study):
     requests = Requests(study, Machine())
     batch = SimpleNamespace(pair="new-writers", batch="000")
-    request = analysis_resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
+    request = resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
     assert requests.of("match_predictions", batch) == request
     given = requests.resources("match_predictions")
     found = given["mem_mb"](batch, 1), given["runtime"](batch, 2)

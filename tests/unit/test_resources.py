@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.execution import analysis_resources, network_sizes, resources, workloads
-from matcheval.execution.network_sizes import ModelSize
+from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, prepared_size
+from matcheval.execution.sizes import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize, prepared_size
 from matcheval.models.building import build_model
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 )
 @pytest.mark.parametrize("data", [DIGITS, CIFAR])
 def test_parameters_of_models_that_are_built(architecture, width, depth, data):
-    size = network_sizes.size_of_architecture(architecture, width, depth, data)
+    size = sizes.size_of_architecture(architecture, width, depth, data)
     model = build_model(
         architecture, width=width, depth=depth, n_classes=data.classes,
         input_shape=(data.side, data.side, data.channels),
@@ -51,7 +50,7 @@ def test_parameters_of_models_that_are_built(architecture, width, depth, data):
     ],
 )
 def test_sizes_in_the_literature(architecture, width, depth, groups, data, millions, billions):
-    size = network_sizes.size_of_architecture(architecture, width, depth, data, groups=groups)
+    size = sizes.size_of_architecture(architecture, width, depth, data, groups=groups)
     assert millions / 3 <= size.parameters / 1e6 <= 3 * millions
     assert billions / 3 <= size.multiply_adds / 1e9 <= 6 * billions
 
@@ -72,12 +71,12 @@ def test_sizes_in_the_literature(architecture, width, depth, groups, data, milli
 )
 def test_published_models_by_their_names(name, millions):
     """Never less than the model: too little memory costs a second attempt."""
-    size = network_sizes.size_of_published(name)
+    size = sizes.size_of_published(name)
     assert size.parameters >= 0.95 * millions * 1e6
 
 
 def test_operations_grow_with_the_pixels():
-    small, large = (network_sizes.size_of_published("resnet50", side=side) for side in (224, 448))
+    small, large = (sizes.size_of_published("resnet50", side=side) for side in (224, 448))
     assert large.multiply_adds == 4 * small.multiply_adds
 
 
@@ -93,8 +92,8 @@ def test_a_prepared_dataset_says_its_size(tmp_path):
 
 def test_kinds_of_datasets_before_they_are_prepared(tmp_path):
     assert prepared_size(tmp_path, DIGITS) == DIGITS
-    assert workloads.size_of_kind("cifar10_1") == CIFAR
-    assert workloads.size_of_kind("something") == IMAGENET
+    assert sizes.size_of_kind("cifar10_1") == CIFAR
+    assert sizes.size_of_kind("something") == IMAGENET
 
 
 def test_a_broken_description_is_named(tmp_path):
@@ -103,21 +102,21 @@ def test_a_broken_description_is_named(tmp_path):
         prepared_size(tmp_path, DIGITS)
 
 
-sizes = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
+models = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
 datasets = st.builds(
     ImageSet, st.integers(1, 2_000_000), st.integers(1, 512), encoded=st.booleans()
 )
 
 
-@given(sizes, datasets, st.integers(0, 1))
+@given(models, datasets, st.integers(0, 1))
 def test_every_request_can_be_made(size, data, gpus):
     for request in (
         resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
         resources.of_inference([(data, [size, size])], data, batch_size=8, gpus=gpus),
         resources.of_preparing(data),
-        analysis_resources.of_matching(64, 10, data.images), resources.SMALL, resources.DOWNLOAD,
-        analysis_resources.of_searching([data, data], None),
-        analysis_resources.of_searching([data], 32),
+        resources.of_matching(64, 10, data.images), resources.SMALL, resources.DOWNLOAD,
+        resources.of_searching([data, data], None),
+        resources.of_searching([data], 32),
     ):  # fmt: skip
         assert request.mem_mb >= 800
         assert request.runtime >= 10
@@ -125,7 +124,7 @@ def test_every_request_can_be_made(size, data, gpus):
         assert 1 <= request.threads <= 4
 
 
-@given(sizes, datasets, st.integers(1, 100))
+@given(models, datasets, st.integers(1, 100))
 def test_larger_work_never_asks_for_less(size, data, factor):
     def requests(model: ModelSize, images: ImageSet) -> list[ResourceRequest]:
         return [
@@ -159,7 +158,7 @@ def test_a_search_fits_what_was_measured():
     """10,000 CIFAR images in 50,000: benchmarks/results/neighbours.csv, of two cores."""
     row = pd.read_csv(ROOT / "benchmarks" / "results" / "neighbours.csv").iloc[0]
     sets = [ImageSet(int(row.queries), 32), ImageSet(int(row.references), 32)]
-    request = analysis_resources.of_searching(sets, None)
+    request = resources.of_searching(sets, None)
     assert 1024 * row.peak_gib + 340 <= request.mem_mb <= 3000
     assert 2 * row.search_seconds + row.ssim_seconds <= 60 * request.runtime <= 4 * 3600
 
@@ -177,7 +176,7 @@ def test_measured_memory_of_the_digits_is_within_the_request():
     page = (ROOT / "docs" / "cluster-reference.md").read_text()
     measured = re.search(r"at most (\d+) MB in training and (\d+) MB in inference", page)
     assert measured is not None
-    model = network_sizes.size_of_architecture("resnet", 16, 2, DIGITS)
+    model = sizes.size_of_architecture("resnet", 16, 2, DIGITS)
     training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
     inference = resources.of_inference([(DIGITS, [model])], DIGITS, batch_size=256, gpus=0)
     snakemakes = 340  # one, and its fork in a group

@@ -13,8 +13,15 @@ from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from matcheval.execution.entry_points import run_script
-from matcheval.execution.failures import error_in, reason_of_failure
-from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
+from matcheval.execution.run_summary import (
+    Failure,
+    Job,
+    RunRecord,
+    error_in,
+    failure_page,
+    reason_of_failure,
+    success_page,
+)
 from run_messages import RunMessages
 from scheduling import start_jobs_without_polling
 

@@ -13,15 +13,14 @@ from types import SimpleNamespace
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.names import check_executor
-from matcheval.execution.cluster.requests import Request
-from matcheval.execution.cluster.states import Meaning, meaning, parse_states, passes, pause
+from matcheval.execution.cluster.checks import Request, check_executor
+from matcheval.execution.cluster.slurm import Meaning, meaning, parse_states, passes, pause
 
 workflow_errors = pytest.importorskip("snakemake_interface_common.exceptions")
 plugin = pytest.importorskip("snakemake_executor_plugin_matcheval_slurm")
 
 from snakemake_executor_plugin_matcheval_slurm import jobs, versions  # noqa: E402
-from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs  # noqa: E402
+from snakemake_executor_plugin_matcheval_slurm.jobs import WaitingJobs  # noqa: E402
 
 
 @pytest.mark.parametrize(

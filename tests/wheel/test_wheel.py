@@ -18,7 +18,7 @@ NOT_NEEDED = ("torch", "torchvision", "timm", "snakemake", "safetensors", "reque
 HELP = """
 import argparse, contextlib, io, sys
 from matcheval.cli.main import main
-from matcheval.cli.parser import build_parser
+from matcheval.cli.main import build_parser
 
 def commands(parser, words=()):
     steps = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]

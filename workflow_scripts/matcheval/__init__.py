@@ -13,17 +13,17 @@ from matcheval.version import __version__
 # Where the public names are defined; their types are in `__init__.pyi`.
 _HOMES = {
     "AccuracyPredictions": "matcheval.api.predicting",
-    "ComparisonResult": "matcheval.api.comparison_result",
-    "Estimate": "matcheval.api.estimates",
-    "GapEstimate": "matcheval.api.comparison_result",
+    "ComparisonResult": "matcheval.api.comparing",
+    "Estimate": "matcheval.api.inputs",
+    "GapEstimate": "matcheval.api.comparing",
     "InputError": "matcheval.errors",
     "InputWarning": "matcheval.api.inputs",
-    "MatchResult": "matcheval.api.matching",
+    "MatchResult": "matcheval.api.comparing",
     "PredictedAccuracy": "matcheval.api.predicting",
     "ReplicationFit": "matcheval.api.replicating",
     "ReplicationResult": "matcheval.api.replicating",
     "compare": "matcheval.api.comparing",
-    "match": "matcheval.api.matching",
+    "match": "matcheval.api.comparing",
     "predict_accuracy": "matcheval.api.predicting",
     "replication_table": "matcheval.api.replicating",
 }

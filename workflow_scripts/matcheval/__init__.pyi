@@ -1,10 +1,10 @@
+from matcheval.api.comparing import ComparisonResult as ComparisonResult
+from matcheval.api.comparing import GapEstimate as GapEstimate
+from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
-from matcheval.api.comparison_result import ComparisonResult as ComparisonResult
-from matcheval.api.comparison_result import GapEstimate as GapEstimate
-from matcheval.api.estimates import Estimate as Estimate
+from matcheval.api.comparing import match as match
+from matcheval.api.inputs import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
-from matcheval.api.matching import MatchResult as MatchResult
-from matcheval.api.matching import match as match
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions
 from matcheval.api.predicting import PredictedAccuracy as PredictedAccuracy
 from matcheval.api.predicting import predict_accuracy as predict_accuracy

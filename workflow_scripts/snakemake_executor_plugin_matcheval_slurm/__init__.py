@@ -14,71 +14,51 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
 
 
-def _setting(text: str, kind: type | None = None) -> dict[str, Any]:
-    """Return the metadata of a setting: its help text, and its type where it may be None."""
+def _setting(default: object, text: str, kind: type | None = None) -> Any:
+    """Return a setting with its help text, and its type where it may be None."""
     about = {"help": text, "env_var": False, "required": False}
-    return about | ({"type": kind} if kind else {})
+    return field(default=default, metadata=about | ({"type": kind} if kind else {}))
 
 
 @dataclass
 class ExecutorSettings(ExecutorSettingsBase):
     """Settings of the executor, which are options `--matcheval-slurm-...` and keys of profiles."""
 
-    status_command: str = field(
-        default="squeue",
-        metadata=_setting(
-            "Command that is asked for the states of jobs first: squeue, or sacct. Jobs that it "
-            "does not know are looked up with the other, where there is accounting."
-        ),
+    status_command: str = _setting(
+        "squeue",
+        "Command that is asked for the states of jobs first: squeue, or sacct. Jobs that it does "
+        "not know are looked up with the other, where there is accounting.",
     )
-    gres: str | None = field(
-        default=None,
-        metadata=_setting(
-            "Name with which GPUs are requested as generic resources, such as gpu or gpu:a100; by "
-            "default they are requested with --gpus.",
-            str,
-        ),
+    gres: str | None = _setting(
+        None,
+        "Name with which GPUs are requested as generic resources, such as gpu or gpu:a100; by "
+        "default they are requested with --gpus.",
+        str,
     )
-    qos: str | None = field(default=None, metadata=_setting("Quality of service of all jobs.", str))
-    reservation: str | None = field(
-        default=None, metadata=_setting("Reservation of all jobs.", str)
+    qos: str | None = _setting(None, "Quality of service of all jobs.", str)
+    reservation: str | None = _setting(None, "Reservation of all jobs.", str)
+    requeue: bool = _setting(
+        False,
+        "Let SLURM requeue jobs that were preempted or whose node failed; by default this executor "
+        "submits them again.",
     )
-    requeue: bool = field(
-        default=False,
-        metadata=_setting(
-            "Let SLURM requeue jobs that were preempted or whose node failed; by default this "
-            "executor submits them again."
-        ),
+    signal_seconds: int = _setting(
+        300, "Seconds before the end of its time at which a training is told to save and stop."
     )
-    signal_seconds: int = field(
-        default=300,
-        metadata=_setting(
-            "Seconds before the end of its time at which a training is told to save and stop."
-        ),
+    submit_hours: float = _setting(
+        24.0,
+        "Hours for which the submission of a job is repeated while SLURM refuses it for a reason "
+        "that passes, such as a limit on submitted jobs.",
     )
-    submit_hours: float = field(
-        default=24.0,
-        metadata=_setting(
-            "Hours for which the submission of a job is repeated while SLURM refuses it for a "
-            "reason that passes, such as a limit on submitted jobs."
-        ),
+    logdir: Path | None = _setting(  # noqa: RUF009 - it returns a field
+        None, "Folder of SLURM's logs, by default .snakemake/slurm_logs.", Path
     )
-    logdir: Path | None = field(
-        default=None,
-        metadata=_setting("Folder of SLURM's logs, by default .snakemake/slurm_logs.", Path),
+    keep_successful_logs: bool = _setting(False, "Keep the logs of jobs that succeeded as well.")
+    delete_logfiles_older_than: int = _setting(
+        10, "Days after which SLURM's logs are deleted; 0 to keep them."
     )
-    keep_successful_logs: bool = field(
-        default=False, metadata=_setting("Keep the logs of jobs that succeeded as well.")
-    )
-    delete_logfiles_older_than: int = field(
-        default=10, metadata=_setting("Days after which SLURM's logs are deleted; 0 to keep them.")
-    )
-    partition_config: Path | None = field(
-        default=None,
-        metadata=_setting(
-            "YAML file of partitions and their limits, among which every job is given one.",
-            Path,
-        ),
+    partition_config: Path | None = _setting(  # noqa: RUF009
+        None, "YAML file of partitions and their limits, among which every job is given one.", Path
     )
 
 

@@ -12,19 +12,14 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
-from matcheval.execution.cluster import queries
-from matcheval.execution.cluster.requests import startable, within
-from matcheval.execution.cluster.states import (
-    Meaning,
-    meaning,
-    normalized,
-    passes,
-    patience,
-)
-from matcheval.execution.stopping import stop_file
-from snakemake_executor_plugin_matcheval_slurm.asking import JobsInSlurm
+from matcheval.execution.cluster import slurm
+from matcheval.execution.cluster.checks import startable, within
+from matcheval.execution.cluster.slurm import Meaning, meaning, normalized, passes, patience
+from matcheval.execution.jobs import stop_file
 from snakemake_executor_plugin_matcheval_slurm.jobs import (
+    JobsInSlurm,
     SubmittedAs,
+    WaitingJobs,
     changes,
     comment_of,
     has_saved,
@@ -32,7 +27,6 @@ from snakemake_executor_plugin_matcheval_slurm.jobs import (
     original,
     request_of,
 )
-from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs
 
 # Within this many seconds `sacct` knows a new job.
 _DELAY_SECONDS = 60
@@ -98,9 +92,9 @@ class SlurmExecutor(plugin.Executor):
         wanted = request_of(job)
         limited = wanted
         if job.attempt > 1:
-            limited = within(wanted, queries.nodes())
+            limited = within(wanted, slurm.nodes())
         elif wanted.resumable:
-            limited = startable(wanted, queries.nodes())
+            limited = startable(wanted, slurm.nodes())
         if job.attempt > 1 and limited != wanted:
             self.logger.info(
                 f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
@@ -174,7 +168,7 @@ class SlurmExecutor(plugin.Executor):
     def _has_vanished(self, job_info: Any) -> bool:
         """Treat a job that SLURM does not know: it has ended, and its files say how."""
         since = job_info.aux["submitted"]
-        if queries.has_accounting() and time.time() - since < _DELAY_SECONDS:
+        if slurm.has_accounting() and time.time() - since < _DELAY_SECONDS:
             return False
         if has_written_all(job_info.job, since):
             self._succeeded(job_info)
@@ -230,4 +224,4 @@ class SlurmExecutor(plugin.Executor):
 def _reason(message: str) -> str:
     """Return what `sbatch` said of an error, without its command line."""
     quoted = message.partition("The error message was '")[2].partition("'.\n")[0] or message
-    return queries.last_lines(quoted)
+    return slurm.last_lines(quoted)

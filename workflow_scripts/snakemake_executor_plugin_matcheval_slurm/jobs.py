@@ -1,11 +1,17 @@
-"""Snakemake's jobs as SLURM is asked for them."""
+"""Snakemake's jobs as SLURM is asked for them, those that wait, and those that are submitted."""
 
 import glob
+import threading
 import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matcheval.execution.cluster.requests import Request
+from matcheval.errors import InputError
+from matcheval.execution.cluster import slurm
+from matcheval.execution.cluster.checks import Request
+from matcheval.execution.cluster.slurm import parse_states, pause, status_command
 
 
 def request_of(job: Any) -> Request:
@@ -80,3 +86,159 @@ def has_written_all(job: Any, since: float) -> bool:
     """Whether all output files of a job exist and are newer than its submission."""
     files = [Path(file) for file in job.products(include_logfiles=False)]
     return all(file.exists() and file.stat().st_mtime >= since for file in files)
+
+
+# After this time a reason is told again.
+_FORGET_SECONDS = 3600
+
+Place = tuple[Any, ...]
+
+
+def place_of(job: Any) -> Place:
+    """Return what limits on the number of jobs are about: jobs of other places may be accepted."""
+    request = request_of(job)
+    return request.partition, request.account, request.qos, request.gpus > 0
+
+
+@dataclass
+class _Queue:
+    """Jobs of one place that wait."""
+
+    jobs: dict[Any, bool] = field(default_factory=dict)
+    failures: int = 0
+    since: float = 0.0
+    due: float = 0.0
+    told: dict[str, float] = field(default_factory=dict)
+
+
+class WaitingJobs:
+    """The jobs that wait until SLURM accepts them."""
+
+    def __init__(
+        self, shortest: float, patience: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._shortest, self._patience, self._clock = shortest, patience, clock
+        self._queues: dict[Place, _Queue] = {}
+        self._lock = threading.Lock()
+
+    def join(self, job: Any) -> bool:
+        """Add a job, if others of its place wait: SLURM would not accept it either."""
+        with self._lock:
+            queue = self._queues.get(place_of(job))
+            if queue is None or not queue.jobs or job in queue.jobs:
+                return False
+            queue.jobs[job] = False
+            return True
+
+    def refused(self, job: Any, reason: str) -> str | None:
+        """Note that SLURM does not accept a job for now."""
+        with self._lock:
+            queue, now = self._queues.setdefault(place_of(job), _Queue()), self._clock()
+            if not queue.failures:
+                queue.since = now
+            queue.failures += 1
+            if now - queue.since >= self._patience:
+                queue.jobs.pop(job, None)
+                return None
+            queue.jobs[job] = True
+            seconds = pause(queue.failures, self._shortest)
+            queue.due = now + seconds
+            if now - queue.told.get(reason, -_FORGET_SECONDS) < _FORGET_SECONDS:
+                return ""
+            queue.told[reason] = now
+            return (
+                f"SLURM does not accept job {job.jobid} ({job.name}) now. It and those after it "
+                f"wait; one is submitted again in {seconds:.0f} s, and from time to time. {reason}"
+            )
+
+    def accepted(self, job: Any) -> None:
+        """Note that SLURM has accepted a job."""
+        with self._lock:
+            queue = self._queues.get(place_of(job))
+            if queue is not None:
+                queue.jobs.pop(job, None)
+                queue.failures = 0
+
+    def leave(self, job: Any) -> None:
+        """Remove a job that has failed."""
+        with self._lock:
+            for queue in self._queues.values():
+                queue.jobs.pop(job, None)
+
+    def tried(self) -> list[Any]:
+        """Return the jobs whose time has come, of those that SLURM was asked to accept."""
+        with self._lock:
+            return [job for queue in self._due() for job, tried in queue.jobs.items() if tried]
+
+    def due(self) -> Iterator[Any]:
+        """Yield the jobs whose time has come, of each place until one of them is refused."""
+        with self._lock:
+            queues = list(self._due())
+        for queue in queues:
+            for job in list(queue.jobs):
+                yield job
+                if job in queue.jobs:
+                    break
+
+    def _due(self) -> Iterator[_Queue]:
+        now = self._clock()
+        return (one for one in self._queues.values() if one.jobs and one.due <= now)
+
+
+# Jobs of a run are looked for from this long before its start, should clocks differ.
+_BEFORE_SECONDS = 3600
+_JOBS_PER_COMMAND = 500
+
+
+class JobsInSlurm:
+    """The submitted jobs of a run: their states, and how they are cancelled."""
+
+    def __init__(self, name: str, first: str, logger: Any) -> None:
+        self._name, self._first, self._logger = name, first, logger
+        self._since = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - _BEFORE_SECONDS))
+        self._silent = False
+
+    def states(self, numbers: Collection[str]) -> dict[str, str] | None:
+        """Ask for the states of all jobs; None if SLURM does not answer."""
+        programs = ["squeue", "sacct"] if slurm.has_accounting() else ["squeue"]
+        programs.sort(key=lambda program: program != self._first)
+        states: dict[str, str] = {}
+        for program in programs:
+            text = self._ask(status_command(program, self._name, self._since))
+            if text is None:
+                return None
+            states = parse_states(text) | states
+            if all(number in states for number in numbers):
+                break
+        return states
+
+    def cancel_unknown(self, comments: set[str], known: Collection[str]) -> bool:
+        """Cancel jobs with these comments that `sbatch` does not know to have submitted.
+
+        SLURM accepted them although it told otherwise, or did not answer. Numbers in `known` are
+        those of submitted jobs. Returns whether SLURM answers now.
+        """
+        command = ["squeue", "--noheader", "--me", f"--name={self._name}", "--format=%i|%k"]
+        text = self._ask(command)
+        if text is None:
+            return False
+        found = parse_states(text).items()
+        self.cancel([n for n, comment in found if comment in comments and n not in known])
+        return True
+
+    def cancel(self, numbers: Sequence[str]) -> None:
+        """Cancel jobs."""
+        for start in range(0, len(numbers), _JOBS_PER_COMMAND):
+            self._ask(["scancel", "--quiet", *numbers[start : start + _JOBS_PER_COMMAND]])
+
+    def _ask(self, command: Sequence[str]) -> str | None:
+        """Run a command of SLURM, and return its output; None if SLURM does not answer."""
+        try:
+            text = slurm.run_slurm(*command)
+        except InputError as error:
+            if not self._silent:
+                self._logger.warning(f"SLURM does not answer; it is asked again. {error}")
+            self._silent = True
+            return None
+        self._silent = False
+        return text

@@ -10,8 +10,8 @@ from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
-from matcheval.report.tables import HtmlTable
 
 Row = Mapping[str, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.

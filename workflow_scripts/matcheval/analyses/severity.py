@@ -11,7 +11,7 @@ from pydantic import Field
 
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError, configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.figures.style import (
     FITTED,
     GAP,
@@ -334,8 +334,6 @@ class Severity(SuiteTableAnalysis):
         names = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in names)
         n_models, n_matchings = len(self.models), len(self.matching.matchings)
-        one = analysis_resources.of_gaps(
-            n_models, n_matchings, images
-        )  # one set is in memory at a time
-        every = analysis_resources.of_gaps(n_models * len(names), n_matchings, images)
+        one = resources.of_gaps(n_models, n_matchings, images)  # one set is in memory at a time
+        every = resources.of_gaps(n_models * len(names), n_matchings, images)
         return replace(one, runtime=every.runtime)

@@ -1,17 +1,235 @@
-"""`matcheval.compare`: models on two sets, before and after matching."""
+"""`matcheval.compare` and `matcheval.match`: models on two sets, before and after matching."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from matcheval.api.compared import compare_models
-from matcheval.api.comparison_result import ComparisonResult
-from matcheval.api.inputs import InputWarning, Models
-from matcheval.api.layouts import layout_of
-from matcheval.api.models import all_given, given_models
-from matcheval.api.options import Origin, PairOptions, methods_of
-from matcheval.api.pair_analyses import chosen_analyses
-from matcheval.api.reading import read_compared
-from matcheval.protocol.settings import EPSILON, N_SEEDS
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.api.comparison import (
+    KINDS,
+    Compared,
+    chosen_analyses,
+    compare_models,
+    reliability_figure,
+)
+from matcheval.api.comparison_output import check_folder, describe, write_comparison
+from matcheval.api.inputs import Data, Estimate, Given, InputWarning, Models, layout_of
+from matcheval.api.pairs import (
+    GivenModel,
+    Origin,
+    PairOptions,
+    all_given,
+    given_models,
+    read_compared,
+    warnings_of,
+)
+from matcheval.errors import unknown_name_error
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.schemas import RUNS
+from matcheval.protocol.words import verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TABLES = ("gaps", "models", "accuracies")
+Table = Literal["runs", "pairs"]
+_MATCH_TABLES: tuple[Table, ...] = ("runs", "pairs")
+
+
+@dataclass(frozen=True)
+class GapEstimate:
+    """What one matching criterion says of a gap: of one model, or of the mean over several.
+
+    All quantities are fractions, not percent.
+
+    Attributes
+    ----------
+    criterion : str
+        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
+    gap : Estimate
+        Accuracy on the original minus accuracy on the replication.
+    matched_gap : Estimate
+        The same of the matched subsets, mean over seeds.
+    confidence_part, conditional_part : Estimate
+        The part of the gap that goes with confidence, and the part at equal confidence; no
+        matching is used.
+    narrowing : float
+        1 minus matched gap over gap; NaN for a gap of 0.
+    reference_narrowing : float
+        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds and models.
+    verdict : str
+        Whether the matched gap differs from 0 by more than sampling error.
+    remarks : str
+        Why values are NaN, and what else to know; most often empty.
+    """
+
+    criterion: str
+    gap: Estimate
+    matched_gap: Estimate
+    confidence_part: Estimate
+    conditional_part: Estimate
+    narrowing: float
+    reference_narrowing: float
+    fraction_unmatched: float
+    verdict: str
+    remarks: str
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+        estimates = ("gap", "matched_gap", "confidence_part", "conditional_part")
+        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
+        values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
+        values |= {name: float(row[name]) for name in numbers}
+        values |= {"criterion": str(row["matching"]), "remarks": str(row["remarks"])}
+        return cls(verdict=verdict(row), **values)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonResult:
+    """Models on two sets, before and after matching; what `compare` returns.
+
+    `print(result)` shows what `matched-eval compare` prints: of many models an overview.
+
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    original, replication, source : str
+        Names of the sets, and of the one in which matches were sought.
+    models : tuple of str
+        Names of the models.
+    gaps : mapping of str to GapEstimate
+        By criterion; of the one model, or of the mean over all.
+    warnings : tuple of str
+        What looks wrong about the input, and where most targets are unmatched.
+    analyses : tuple of str
+        Further analyses, which are tables and figures by these names.
+    """
+
+    title: str
+    original: str
+    replication: str
+    source: str
+    models: tuple[str, ...]
+    gaps: Mapping[str, GapEstimate]
+    warnings: tuple[str, ...]
+    analyses: tuple[str, ...]
+    _compared: Compared = field(repr=False)
+    _asked: str = field(repr=False)
+
+    @classmethod
+    def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
+        """Return what a comparison found; `asked` is what was asked for, for the report."""
+        first, pair = compared.known.comparisons[0], compared.known.pair
+        rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
+        return cls(
+            title=compared.title,
+            original=pair.original,
+            replication=pair.replication,
+            source=first.source_name,
+            models=tuple(one.model for one in compared.known.comparisons),
+            gaps={row.criterion: row for row in rows},
+            warnings=tuple(compared.warnings),
+            analyses=tuple(compared.analyses),
+            _compared=compared,
+            _asked=asked,
+        )
+
+    def __str__(self) -> str:
+        """Return the text that `matched-eval compare` prints."""
+        return describe(self._compared, "to_pandas(...) has all")
+
+    def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
+        """Return a table of the results; all accuracies and gaps are fractions.
+
+        Parameters
+        ----------
+        table : str
+            `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
+            per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
+            with their spread over seeds, a row per criterion and model. Or one of `analyses`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table, with the columns of `matcheval.protocol.gap_schemas.MEAN_GAPS`, of `GAPS`
+            there, or of `matcheval.protocol.schemas.MODEL_TABLE`; of an analysis, those that its
+            page describes.
+
+        Raises
+        ------
+        InputError
+            If there is no such table.
+        """
+        if table in self.analyses:
+            return self._compared.analyses[table].table.copy()
+        if table not in _TABLES:
+            raise unknown_name_error("table", str(table), (*_TABLES, *self.analyses))
+        if table == "gaps":
+            return self._compared.gaps.means.copy()
+        parts = self._compared.gaps.models if table == "models" else self._compared.tables
+        return pd.concat(list(parts.values()), ignore_index=True)
+
+    def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
+        """Draw a figure.
+
+        Parameters
+        ----------
+        kind : str
+            `gaps`: gaps, their parts and their narrowing; `matched_accuracy`: accuracy before and
+            after matching; `confidence`: accuracy against mean confidence; `reliability`: accuracy
+            against confidence in bins, of a single model. Or one of `analyses` that has a figure.
+        criterion : str, optional
+            One of `gaps`; by default the first. An analysis shows all.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot: a notebook shows it as the last value of a cell,
+            `figure.savefig("gaps.pdf")` saves it.
+
+        Raises
+        ------
+        InputError
+            If there is no such figure or criterion; or `reliability` is asked of several models.
+        """
+        if kind in self.analyses:
+            return self._compared.analyses[kind].figure()
+        if kind not in KINDS:
+            raise unknown_name_error("kind of figure", str(kind), (*KINDS, *self.analyses))
+        if criterion is not None and criterion not in self.gaps:
+            raise unknown_name_error("criterion", str(criterion), self.gaps)
+        return self._compared.figure(kind, None if criterion is None else Criterion(criterion))
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write report, tables and figures, as `matched-eval compare --output` does.
+
+        Parameters
+        ----------
+        folder : path-like
+            Created if need be. Files of an earlier comparison in it are replaced.
+
+        Returns
+        -------
+        list of Path
+            All files; `report.html` is the one to open.
+
+        Raises
+        ------
+        InputError
+            If the folder holds other files, or cannot be written.
+        """
+        check_folder(Path(folder))
+        return list(write_comparison(self._compared, Path(folder), self._asked))
 
 
 def compare(
@@ -125,18 +343,181 @@ def compare(
     >>> result.gaps["probability"].verdict
     'within sampling error of 0'
     """
-    options = PairOptions(pair, model, source, paired, groups_shared, names)
-    chosen = chosen_analyses([analyses] if isinstance(analyses, str) else [*analyses])
-    methods = methods_of(criteria, epsilon, seeds)
+    options = PairOptions(
+        criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
+    )
+    chosen = chosen_analyses(analyses)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
-    known = read_compared(models, options, methods, seeds, layout, n_classes, progress=progress)
+    known = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
-        f"matcheval.compare(..., source={source!r}, criteria={[*methods]}, epsilon={epsilon}, "
-        f"seeds={seeds}, pair={pair!r}, paired={paired}, groups_shared={groups_shared}, "
-        f"analyses={[one.name for one in chosen]})"
+        f"matcheval.compare(..., source={source!r}, criteria={[*known.methods]}, "
+        f"epsilon={epsilon}, seeds={seeds}, pair={pair!r}, paired={paired}, "
+        f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
     )
     result = ComparisonResult.of(compare_models(known, chosen, progress=progress), asked)
     for text in (*left_out, *result.warnings):
+        warnings.warn(text, InputWarning, stacklevel=2)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class MatchResult:
+    """One model's predictions on two sets, matched once per seed; what `match` returns.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model.
+    source, target : str
+        Names of the sets: matches are sought in the source for every datapoint of the target.
+    criterion : str
+        `label_probability` or `probability`.
+    epsilon : float
+        Largest difference of matched probabilities.
+    matched_accuracy_source, matched_accuracy_target : float
+        Accuracy on the matched subsets, a fraction, mean over the seeds with a matched pair; NaN
+        if there is none.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds.
+    warnings : tuple of str
+        What looks wrong about the input, and whether most targets are unmatched.
+    """
+
+    model: str
+    source: str
+    target: str
+    criterion: str
+    epsilon: float
+    matched_accuracy_source: float
+    matched_accuracy_target: float
+    fraction_unmatched: float
+    warnings: tuple[str, ...]
+    _known: ComparedModels = field(repr=False)
+    _matched: MatchedComparison = field(repr=False)
+    _runs: pa.Table = field(repr=False)
+
+    @classmethod
+    def of(cls, known: ComparedModels) -> "MatchResult":
+        """Match the one model by the one criterion."""
+        (comparison,), (method,) = known.comparisons, known.methods.values()
+        matched = MatchedComparison(comparison, method, known.seeds)
+        runs = matched.runs()
+        frame = runs.select(RUNS.names).to_pandas()
+        share = float(frame["fraction_unmatched"].mean())
+        return cls(
+            model=comparison.model,
+            source=comparison.source_name,
+            target=comparison.target_name,
+            criterion=method.criterion.value,
+            epsilon=method.epsilon,
+            matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
+            matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
+            fraction_unmatched=share,
+            warnings=tuple(warnings_of(known, {method.criterion: share})),
+            _known=known,
+            _matched=matched,
+            _runs=runs,
+        )
+
+    def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
+        """Return a table of the results.
+
+        Parameters
+        ----------
+        table : str
+            `runs`: sizes, accuracies and mean confidences of all subsets, as fractions, a row per
+            seed; `pairs`: matched datapoints by their index, a row per pair and seed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table, with the columns of `matcheval.protocol.schemas.RUNS` or `PAIRS` there.
+
+        Raises
+        ------
+        InputError
+            If there is no such table.
+        """
+        if table not in _MATCH_TABLES:
+            raise unknown_name_error("table", str(table), _MATCH_TABLES)
+        found = self._runs.select(RUNS.names) if table == "runs" else self._matched.pairs()
+        frame: pd.DataFrame = found.to_pandas()
+        return frame
+
+    def plot(self) -> "Figure":
+        """Draw accuracy against confidence in bins, of both sets and their matched subsets.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        (method,) = self._known.methods.values()
+        return reliability_figure(self._known, self._matched, method)
+
+
+def match(
+    source: Data,
+    target: Data,
+    *,
+    criterion: str = "label_probability",
+    epsilon: float = EPSILON,
+    seeds: int = N_SEEDS,
+    model: str = "",
+    pair: str = "pair",
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> MatchResult:
+    """Match every datapoint of a target with one of a source whose confidence is the same.
+
+    The numbers are those of `matched-eval match`.
+
+    Parameters
+    ----------
+    source, target : path-like, table or mapping of arrays
+        One model's predictions on each set, as for `compare`. The protocol takes the larger set as
+        source; here it is the caller's choice.
+    criterion : str
+        `label_probability`: the predicted label agrees, and the probability up to `epsilon`
+        (Algorithm 1); `probability`: the latter (Algorithm 2).
+    epsilon, seeds, model, pair, columns, classes, first_label
+        As for `compare`.
+
+    Returns
+    -------
+    MatchResult
+
+    Raises
+    ------
+    InputError
+        As `compare`.
+
+    Warns
+    -----
+    InputWarning
+        For input that looks wrong, and where most targets are unmatched.
+
+    References
+    ----------
+    Anzaku et al. (2022), arXiv 2209.01848, section 3, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import matcheval as me
+    >>> source = {"label": [0, 1, 1], "prediction": [0, 1, 0], "probability": [0.9, 0.8, 0.6]}
+    >>> target = {"label": [0, 1], "prediction": [0, 0], "probability": [0.901, 0.7]}
+    >>> result = me.match(source, target, seeds=1)
+    >>> result.to_pandas("pairs").values.tolist()
+    [[0, 0, 0]]
+    >>> result.fraction_unmatched
+    0.5
+    """
+    options = PairOptions(criterion, epsilon, seeds, pair, model, "original")
+    given = GivenModel("", Given.of(source, "source"), Given.of(target, "target"))
+    layout, n_classes = layout_of(all_given([given]), columns, classes, first_label)
+    result = MatchResult.of(read_compared([given], options, layout, n_classes))
+    for text in result.warnings:
         warnings.warn(text, InputWarning, stacklevel=2)
     return result

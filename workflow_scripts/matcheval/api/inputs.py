@@ -1,7 +1,7 @@
-"""Input of the Python interface: prediction files, tables in memory, and arrays."""
+"""What the functions of the Python interface share: given predictions, their layout, estimates."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
+from matcheval.predictions.class_names import LABEL_SPACES
 from matcheval.predictions.files import class_names_of, shared_classes
 from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
 from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
-from matcheval.predictions.layout import COLUMNS, Layout
+from matcheval.predictions.layout import COLUMNS, Layout, check_columns_given
 
 # One model's predictions on one dataset.
 Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]
@@ -30,38 +32,44 @@ class InputWarning(UserWarning):
     """Input that can be computed with, but looks wrong."""
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """One model's predictions on one dataset, as a caller gave them.
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity with its 95 % interval for the sampling of the sets.
 
     Attributes
     ----------
-    name : str
-        What messages call them, if they are no file.
-    data : Path, pyarrow.Table or mapping of str to array
+    value : float
+        Fraction; gaps are original minus replication. NaN if it is not defined.
+    low, high : float
+        Bounds of the interval; NaN if there is none.
     """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]", name: str) -> "Estimate":
+        return cls(*(float(row[name + end]) for end in ("", "_low", "_high")))
+
+    def __str__(self) -> str:
+        """Return the value in percent or percentage points, with its interval."""
+        text = f"{100 * self.value + 0.0:.2f}"
+        if self.low != self.low:  # NaN
+            return text
+        return f"{text} [{100 * self.low + 0.0:.2f}, {100 * self.high + 0.0:.2f}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One model's predictions on one dataset, as a caller gave them."""
 
     name: str
     data: "Path | pa.Table | Mapping[str, npt.NDArray[Any]]"
 
     @classmethod
     def of(cls, data: object, name: str) -> "Given":
-        """Take over what a caller gave, without looking at its values.
-
-        Parameters
-        ----------
-        data : path-like, pandas.DataFrame, pyarrow.Table or mapping of str to array-like
-            As `Data` says. Any other table that Arrow can take, such as one of Polars, will do.
-        name : str
-            What messages call it.
-
-        Raises
-        ------
-        InputError
-            If it is none of these, or cannot be converted.
-        """
-        if isinstance(data, cls):
-            return data
+        """Take over what a caller gave (`Data`), without looking at its values."""
         if isinstance(data, str | os.PathLike):
             return cls(name, Path(data))
         if isinstance(data, Mapping):
@@ -79,17 +87,7 @@ class Given:
         return self.name if self.path is None else self.path
 
     def raw(self, layout: Layout) -> RawFile:
-        """Return the columns by the names that they have here.
-
-        Parameters
-        ----------
-        layout : Layout
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, or a column is missing or occurs twice.
-        """
+        """Return the columns by the names that they have here."""
         if isinstance(self.data, Path):
             return read_raw(self.data, layout)
         if isinstance(self.data, pa.Table):
@@ -97,35 +95,13 @@ class Given:
         return raw_of_arrays(self.data, layout, self.name)
 
     def class_names(self, layout: Layout) -> set[str]:
-        """Return the names of classes that occur; none if classes are numbers.
-
-        Parameters
-        ----------
-        layout : Layout
-
-        Raises
-        ------
-        InputError
-            As `raw`, or if a column holds both numbers and names.
-        """
+        """Return the names of classes that occur; none if classes are numbers."""
         if isinstance(self.data, Path):
             return set(shared_classes([self.data], layout) or ())
         return class_names_of(self.raw(layout), layout)
 
     def groups(self, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
-        """Return the group of each datapoint, in order of the indices, if they are given.
-
-        Parameters
-        ----------
-        index : int32 array, shape (n,)
-            Indices of the predictions, increasing.
-        layout : Layout
-
-        Raises
-        ------
-        InputError
-            If a group is empty, or their number is another.
-        """
+        """Return the group of each datapoint, in order of the increasing indices, if given."""
         if isinstance(self.data, Path):
             return read_group_column(self.data, index, layout)
         if isinstance(self.data, Mapping) and np.ndim(self.data.get(GROUP, ())) != 1:
@@ -134,18 +110,7 @@ class Given:
         return groups_of(self.lists((GROUP, "index"), layout), index, self.name)
 
     def lists(self, names: Sequence[str], layout: Layout) -> dict[str, list[Any]]:
-        """Return some columns or arrays, as far as they are there, with None for missing values.
-
-        Parameters
-        ----------
-        names : sequence of str
-        layout : Layout
-
-        Raises
-        ------
-        InputError
-            As `raw`.
-        """
+        """Return some columns or arrays, as far as they are there, with None for missing values."""
         found: Mapping[str, Any]
         found = self.data if isinstance(self.data, Mapping) else self.raw(layout).columns
         return {
@@ -155,18 +120,7 @@ class Given:
         }
 
     def features(self, n: int) -> npt.NDArray[np.float32] | None:
-        """Return the features of all datapoints in order of their indices, if they are given.
-
-        Parameters
-        ----------
-        n : int
-            Number of datapoints.
-
-        Raises
-        ------
-        InputError
-            If they are no matrix of finite floats with a row per datapoint.
-        """
+        """Return the features of all datapoints, shape (n, n_features), by index, if given."""
         if not isinstance(self.data, Mapping) or "features" not in self.data:
             return None
         found = self.data["features"]
@@ -189,7 +143,8 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
     try:
         value = data[key]  # which an `.npz` file reads
         found = np.asarray(value)
-        found = _plain(found) if found.dtype.kind == "O" else found
+        if found.dtype.kind == "O":
+            found = _plain(found)
     except Exception as error:  # whatever the object's own conversion raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
@@ -227,26 +182,16 @@ def _table(data: Any, name: str) -> pa.Table:
             table = pa.Table.from_pandas(data, preserve_index=False)
         else:
             table = pa.table(data)
-        return pa.table(
-            {
-                field: _decoded(table.column(at))
-                for at, field in enumerate(_checked_names(table.schema.names, name))
-            }
-        ).replace_schema_metadata(table.schema.metadata)
+        columns = [_decoded(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
         reason = (str(error).splitlines() or [kind])[0]
         raise InputError(
             f"this {kind} is no table of plain columns ({reason:.300})", file=name
-        ) from error  # fmt: skip
-
-
-def _checked_names(names: Sequence[str], name: str) -> Sequence[str]:
-    twice = [one for one in names if list(names).count(one) > 1]
-    if twice:
+        ) from error
+    names = table.schema.names
+    if twice := [one for one in names if names.count(one) > 1]:
         raise InputError("occurs twice", file=name, field=twice[0])
-    return names
+    return pa.table(columns, names).replace_schema_metadata(table.schema.metadata)
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -259,17 +204,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def is_of_several(data: object) -> bool:
-    """Say whether a mapping holds predictions of several models or sets, by name, and no arrays.
-
-    Parameters
-    ----------
-    data : path-like, table or mapping
-
-    Raises
-    ------
-    InputError
-        If it holds both.
-    """
+    """Whether a mapping holds predictions of several models or sets, by name, and no arrays."""
     if not isinstance(data, Mapping) or not len(data):
         return False
     if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):
@@ -287,13 +222,53 @@ def is_of_several(data: object) -> bool:
     return all(is_table)
 
 
-def by_name(data: Models, name: str) -> Mapping[str, Any]:
-    """Return predictions by name.
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Check that an argument is a whole number in a range."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= (value if most is None else most):  # type: ignore[operator]
+        allowed = (
+            f"{least}, {least + 1}, {least + 2}, ..." if most is None else f"{least} to {most:,}"
+        )
+        raise InputError(f"{name} is {value!r:.60}", remedy=f"Give {allowed}")
 
-    Parameters
-    ----------
-    data : path-like, table, mapping of arrays, or mapping of these by name
-    name : str
-        What predictions are called that have no name.
+
+def layout_of(
+    given: Sequence[Given],
+    columns: Mapping[str, str] | None,
+    classes: int | str | Sequence[str] | None,
+    first_label: int,
+) -> tuple[Layout, int | None]:
+    """Return how predictions are laid out, and the number of classes if it is given.
+
+    Names of classes are those that occur, sorted, where none are given.
     """
-    return data if isinstance(data, Mapping) and is_of_several(data) else {name: data}
+    theirs = dict(columns or {})
+    check_columns_given(theirs, "arguments", "columns")
+    if first_label not in (0, 1):
+        raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
+    names, n_classes = _classes(classes)
+    if names is None:
+        layout = Layout(theirs, None, int(first_label))
+        names = tuple(sorted({name for one in given for name in one.class_names(layout)})) or None
+    return Layout(theirs, names, int(first_label)), n_classes
+
+
+def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:
+    """Return the names of classes, or their number, if either is given."""
+    if given is None:
+        return None, None
+    if isinstance(given, str) and given in LABEL_SPACES:
+        return label_space(given), None
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return None, int(given)
+    if isinstance(given, str | bool) or not isinstance(given, Iterable):
+        raise InputError(
+            f"classes is {given!r:.60}",
+            remedy="Give their number, a list of their names, 'cifar10' or 'imagenet'",
+        )
+    names = list(given)
+    if len(names) < 2 or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "classes are not at least two names", remedy="Give a list of texts, in order of labels"
+        )
+    return resolve_classes(names), None

@@ -1,21 +1,120 @@
 """`matcheval.predict_accuracy`: how accurate a model will be on sets without labels."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.accuracy_prediction.estimation import N_RESAMPLES
-from matcheval.api.estimates import Estimate
-from matcheval.api.inputs import Data, Given, InputWarning, Models, by_name, is_of_several
-from matcheval.api.layouts import layout_of
-from matcheval.api.model_outputs import GivenSets, predict_given
+from matcheval.accuracy_prediction.estimation import (
+    N_RESAMPLES,
+    choose_methods,
+    estimate_accuracies,
+)
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.user_files import (
+    UserFile,
+    check_comparable,
+    outputs_of_model,
+    read_user_file,
+)
+from matcheval.api.inputs import (
+    Data,
+    Estimate,
+    Given,
+    InputWarning,
+    Models,
+    check_whole,
+    is_of_several,
+    layout_of,
+)
 from matcheval.errors import InputError
+from matcheval.predictions.files import contents_of
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.model_outputs import outputs_of
+from matcheval.predictions.records import LabelRule
+from matcheval.predictions.suspicions import suspicions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MAX_RESAMPLES = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSets:
+    """A model's outputs on a base, on sets to predict for by name, and on sets to fit on.
+
+    Targets that the caller did not name are called as their files say.
+    """
+
+    base: Given
+    targets: Mapping[str, Given]
+    calibration: Sequence[Given]
+    is_named: bool = False
+
+
+def predict_given(
+    given: GivenSets,
+    methods: Sequence[str],
+    layout: Layout,
+    n_classes: int | None,
+    *,
+    resamples: int,
+    seed: int,
+    warn: Callable[[str], None],
+) -> tuple[UserFile, pa.Table]:
+    """Return the base, and the table `ESTIMATES`, reading one target after the other.
+
+    `warn` takes sentences on what looks wrong.
+    """
+    check_whole("seed", seed, 0)
+    check_whole("resamples", resamples, 0, MAX_RESAMPLES)
+    chosen = choose_methods(methods, calibrated=bool(given.calibration))
+
+    def read(one: Given, labels: LabelRule) -> UserFile:
+        found = _read_outputs(one, labels, layout, n_classes)
+        if one is not given.base:
+            check_comparable(base, found)
+        outputs, told = found.outputs, found.metadata.get("n_classes")
+        values = outputs.labels, outputs.predicted, outputs.confidences
+        for text in suspicions(*values, int(told) if told else None):
+            warn(f"{found.name}: {text}")
+        return found
+
+    base = read(given.base, "required")
+    calibration = [read(one, "required").outputs for one in given.calibration]
+
+    def targets() -> Iterator[tuple[str, Outputs]]:
+        """Each has a name of its own."""
+        names: set[str] = set()
+        for key, one in given.targets.items():
+            found = read(one, "optional")
+            name = key if given.is_named or found.name in names else found.name
+            names.add(name)
+            yield name, found.outputs
+
+    table = estimate_accuracies(
+        base.outputs, targets(), methods=chosen, calibration=calibration,
+        n_resamples=int(resamples), seed=int(seed),
+    )  # fmt: skip
+    return base, table
+
+
+def _read_outputs(
+    given: Given, labels: LabelRule, layout: Layout, n_classes: int | None
+) -> UserFile:  # fmt: skip
+    """Read and check one model's outputs on one dataset."""
+    if given.path is not None:
+        return read_user_file(given.path, labels=labels, n_classes=n_classes, layout=layout)
+    contents = contents_of(given.raw(layout), scores=True, labels=labels, layout=layout)
+    found = outputs_of(contents, file=given.name, labels=labels, n_classes=n_classes)
+    outputs = outputs_of_model(found, given.features(len(found)))
+    name = found.metadata.get("dataset", given.name)
+    return UserFile(name, Path(given.name), outputs, found.metadata)
 
 
 @dataclass(frozen=True)
@@ -49,16 +148,11 @@ class PredictedAccuracy:
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
-        bounds = (float(row[f"predicted{end}"]) for end in ("", "_low", "_high"))
         return cls(
-            target=str(row["target"]),
-            method=str(row["method"]),
-            variant=str(row["variant"]),
-            title=str(row["title"]),
-            predicted=Estimate(*bounds),
+            **{name: str(row[name]) for name in ("target", "method", "variant", "title", "reason")},
+            predicted=Estimate._of(row, "predicted"),
             accuracy=float(row["accuracy"]),
             error=float(row["error"]),
-            reason=str(row["reason"]),
         )
 
 
@@ -190,13 +284,23 @@ def predict_accuracy(
     ['AC TempScaling', 'ATC-MC']
     """
     names = (methods,) if isinstance(methods, str) else tuple(methods)
+    is_named = is_of_several(targets)
+    named = targets if is_named and isinstance(targets, Mapping) else {"target": targets}
+    if is_of_several(calibration) and isinstance(calibration, Mapping):
+        calibration = list(calibration.values())
+    if not isinstance(calibration, list | tuple):
+        raise InputError(
+            f"calibration is a {type(calibration).__name__}",
+            remedy="Give a list of files, tables or dicts of arrays, one per set",
+        )
     given = GivenSets(
         Given.of(base, "base"),
-        {str(name): Given.of(one, str(name)) for name, one in by_name(targets, "target").items()},
-        [Given.of(one, f"calibration set {i}") for i, one in enumerate(_listed(calibration))],
-        is_named=is_of_several(targets),
+        {str(name): Given.of(one, str(name)) for name, one in named.items()},
+        [Given.of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
+        is_named,
     )
-    layout, n_classes = layout_of(given.all, columns, classes, first_label)
+    everything = [given.base, *given.calibration, *given.targets.values()]
+    layout, n_classes = layout_of(everything, columns, classes, first_label)
     told: list[str] = []
     source, table = predict_given(
         given, names, layout, n_classes, resamples=resamples, seed=seed, warn=told.append
@@ -213,14 +317,3 @@ def predict_accuracy(
     for text in result.warnings:
         warnings.warn(text, InputWarning, stacklevel=2)
     return result
-
-
-def _listed(calibration: Mapping[str, Data] | Sequence[Data]) -> list[Data]:
-    if is_of_several(calibration) and isinstance(calibration, Mapping):
-        return list(calibration.values())
-    if not isinstance(calibration, list | tuple):
-        raise InputError(
-            f"calibration is a {type(calibration).__name__}",
-            remedy="Give a list of files, tables or dicts of arrays, one per set",
-        )
-    return list(calibration)

@@ -6,18 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from matcheval.cli.layouts import add_layout, read_layout
+from matcheval.cli.predictions import add_layout, read_layout
 from matcheval.errors import InputError, printable
 from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.names import is_name
 from matcheval.predictions.layout import Layout
 from matcheval.starting.commands import own_command_line
-from matcheval.starting.drafting import draft_study
-from matcheval.starting.drafts import Draft, Wishes
+from matcheval.starting.drafting import Draft, Wishes, as_name, draft_study
 from matcheval.starting.examples import EXAMPLES
 from matcheval.starting.looking import Given, ImageSet, PredictionSet, SetFolder, look_at
-from matcheval.starting.names import as_name
 
 DESCRIPTION = """\
 Write a study file, and a catalogue of models where one is needed, from what is there: two folders

@@ -16,8 +16,8 @@ from matcheval.domain_generalization.tables import (
 )
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
-from matcheval.report.tables import HtmlTable
 
 _SIGNIFICANT = 0.05
 

@@ -1,4 +1,4 @@
-"""The reservation of this machine's GPUs for single jobs. Imports no torch.
+"""The GPUs of this machine, and their reservation for single jobs. Imports no torch.
 
 A GPU is reserved by a lock on a file, which the operating system releases when the process of the
 job ends, for whatever reason. The files are named by UUID and lie in a folder that all users of the
@@ -9,24 +9,114 @@ import fcntl
 import logging
 import os
 import re
+import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.execution.gpu_devices import VISIBLE, visible_gpus
 
 LOGGER = logging.getLogger(__name__)
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+# Folder of the device files; tests use another one.
+DEVICES = Path("/dev")
+# Where Windows' subsystem for Linux has `nvidia-smi`, which need not be on PATH.
+_WSL = "/usr/lib/wsl/lib"
+_SECONDS = 60  # a driver that is not kept loaded takes a while
+_GPU = re.compile(r"GPU \d+: .*\(UUID: (GPU-[\w-]+)\)")
+_PART = re.compile(r"\s+MIG .*\(UUID: (MIG-[\w/-]+)\)")
 # Names another folder for the lock files: one that containers on the same machine have in common.
 LOCKS = "MATCHEVAL_GPU_LOCKS"
 # Folders in which everybody may create files, and remove only their own ones (sticky).
 _SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 _POLL_SECONDS = 0.2
 _CREATION_SECONDS = 5
+
+
+def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> list[str]:
+    """List the GPUs that a process may use: UUIDs, of divided GPUs those of the parts; or numbers.
+
+    A number means another GPU in another process: CUDA counts those that a process may use, fastest
+    first, `nvidia-smi` counts by bus, and a container may hold nothing but `/dev/nvidia3`. A UUID
+    means the same GPU, or the same part of one (MIG), everywhere on the machine.
+    """
+    given = environment.get(VISIBLE)
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    if "-1" in names:  # as in CUDA, those after it are invisible
+        names = names[: names.index("-1")]
+    if given is not None and not names:
+        return []
+    known = driver_gpus(environment)
+    if known is not None:
+        if given is None:
+            return [name for uuid, parts in known.items() for name in parts or [uuid]]
+        return list(dict.fromkeys(_resolved(names, known)))
+    if given is not None:
+        return names
+    files = [file for file in devices.glob("nvidia*") if re.fullmatch(r"nvidia\d+", file.name)]
+    if files:
+        LOGGER.warning(
+            "the NVIDIA driver cannot be asked (nvidia-smi is missing or does not work); GPUs are "
+            "known by number only, and may be shared with jobs that know them by UUID"
+        )
+    return [str(number) for number in range(len(files))]  # CUDA counts from 0, not as the files
+
+
+def driver_gpus(environment: Mapping[str, str]) -> dict[str, list[str]] | None:
+    """Ask the driver for the UUIDs of all GPUs and of their parts; None if it does not tell."""
+    done = ask_driver(environment, "-L")
+    if done is None:
+        return None
+    if done.returncode:
+        # Without a GPU, it is an error, too, and no reason for a message.
+        if "No devices" not in done.stdout + done.stderr:
+            LOGGER.warning("nvidia-smi: %s", " ".join((done.stdout + done.stderr).split()))
+        return None
+    gpus: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        if match := _GPU.match(line):
+            gpus[match[1]] = parts = []
+        elif gpus and (match := _PART.match(line)):
+            parts.append(match[1])
+    return gpus
+
+
+def ask_driver(
+    environment: Mapping[str, str], *arguments: str
+) -> subprocess.CompletedProcess[str] | None:
+    """Run `nvidia-smi`, under Windows' Linux too; None if it is missing or does not answer."""
+    command = shutil.which("nvidia-smi", path=f"{environment.get('PATH', '')}:{_WSL}")
+    if command is None:
+        return None
+    try:
+        return subprocess.run(
+            [command, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        LOGGER.warning("nvidia-smi: %s", error)
+        return None
+
+
+def _resolved(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """UUIDs of numbers, UUIDs and beginnings of UUIDs; as in CUDA, unknown ones end the list."""
+    uuids = [uuid for gpu, parts in known.items() for uuid in (gpu, *parts)]
+    for name in names:
+        if name.isdecimal():
+            matching = [*known][int(name) : int(name) + 1]
+        else:
+            matching = [uuid for uuid in uuids if uuid.startswith(name)]
+        if len(matching) != 1:
+            LOGGER.warning(
+                "%s names '%s', which is not one of the driver's GPUs (%s): it and those after it "
+                "are not used", VISIBLE, name, ", ".join(uuids) or "none"
+            )  # fmt: skip
+            return
+        yield from known.get(matching[0]) or matching
 
 
 def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
@@ -119,9 +209,7 @@ def _open(file: Path) -> int | None:
     for flags in (0, os.O_CREAT | os.O_EXCL, 0):  # the last for one made between the two
         try:
             handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | flags, 0o644)
-        except FileNotFoundError:
-            continue
-        except FileExistsError:
+        except (FileNotFoundError, FileExistsError):
             continue
         except PermissionError:
             if time.time() - file.lstat().st_mtime < _CREATION_SECONDS:

@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matcheval.execution.network_sizes import ModelSize
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution.sizes import ImageSet, ModelSize
 
 # Resident memory of a job's processes without data: the Snakemake process that the cluster starts
 # (and its fork in a group), Python, numpy, and torch if it is used. Measured on the digits study:
@@ -48,12 +47,31 @@ class ResourceRequest:
     threads: int = 1
     gpu: int = 0
 
+    @classmethod
+    def of_work(
+        cls, size: float, seconds: float, *, base: int = BASE_MB, threads: int = 1, gpu: int = 0
+    ) -> "ResourceRequest":
+        """Return the request for data of a size in bytes and work of some seconds, with margins."""
+        mem_mb = 100 * math.ceil((base + 1.25 * size / 1e6) / 100)
+        minutes = (START_SECONDS + TIME_MARGIN * seconds) / 60
+        return cls(mem_mb, STEP_MINUTES * math.ceil(minutes / STEP_MINUTES), threads, gpu)
+
     def on_attempt(self, attempt: int) -> "ResourceRequest":
         """Return the request of an attempt: memory and time double with every attempt."""
         if attempt < 1:
             raise ValueError(f"attempt {attempt} is below 1")
         factor = 2 ** (attempt - 1)
         return replace(self, mem_mb=self.mem_mb * factor, runtime=self.runtime * factor)
+
+
+# Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
+SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
+# A gigabyte over a slow connection (2 MB per second); files are not read into memory.
+DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
+# Tables of all images of a warehouse, which may be as many as CIFAR-10-Warehouse's 608,691.
+WAREHOUSE_TABLES = ResourceRequest(5 * BASE_MB, runtime=3 * STEP_MINUTES)
+# For estimates before any job: classes of a base that are not known, and features of a model.
+MANY_CLASSES, MANY_FEATURES = 1000, 2048
 
 
 def of_training(
@@ -68,12 +86,11 @@ def of_training(
 ) -> ResourceRequest:
     """Estimate the request for training one model."""
     operations = 2.0 * forward_passes * model.multiply_adds * data.images * epochs
-    weights = 16 * model.parameters
     # Float32 activations, and as much again for their gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept
+    memory = 16 * model.parameters + batch + _pixels(data)
     reading = _reading(data) * (1 if data.made else epochs)
-    memory = weights + batch + _pixels(data)
-    return _request(operations, memory, reading, gpus=gpus, threads=threads)
+    return _of_networks(operations, memory, reading, gpus=gpus, threads=threads)
 
 
 def of_inference(
@@ -90,12 +107,12 @@ def of_inference(
     weights = max(sum(8 * model.parameters for model in models) for _, models in work)
     most = max(model.multiply_adds for _, models in work for model in models)
     batch = 0 if gpus else batch_size * most / 80
-    reading = sum(_reading(data) for data, _ in work)
     memory = weights + batch + (0 if largest.made else _pixels(largest))
-    return _request(operations, memory, reading, gpus=gpus, threads=threads)
+    reading = sum(_reading(data) for data, _ in work)
+    return _of_networks(operations, memory, reading, gpus=gpus, threads=threads)
 
 
-def _request(
+def _of_networks(
     operations: float, memory: float, reading: float, *, gpus: int, threads: int
 ) -> ResourceRequest:
     """Estimate the request for training or running models."""
@@ -103,12 +120,8 @@ def _request(
     if gpus:
         threads = max(threads, MANY_CORES)
         speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
-    return ResourceRequest(
-        mem_mb=megabytes(base, memory),
-        runtime=minutes(operations / speed + reading / threads),
-        threads=threads,
-        gpu=gpus,
-    )
+    seconds = operations / speed + reading / threads
+    return ResourceRequest.of_work(memory, seconds, base=base, threads=threads, gpu=gpus)
 
 
 def _reading(data: ImageSet) -> float:
@@ -128,27 +141,50 @@ def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     size = data.pixel_bytes
     if data.encoded:
         size = 0 if streamed else data.images * 150_000
-    return ResourceRequest(megabytes(BASE_TORCH_MB, 2 * size), minutes(data.images / 1000))
+    return ResourceRequest.of_work(2 * size, data.images / 1000, base=BASE_TORCH_MB)
 
 
 def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
     """Estimate the request for making the images of a dataset and storing them."""
     seconds = data.pixel_bytes / MADE_PER_SECOND / threads
-    return ResourceRequest(BASE_TORCH_MB, minutes(seconds), threads=threads)
+    return ResourceRequest.of_work(0, seconds, base=BASE_TORCH_MB, threads=threads)
 
 
-# Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
-SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
-# A gigabyte over a slow connection (2 MB per second); files are not read into memory.
-DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
+def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:
+    """Estimate the request for searching near duplicates of one set in others, on one core."""
+    side = compare_size or max(data.side for data in sets)
+    values = side**2 * max(data.channels for data in sets)
+    images = sum(data.images for data in sets)
+    decoded = sum(data.images for data in sets if data.encoded)
+    seconds = 2.0 * sets[0].images * images * values / CORE_FLOPS + decoded / DECODED_PER_SECOND
+    return ResourceRequest.of_work(2 * images * values, seconds)
 
 
-def megabytes(base: int, size: float) -> int:
-    """Return the memory for a base and data, plus 25 % of the data, rounded up to 100 MB."""
-    return 100 * math.ceil((base + 1.25 * size / 1e6) / 100)
+def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
+    """Estimate the request for matching models' predictions on two sets."""
+    seconds = n_models * (n_seeds + 10) * 0.001 * max(1.0, images / 50_000)
+    return ResourceRequest.of_work(n_models * images * 16, seconds)
 
 
-def minutes(seconds: float) -> int:
-    """Return the time for start and work with a margin, rounded up to `STEP_MINUTES`."""
-    needed = (START_SECONDS + TIME_MARGIN * seconds) / 60
-    return STEP_MINUTES * math.ceil(needed / STEP_MINUTES)
+def of_gaps(n_models: int, n_matchings: int, images: int) -> ResourceRequest:
+    """Estimate the request for decomposing the gaps of models on two sets."""
+    seconds = n_models * (1 + 2 * n_matchings) * 0.5 * max(0.05, images / 50_000)
+    return ResourceRequest.of_work(n_models * images * 160, seconds)
+
+
+def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
+    """Estimate the request for reading the prediction files of models on many sets."""
+    return ResourceRequest.of_work(images * (64 + 4 * n_models), n_models * n_sets * 0.05)
+
+
+def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> ResourceRequest:
+    """Estimate the request for the scores of one model on many sets."""
+    width = n_classes + n_features
+    seconds = n_sets * (0.5 + images * (width + 10) * 2e-6)
+    return ResourceRequest.of_work(3 * 20 * images * width, seconds)
+
+
+def of_predicting(n_models: int, n_sets: int, n_scores: int) -> ResourceRequest:
+    """Estimate the request for tables of accuracies that are predicted from scores."""
+    rows = n_models * n_sets * n_scores
+    return ResourceRequest.of_work(2000 * rows, 5e-4 * rows)

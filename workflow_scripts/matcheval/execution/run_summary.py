@@ -1,16 +1,28 @@
-"""What a run made and what failed, as texts that a person reads."""
+"""What a run made, what failed and why, as texts that a person reads."""
 
+import re
+import signal
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from matcheval.errors import printable
 from matcheval.io.text_tables import counted
 
 # Wildcards that name a model, or several together.
 _MODELS = ("model", "scored", "tested", "experiment", "batch")
 _MAX_FAILURES = 20
 _HEADS = ("rule", "model", "set", "log", "reason")
+# The end of a log is read: what stopped a job is there.
+_TAIL_BYTES = 65_536
+_MAX_LENGTH = 300
+# An error of a command (`run_command`), of SLURM's daemon on the node, and the end of a traceback.
+_ERROR = re.compile(r"(?:slurmstepd: )?error: (?P<text>.+)")
+_EXCEPTION = re.compile(r"(?:\w+\.)*(?P<type>\w*(?:Error|Exception|Interrupt))(?:: (?P<text>.*))?")
+_EXIT_STATUS = re.compile(r"returned non-zero exit status (\d+)|died with <Signals\.(\w+):")
+# A shell reports a child that a signal ended by 128 and the signal's number.
+_FIRST_SIGNAL = 128
 
 
 @dataclass(frozen=True)
@@ -94,24 +106,16 @@ def success_page(record: RunRecord, pages: Mapping[str, str]) -> str:
     there = [(page, name) for name, page in pages.items() if Path(page).is_file()]
     if there:
         return "\n".join([*lines, "Start reading here:", *(f"  {row}" for row in _aligned(there))])
-    folders = sorted({str(Path(file).parent) for job in made for file in job.outputs})
+    folders = {Path(file).parent for job in made for file in job.outputs}
     if folders:
-        lines.append("Files are in " + ", ".join(_outermost(folders)) + ".")
+        outermost = sorted(str(one) for one in folders if folders.isdisjoint(one.parents))
+        lines.append(f"Files are in {', '.join(outermost)}.")
     return "\n".join(lines)
 
 
 def _by_rule(jobs: Iterable[Job]) -> str:
     counts = Counter(job.rule for job in jobs)
     return ", ".join(f"{n} × {rule}" for rule, n in counts.items())
-
-
-def _outermost(folders: Sequence[str]) -> list[str]:
-    """Of sorted folders, those that are in no other one."""
-    return [
-        one
-        for one in folders
-        if not any(Path(one).is_relative_to(other) for other in folders if other != one)
-    ]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -121,3 +125,58 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def error_of_job(logs: Sequence[str], *, since: float) -> str:
+    """Return the last error in the first log of a job that has one, or an empty text."""
+    return next(filter(None, map(error_in, _texts(logs, since))), "")
+
+
+def reason_of_failure(logs: Sequence[str], *, since: float, executor: str = "") -> str:
+    """Tell in one line why a job failed."""
+    status = _EXIT_STATUS.search(executor)  # which says nothing about the cause, but for signals
+    last_lines = (text.rstrip().rpartition("\n")[2] for text in _texts(logs, since))
+    found = (
+        (_ending_signal(status) if status else "")
+        or error_of_job(logs, since=since)
+        or ("" if status else _one_line(executor))
+        or next(filter(None, map(_one_line, last_lines)), "")
+        or "it has left no message"
+    )
+    return found if len(found) <= _MAX_LENGTH else found[: _MAX_LENGTH - 1] + "…"
+
+
+def error_in(log: str) -> str:
+    """Return the last error in the text of a log, or an empty text."""
+    lines = log.splitlines()
+    for number in reversed(range(len(lines))):
+        if match := _ERROR.fullmatch(lines[number]):
+            return _one_line(match["text"])
+        if match := _EXCEPTION.fullmatch(lines[number]):
+            name = "" if match["type"] == "InputError" else match["type"]
+            text = _one_line(" ".join([match["text"] or "", *lines[number + 1 :]]))
+            return ": ".join(filter(None, (name, text)))
+    return ""
+
+
+def _texts(logs: Sequence[str], since: float) -> Iterator[str]:
+    """The ends of the logs that were written since then."""
+    for file in map(Path, logs):
+        if file.is_file() and file.stat().st_mtime >= since:
+            with file.open("rb") as stream:
+                stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
+                yield stream.read().decode("utf-8", errors="replace")
+
+
+def _ending_signal(status: re.Match[str]) -> str:
+    """Say which signal ended a command, if one did."""
+    signals = {_FIRST_SIGNAL + one.value: one.name for one in signal.Signals}
+    name = status[2] or signals.get(int(status[1]))
+    if name is None:
+        return ""
+    hint = ", perhaps because the machine ran out of memory" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}"
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))

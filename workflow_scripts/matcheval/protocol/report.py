@@ -21,8 +21,8 @@ from matcheval.protocol.words import (
     with_interval,
 )
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
-from matcheval.report.tables import HtmlTable
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _PARTS = {

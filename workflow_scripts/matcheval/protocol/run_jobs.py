@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from matcheval.errors import configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
@@ -168,7 +168,7 @@ class RunJobs:
         datasets = self._study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self._study, name).images for name in datasets)
         n_runs = self._settings.seeds * len(self._matchings)
-        return analysis_resources.of_matching(len(self._models(wildcards)), n_runs, images)
+        return resources.of_matching(len(self._models(wildcards)), n_runs, images)
 
     @property
     def _matchings(self) -> list[str]:

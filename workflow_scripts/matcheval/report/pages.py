@@ -1,20 +1,169 @@
 """Rendering of a report: sections, figures and style become one HTML file."""
 
+import base64
 import hashlib
+import io
+import itertools
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.report.embedding import FigureSpace, read_result
+import pyarrow.parquet as pq
+
+from matcheval.errors import InputError
+from matcheval.io.json_files import read_json
+from matcheval.io.provenance import software_versions
+from matcheval.io.text_tables import TextColumn
 from matcheval.report.sections import Content, Section, ShownFile
-from matcheval.report.tables import HtmlTable, read_markdown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+LONGEST = 2500  # rows of a table that are shown
+_CELLS = re.compile(r"(?<!\\)\|")
+
+
+@dataclass(frozen=True)
+class HtmlTable:
+    """A table to show."""
+
+    caption: str
+    columns: tuple[TextColumn, ...]
+    file: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+    @property
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Cells of the rows that are shown."""
+        shown = [column.cells[:LONGEST] for column in self.columns]
+        return zip(*shown, strict=True)
+
+    @property
+    def n_hidden(self) -> int:
+        """Rows that are not shown because there are too many."""
+        return max(0, self.n_rows - LONGEST)
+
+
+@dataclass(frozen=True)
+class MarkdownTable:
+    """A table of a Markdown file, and the paragraphs around it."""
+
+    heading: str
+    columns: tuple[TextColumn, ...]
+    paragraphs: tuple[str, ...]
+
+
+def read_markdown(text: str, file: str) -> list[MarkdownTable]:
+    """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
+    starts = [i for i, line in enumerate(lines) if _is_heading(lines, i)]
+    pieces = itertools.pairwise([0, *starts, len(lines)])
+    return [_read_piece(lines[start:end], file) for start, end in pieces if start < end]
+
+
+def _is_heading(lines: Sequence[str], i: int) -> bool:
+    is_bold = lines[i].startswith("**") and lines[i].endswith("**")
+    return is_bold and lines[i + 1 : i + 2] != [] and lines[i + 1].startswith("|")
+
+
+def _read_piece(lines: Sequence[str], file: str) -> MarkdownTable:
+    heading = lines[0].strip("*") if _is_heading(lines, 0) else ""
+    rows = [_cells(line) for line in lines if line.startswith("|")]
+    others = lines[1:] if heading else lines
+    paragraphs = tuple(line.strip("# ") for line in others if not line.startswith("|"))
+    if len(rows) < 2:
+        return MarkdownTable(heading, (), paragraphs)
+    if len({len(row) for row in rows}) != 1:
+        raise InputError(
+            "is not a table: its rows differ in length", file=file,
+            remedy="If the workflow wrote it, delete it and run again",
+        )  # fmt: skip
+    head, alignment, *body = rows
+    cells: Sequence[Sequence[str]] = list(zip(*body, strict=True)) or [()] * len(head)
+    columns = tuple(
+        TextColumn(name, list(column), is_number=mark.endswith(":"))
+        for name, mark, column in zip(head, alignment, cells, strict=True)
+    )
+    return MarkdownTable(heading, columns, paragraphs)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace(r"\|", "|") for cell in _CELLS.split(line)[1:-1]]
+
+
+MOST_BYTES = 4_000_000  # of all figures of a page, as characters in it
+LARGEST_SVG = 300_000  # bytes; a larger drawing is shown as PNG if there is one
+_REDUCTION = 2  # from the 300 dpi of print
+_COLORS = 64
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure as part of a page."""
+
+    title: str
+    caption: str
+    source: str
+    path: str
+
+
+@dataclass
+class FigureSpace:
+    """What is left of the size of a page for its figures."""
+
+    left: int = MOST_BYTES
+    left_out: list[str] = field(default_factory=list)
+
+    def embed(self, shown: ShownFile, caption: str) -> ShownFigure:
+        """Put a figure into the page, as long as there is room."""
+        source = _source(shown.paths)
+        if not source or len(source) > self.left:
+            self.left_out.append(shown.paths[0])
+            return ShownFigure(shown.title, caption, "", shown.paths[0])
+        self.left -= len(source)
+        return ShownFigure(shown.title, caption, source, shown.paths[0])
+
+
+def _source(paths: tuple[str, ...]) -> str:
+    """Return a figure's data as an address; empty if there is a PDF file only."""
+    by_suffix = {Path(path).suffix: path for path in paths}
+    svg, png = by_suffix.get(".svg"), by_suffix.get(".png")
+    if svg and (not png or Path(svg).stat().st_size <= LARGEST_SVG):
+        return _address("svg+xml", read_result(svg))
+    return _address("png", _reduced(read_result(png))) if png else ""
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _reduced(content: bytes) -> bytes:
+    """Reduce a figure for print to what a screen shows; the colours of a figure are few."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content)) as image:
+        small = image.convert("RGB").reduce(_REDUCTION)
+    reduced = io.BytesIO()
+    small.quantize(_COLORS).save(reduced, "png")
+    return reduced.getvalue()
+
+
+def read_result(path: str | os.PathLike[str]) -> bytes:
+    """Read a file that the workflow wrote."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise InputError("no such file", file=path, remedy="Run the study again") from error
+
 
 _LIBRARY = Path(__file__).parents[1]
 _CODE, _BOLD = re.compile(r"`+([^`]+)`+"), re.compile(r"\*\*(.+?)\*\*")
@@ -121,3 +270,76 @@ def _environment() -> "Environment":
     environment.globals["raw"] = raw
     environment.filters["prose"] = prose
     return environment
+
+
+PACKAGES = ("jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "scipy")
+_UNKNOWN = "–"
+_OF_MODEL = {
+    "weights_sha256": "SHA-256 of the weights",
+    "transform": "Transform",
+    "dtype": "Precision",
+    "device": "Device",
+    "torch": "torch",
+}
+
+
+def study_provenance(
+    asked: str,
+    models: Mapping[str, Mapping[str, str]],
+    datasets: Mapping[str, Mapping[str, str]],
+    files: Sequence[Path],
+) -> Provenance:
+    """Collect what a reader needs to make a study's results again."""
+    tables = digests(files, "Tables that this page is made from")
+    described = [_models(models), _datasets(datasets), tables]
+    return Provenance(software_versions(*PACKAGES), asked, described)
+
+
+def digests(files: Sequence[Path], caption: str) -> HtmlTable:
+    """List files with the SHA-256 of their bytes."""
+    found = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
+    columns = (
+        TextColumn("File", [str(path) for path in files], is_number=False),
+        TextColumn("SHA-256", found, is_number=False),
+    )
+    return HtmlTable(caption, columns)
+
+
+def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
+    found = [_metadata(one["predictions"]) for one in models.values()]
+    columns = [
+        TextColumn("Model", list(models), is_number=False),
+        TextColumn("From", [one["source"] for one in models.values()], is_number=False),
+    ]
+    for key, head in _OF_MODEL.items():
+        cells = [one.get(key, _UNKNOWN) for one in found]
+        if set(cells) != {_UNKNOWN}:
+            columns.append(TextColumn(head, cells, is_number=False))
+    return HtmlTable("Models", tuple(columns))
+
+
+def _metadata(path: str) -> dict[str, str]:
+    """Return what a prediction file tells of its model; other formats than Parquet tell nothing."""
+    if not path.endswith(".parquet"):
+        return {}
+    stored = pq.read_schema(path).metadata or {}
+    return {key.decode(): value.decode(errors="replace") for key, value in stored.items()}
+
+
+def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
+    described = [
+        # Images may be deleted once all models have seen them.
+        read_json(path) if (path := Path(one["description"])).is_file() else {}
+        for one in datasets.values()
+    ]
+    columns = (
+        TextColumn("Dataset", list(datasets), is_number=False),
+        TextColumn("Kind", [one["kind"] for one in datasets.values()], is_number=False),
+        TextColumn("Options", [one["options"] for one in datasets.values()], is_number=False),
+        TextColumn("Images", [f"{one['n']:,}" if one else _UNKNOWN for one in described]),
+        TextColumn(
+            "SHA-256 of the images", [one.get("sha256", _UNKNOWN) for one in described],
+            is_number=False,
+        ),
+    )  # fmt: skip
+    return HtmlTable("Datasets", columns)

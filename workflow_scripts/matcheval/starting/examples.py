@@ -11,10 +11,8 @@ import numpy.typing as npt
 from matcheval.datasets.digits import rows_of
 from matcheval.io.files import check_place, disk_errors
 from matcheval.predictions.records import check_predictions, write_predictions
-from matcheval.starting.drafting import draft_study
-from matcheval.starting.drafts import Block, Draft, Wishes
-from matcheval.starting.looking import look_at
-from matcheval.starting.published import SPACES, published_set
+from matcheval.starting.drafting import Block, Draft, Wishes, draft_study
+from matcheval.starting.looking import SPACES, look_at, published_set
 
 KNOWN, NEW = "known-writers", "new-writers"
 _MAX_VALUE = 16  # of a pixel of the scans

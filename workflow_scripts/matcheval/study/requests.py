@@ -3,6 +3,7 @@
 The numbers are in `execution.resources`; here they meet the study and the machine.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,10 +20,9 @@ from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
-from matcheval.execution import network_sizes, resources, workloads
-from matcheval.execution.network_sizes import ModelSize
+from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution.sizes import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
 from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
@@ -35,10 +35,10 @@ def dataset_size(study: Study, name: str) -> ImageSet:
     settings = study.datasets[name].settings
     if isinstance(settings, Restyled):
         of = dataset_size(study, settings.of)
-        return workloads.prepared_size(Path(folder), replace(of, made=False))
+        return sizes.prepared_size(Path(folder), replace(of, made=False))
     if not isinstance(settings, Corrupted):
         guess = _guess(study.datasets[name].kind, settings)
-        return workloads.prepared_size(Path(folder), guess)
+        return sizes.prepared_size(Path(folder), guess)
     of = dataset_size(study, settings.of)
     made = settings.is_made and name == asked
     copies = len(SEVERITIES) if settings.severity == "all" else 1
@@ -46,7 +46,7 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         of, images=of.images * copies, side=settings.size or of.side, channels=3, encoded=False,
         made=made,
     )  # fmt: skip
-    return workloads.prepared_size(Path(folder), guess)
+    return sizes.prepared_size(Path(folder), guess)
 
 
 def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
@@ -61,7 +61,7 @@ def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
 
 def _guess(kind: str, settings: DatasetKind) -> ImageSet:
     """Estimate the size of a dataset that is not prepared from its kind and settings."""
-    guess = workloads.size_of_kind(kind)
+    guess = sizes.size_of_kind(kind)
     if isinstance(settings, Parquet):
         with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says what is wrong
             files = settings.custom_paths["files"]
@@ -97,7 +97,7 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
     if model.recipe is not None:
         described = vars(model.recipe)
     if described:
-        return network_sizes.size_of_architecture(
+        return sizes.size_of_architecture(
             described["architecture"],
             int(described["width"]),
             int(described["depth"]),
@@ -106,8 +106,8 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
         )
     if model.source.kind in (TIMM, TORCHVISION):
         side = max(study.inference_plan.geometry(name).crop)
-        return network_sizes.size_of_published(model.source.source, side=side)
-    return network_sizes.UNKNOWN_PUBLISHED
+        return sizes.size_of_published(model.source.source, side=side)
+    return sizes.UNKNOWN_PUBLISHED
 
 
 # Images at a time that an automatic batch size is taken for, on a CPU.
@@ -152,12 +152,14 @@ class Requests:
         self._by_rule: Mapping[str, Callable[[Any], ResourceRequest]] = {
             "download_file": lambda w: resources.DOWNLOAD,
             "download_weights": lambda w: resources.DOWNLOAD,
-            "prepare_dataset": self._of_prepared,
-            "derive_dataset": self._of_preparation,
-            "train_model": self._of_training,
-            "predict_datasets": self._of_inference,
-            "predict_dataset": self._of_single_inference,
-            "predict_tested": self._of_tested,
+            "prepare_dataset": lambda w: self._of_preparing(w.dataset),
+            "derive_dataset": lambda w: resources.of_preparing(self._size(w.dataset)),
+            "train_model": lambda w: self._of_training(w.model),
+            "predict_datasets": lambda w: self._of_batch(w.batch),
+            "predict_dataset": lambda w: self._of_running([(w.dataset, w.model)]),
+            "predict_tested": lambda w: self._of_running(
+                [*itertools.product(study.tested[w.tested].datasets, study.tested[w.tested].models)]
+            ),
         }
         for analysis in study.analyses.values():
             self._by_rule |= analysis.resource_requests
@@ -214,26 +216,21 @@ class Requests:
 
         return threads
 
-    def _of_prepared(self, wildcards: Wildcards) -> ResourceRequest:
-        spec = self._study.datasets[wildcards.dataset]
+    def _of_preparing(self, dataset: str) -> ResourceRequest:
+        spec, size = self._study.datasets[dataset], self._size(dataset)
         if spec.settings.sources:
-            size = dataset_size(self._study, spec.name)
             return resources.of_making(size, threads=spec.preparing_threads)
-        return self._of_preparation(wildcards, streamed=True)
+        return resources.of_preparing(size, streamed=True)
 
-    def _of_preparation(self, wildcards: Wildcards, *, streamed: bool = False) -> ResourceRequest:
-        size = dataset_size(self._study, wildcards.dataset)
-        return resources.of_preparing(size, streamed=streamed)
-
-    def _of_training(self, wildcards: Wildcards) -> ResourceRequest:
-        trained, settings = self._study.trained[wildcards.model], self._study.training
+    def _of_training(self, model: str) -> ResourceRequest:
+        trained, settings = self._study.trained[model], self._study.training
         recipe = trained.model.recipe
-        assert recipe is not None, wildcards.model
-        assert settings is not None, wildcards.model
-        data = workloads.together(dataset_size(self._study, name) for name in trained.train)
+        assert recipe is not None, model
+        assert settings is not None, model
+        data = sizes.together(map(self._size, trained.train))
         images = recipe.epoch_steps * recipe.batch_size * len(trained.train)
         return resources.of_training(
-            model_size(self._study, wildcards.model, data),
+            model_size(self._study, model, data),
             data,
             epochs=recipe.epochs * (images / data.images if images else 1),
             batch_size=recipe.batch_size * len(trained.train),
@@ -242,22 +239,12 @@ class Requests:
             threads=settings.threads,
         )
 
-    def _of_inference(self, wildcards: Wildcards) -> ResourceRequest:
-        return self._of_batch(wildcards.batch)
-
     @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
     def _of_batch(self, batch: str) -> ResourceRequest:
         jobs = self._study.predicting
         # At least one: what is outdated is not known before the job runs.
         first = next(iter(jobs.collections.values()))[0], jobs.batches[batch][0]
         return self._of_running(self._study.predicted.missing(batch) or [first])
-
-    def _of_single_inference(self, wildcards: Wildcards) -> ResourceRequest:
-        return self._of_running([(wildcards.dataset, wildcards.model)])
-
-    def _of_tested(self, wildcards: Wildcards) -> ResourceRequest:
-        tested = self._study.tested[wildcards.tested]
-        return self._of_running([(d, m) for d in tested.datasets for m in tested.models])
 
     def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
         """Return the request of models that run on datasets, in one job."""
@@ -266,7 +253,7 @@ class Requests:
         largest = self._size(todo[0][0])
         for dataset, model in todo:
             data = self._size(dataset)
-            by_model = images.setdefault(self._one_image(dataset), {})
+            by_model = images.setdefault(replace(data, images=1), {})  # of one shape and kind
             by_model[model] = by_model.get(model, 0) + data.images
             if data.pixel_bytes > largest.pixel_bytes:
                 largest = data
@@ -287,8 +274,3 @@ class Requests:
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:
         return dataset_size(self._study, dataset)
-
-    @cache  # noqa: B019 - lives as long as the study
-    def _one_image(self, dataset: str) -> ImageSet:
-        """Return what images of a dataset are like: sets of the same are counted together."""
-        return replace(self._size(dataset), images=1)

@@ -17,7 +17,7 @@ from matcheval.analyses.sampling.settings import (
 )
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error, unknown_name_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
@@ -211,7 +211,7 @@ class Sampling(Analysis):
 
     def _request_of_sampling(self, wildcards: Wildcards) -> resources.ResourceRequest:
         sets = [dataset_size(self.study, name) for name in self._pool_of(wildcards).sets]
-        return analysis_resources.of_searching(sets, self.sampled[wildcards.dataset].compare_size)
+        return resources.of_searching(sets, self.sampled[wildcards.dataset].compare_size)
 
     def _pool_of(self, wildcards: Wildcards) -> PoolSettings:
         return self.settings.pools[self.sampled[wildcards.dataset].pool]

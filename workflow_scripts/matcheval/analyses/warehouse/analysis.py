@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from matcheval.analyses.warehouse.settings import WarehouseAnalysisSettings, WarehouseSet
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.execution import analysis_resources, resources
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution import resources
+from matcheval.execution.sizes import ImageSet
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
@@ -217,7 +217,7 @@ class Warehouse(Analysis):
         tables = ("search_warehouse", "decide_warehouse_set", "document_warehouse")
         return {
             **dict.fromkeys(large, lambda wildcards: decoding),
-            **dict.fromkeys(tables, lambda wildcards: analysis_resources.WAREHOUSE_TABLES),
+            **dict.fromkeys(tables, lambda wildcards: resources.WAREHOUSE_TABLES),
         }
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:

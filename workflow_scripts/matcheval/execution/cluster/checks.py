@@ -1,14 +1,120 @@
 """Checks that a cluster can run the jobs, before they are submitted."""
 
+import difflib
+import getpass
+import json
 import logging
-from collections.abc import Iterable, Sequence
+import math
+import secrets
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from matcheval.errors import ErrorCollector, InputError
-from matcheval.execution.cluster import queries
-from matcheval.execution.cluster.queries import PROFILE, Node
-from matcheval.execution.cluster.requests import Request, fits, largest, nodes_of
+from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.execution.cluster import slurm
+from matcheval.execution.cluster.slurm import PROFILE, Node, last_lines, run_slurm
+from matcheval.io.files import atomic_file
 
 LOGGER = logging.getLogger(__name__)
+AMOUNTS = ("cpus", "mem_mb", "minutes", "gpus")  # of requests and nodes
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job requests from SLURM."""
+
+    job: str
+    cpus: int
+    mem_mb: int
+    minutes: int
+    gpus: int = 0
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    group: bool = False
+    resumable: bool = False
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """All that is not an amount: requests that agree in it can be combined."""
+        return (self.job, self.partition, self.account, self.qos, self.constraint)
+
+
+def largest(requests: Iterable[Request]) -> list[Request]:
+    """Combine requests of the same job and place to one with the largest of each amount."""
+    most: dict[tuple[str | None, ...], Request] = {}
+    for one in requests:
+        other = most.setdefault(one.place, one)
+        most[one.place] = replace(
+            one, **{name: max(getattr(one, name), getattr(other, name)) for name in AMOUNTS}
+        )
+    return list(most.values())
+
+
+def nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
+    """List the nodes of a partition, of several (separated by commas), or of the default one."""
+    names = place.split(",") if place else [node.partition for node in nodes if node.default]
+    found = [node for node in nodes if node.partition in names]
+    if not found:
+        known = ", ".join(sorted({node.partition for node in nodes}))
+        raise InputError(
+            f"the cluster has no partition '{place}'" if place else "there is no default partition",
+            remedy=f"Set 'slurm_partition' or 'gpu_partition' in {PROFILE} to one of: {known}",
+        )
+    return found
+
+
+def within(request: Request, nodes: Sequence[Node]) -> Request:
+    """Limit the memory and time of a request to what its partition has."""
+
+    def granted(node: Node) -> tuple[int, int]:
+        return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
+
+    candidates = [
+        node
+        for node in nodes_of(request.partition, nodes)
+        if request.cpus <= node.cpus and request.gpus <= node.gpus
+    ]
+    if not candidates:
+        return request
+    # Comparing products of memory and time is the same as comparing products of granted fractions.
+    mem_mb, minutes = max(map(granted, candidates), key=math.prod)
+    return replace(request, mem_mb=mem_mb, minutes=minutes)
+
+
+def startable(request: Request, nodes: Sequence[Node]) -> Request:
+    """Limit the time of a job that another one can continue to what its partition has."""
+    if not request.resumable:
+        return request
+    fitting = [
+        node.minutes
+        for node in nodes_of(request.partition, nodes)
+        if fits(replace(request, minutes=0), node)
+    ]
+    return replace(request, minutes=int(min(request.minutes, max(fitting, default=math.inf))))
+
+
+def sizes_of_groups(
+    sizes: Mapping[str, int],
+    groups: Mapping[str, str],
+    longest: Mapping[str, tuple[int, str | None]],
+    nodes: Sequence[Node],
+) -> dict[str, int]:
+    """Cut groups of jobs such that none requests more time than its partition has."""
+    cut = dict(sizes)
+    for rule, (minutes, partition) in longest.items():
+        group = groups.get(rule)
+        if group is not None and group in cut:
+            limit = max(node.minutes for node in nodes_of(partition, nodes))
+            cut[group] = max(1, int(min(cut[group], limit // minutes)))
+    return cut
+
+
+def fits(request: Request, node: Node) -> bool:
+    """Whether a node is large enough for a request."""
+    return all(getattr(request, amount) <= getattr(node, amount) for amount in AMOUNTS)
 
 
 def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
@@ -25,30 +131,18 @@ def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
 
 
 def _check_one(request: Request, nodes: Sequence[Node]) -> None:
-    place = nodes[0].partition
-    _check_amounts(request, place, nodes)
-    fitting = [node for node in nodes if fits(request, node)]
-    if not any(node.up for node in fitting):
-        LOGGER.warning(
-            "%s will wait until a node of partition '%s' that is down is available again: %s",
-            request.job, place, ", ".join(node.name for node in fitting),
-        )  # fmt: skip
-
-
-def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
     """Check each amount against the largest of the partition, then all of them on one node."""
-    exceeded: list[str] = []
-    less: list[str] = []
-    for name, key, wanted, most in (
-        ("MB of memory", "mem_mb", request.mem_mb, max(node.mem_mb for node in nodes)),
-        ("processors", "cpus_per_task", request.cpus, max(node.cpus for node in nodes)),
-        ("GPUs", "gpu", request.gpus, max(node.gpus for node in nodes)),
-        ("minutes", "runtime", request.minutes, max(node.minutes for node in nodes)),
-    ):
+    place, exceeded, less = nodes[0].partition, list[str](), list[str]()
+    for name, key, amount in (
+        ("MB of memory", "mem_mb", "mem_mb"), ("processors", "cpus_per_task", "cpus"),
+        ("GPUs", "gpu", "gpus"), ("minutes", "runtime", "minutes"),
+    ):  # fmt: skip
+        wanted, most = getattr(request, amount), max(getattr(node, amount) for node in nodes)
         if wanted > most:
             exceeded.append(f"{wanted} {name} (at most {most:g})")
             less.append(f"{request.job}:{key}={most:g}")
-    if not exceeded and not any(fits(request, node) for node in nodes):
+    fitting = [node for node in nodes if fits(request, node)]
+    if not exceeded and not fitting:
         exceeded.append(
             f"{request.cpus} processors, {request.mem_mb} MB, {request.gpus} GPUs and "
             f"{request.minutes} minutes together, which no node has"
@@ -63,6 +157,11 @@ def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
             remedy=f"Name a partition with larger nodes, or request less, as in {way}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
+    if not any(node.up for node in fitting):
+        LOGGER.warning(
+            "%s will wait until a node of partition '%s' that is down is available again: %s",
+            request.job, place, ", ".join(node.name for node in fitting),
+        )  # fmt: skip
 
 
 def check_accounts(requests: Iterable[Request]) -> None:
@@ -70,12 +169,12 @@ def check_accounts(requests: Iterable[Request]) -> None:
     named = sorted({str(request.account) for request in requests if request.account})
     if not named:
         return
-    if not queries.has_accounting():
+    if not slurm.has_accounting():
         raise InputError(
             f"account '{named[0]}' is set, but the cluster has no accounting",
             remedy=f"Remove 'slurm_account' from {PROFILE}",
         )
-    known = queries.accounts()
+    known = slurm.accounts()
     for account in named:
         if account.lower() not in (name.lower() for name in known):
             raise InputError(
@@ -87,11 +186,11 @@ def check_accounts(requests: Iterable[Request]) -> None:
 def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
     """Compare the number of jobs in the queue with what SLURM accepts of this user."""
     wanted = list(requests)
-    if not queries.has_accounting():
+    if not slurm.has_accounting():
         return
     for account, qos in sorted({(one.account, one.qos) for one in wanted}, key=str):
         number = sum((one.account, one.qos) == (account, qos) for one in wanted)
-        for place, most in queries.submit_limits(account, qos).items():
+        for place, most in slurm.submit_limits(account, qos).items():
             if min(number, jobs or number) > most:
                 LOGGER.warning(
                     "SLURM accepts %d jobs at a time (%s), and up to %s are submitted: the others "
@@ -102,13 +201,7 @@ def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
 
 
 def place_options(request: Request) -> list[str]:
-    """Return options of SLURM's commands that say where a job runs and who pays, but the partition.
-
-    Parameters
-    ----------
-    request : Request
-        The request of a job.
-    """
+    """Return options of SLURM's commands that say where a job runs and who pays: no partition."""
     options = {
         "--account": request.account, "--qos": request.qos, "--constraint": request.constraint,
     }  # fmt: skip
@@ -128,7 +221,7 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
         given += [f"{key}={value}" for key, value in options.items() if value is not None]
         with problems.collected():
             try:
-                queries.run_slurm("sbatch", "--test-only", *given, "--wrap=true")
+                slurm.run_slurm("sbatch", "--test-only", *given, "--wrap=true")
             except InputError as error:
                 raise InputError(
                     f"SLURM would refuse {request.job} ({' '.join(given)}): {error}",
@@ -139,7 +232,7 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
 
 def check_status_command(command: str | None, seconds_between: int) -> None:
     """Check that jobs can be monitored on this cluster in the way that is configured."""
-    if queries.has_accounting():
+    if slurm.has_accounting():
         return
     if command == "sacct":
         raise InputError(
@@ -147,7 +240,7 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
             remedy="Give '--matcheval-slurm-status-command squeue'",
         )
     # If MinJobAge is below 120 s, the executor uses sacct regardless of the status command.
-    needed, kept = max(3 * seconds_between, 120), queries.min_job_age()
+    needed, kept = max(3 * seconds_between, 120), slurm.min_job_age()
     if kept < needed:
         raise InputError(
             f"finished jobs leave the queue after {kept} s (MinJobAge), and the cluster has no "
@@ -155,4 +248,171 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
             "missed",
             remedy="Ask the administrators for a larger MinJobAge"
             + (", or check more often: --seconds-between-status-checks" if kept >= 120 else ""),
+        )
+
+
+# Of workflow_scripts/snakemake_executor_plugin_matcheval_slurm, and the one that it is based on.
+EXECUTOR = "matcheval-slurm"
+_OTHER_EXECUTOR = "slurm"
+
+# Resources that have an effect in Snakemake or its SLURM executor.
+RESOURCES = (
+    "clusters", "constraint", "cpus_per_gpu", "cpus_per_task", "disk", "disk_mb", "disk_mib", "gpu",
+    "gpu_model", "gpu_partition", "gres", "mem", "mem_mb", "mem_mb_per_cpu", "mem_mib", "mpi",
+    "nodes", "qos", "runtime", "saves", "slurm_account", "slurm_cluster", "slurm_extra",
+    "slurm_partition", "tasks", "tasks_per_gpu", "tasks_per_node", "tmpdir", "turn",
+)  # fmt: skip
+# Names that are often used by mistake, and the names that have an effect.
+_OFTEN_MEANT = {
+    "account": "slurm_account", "partition": "slurm_partition", "gpus": "gpu", "time": "runtime",
+    "walltime": "runtime", "memory": "mem_mb", "cpus": "cpus_per_task", "ncpus": "cpus_per_task",
+}  # fmt: skip
+
+
+def check_names(given: Iterable[str], known: Iterable[str], what: str, where: str) -> None:
+    """Check that all names are known."""
+    known, problems = sorted(known), ErrorCollector()
+    for name in given:
+        if name not in known:
+            with problems.collected():
+                raise unknown_name_error(what, name, known, field=where)
+    problems.raise_any()
+
+
+def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Check the names of groups for misspellings of the groups that rules are in."""
+    known = set(known)
+    alike = [
+        name
+        for name in given
+        if name not in known and difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    ]
+    check_names(alike, known, "group", where)
+
+
+def check_resources(given: Iterable[str], where: str) -> None:
+    """Check the names of resources for misspellings of resources that have an effect."""
+    problems = ErrorCollector()
+    for name in (one for one in given if one not in RESOURCES):
+        close = difflib.get_close_matches(name, RESOURCES, n=1, cutoff=0.8)
+        meant = _OFTEN_MEANT.get(name) or next(iter(close), None)
+        with problems.collected():
+            if meant:
+                remedy = f"Did you mean '{meant}'?"
+                raise InputError(f"resource '{name}' has no effect", field=where, remedy=remedy)
+    problems.raise_any()
+
+
+def check_executor(name: str) -> None:
+    """Check that jobs are not submitted by the executor that this workflow's is based on."""
+    if name == _OTHER_EXECUTOR:
+        raise InputError(
+            "the executor 'slurm' does not fit this workflow: it runs all jobs of a group at once, "
+            "counts interrupted jobs as failures, and its array jobs were not tested",
+            remedy=f"Use '--executor {EXECUTOR}', as profiles/slurm does. Its options begin with "
+            f"--{EXECUTOR}- in place of --slurm-; groups in the profile replace array jobs",
+        )
+
+
+# A shell script that writes to its first argument and prints what the system says if it cannot, or
+# which of its arguments do not exist; and then `looked`.
+_MISSING = (
+    'for f in "$@"; do [ -e "$f" ] || printf "missing %s\\n" "$f"; done; '
+    '{ [ ! -e "$1" ] || true >> "$1"; } 2>&1; echo looked'
+)
+# How long to wait for a free node.
+_PATIENCE_SECONDS = 20
+
+
+def check_shared(
+    results: Path,
+    others: Sequence[Path],
+    partitions: Mapping[str | None, Sequence[str]],
+    record: Path,
+) -> None:
+    """Check that nodes see the results folder and other files, and may write to the folder."""
+    known = _read_record(record)
+    results.mkdir(parents=True, exist_ok=True)
+    for name, options in sorted(partitions.items(), key=str):
+        partition = name or ""
+        key = f"{results.resolve()} written in {partition}"
+        if key in known:
+            continue
+        probe = results.resolve() / f".seen-by-nodes-{secrets.token_hex(4)}"
+        probe.touch()
+        try:
+            missing, reason = _missing_on_node(partition, options, [probe, *others])
+        finally:
+            probe.unlink()
+        if missing is None:
+            LOGGER.warning(
+                "whether the nodes of partition '%s' see %s was not checked: %s",
+                partition, results, reason,
+            )  # fmt: skip
+            continue
+        if missing and not missing[0].startswith("missing "):
+            raise InputError(
+                f"nodes of partition '{partition}' cannot write to {results}: {missing[0]}",
+                remedy="Choose a folder for 'results' that the nodes may write to; some clusters "
+                "mount the home folders read-only on their nodes",
+            )
+        if missing:
+            file = missing[0].removeprefix("missing ")
+            hidden = results if file == str(probe) else file
+            raise InputError(
+                f"nodes of partition '{partition}' do not see {hidden}",
+                remedy="Run this in a folder that all nodes share (often below the home, project "
+                "or scratch folders), with 'results' and .venv in such folders, too",
+            )
+        known.append(key)
+    with atomic_file(record) as partial:
+        partial.write_text(json.dumps(known))
+
+
+def _read_record(record: Path) -> list[str]:
+    if not record.is_file():
+        return []
+    try:
+        return [str(key) for key in json.loads(record.read_text(encoding="utf-8"))]
+    except ValueError:
+        return []  # without a valid record, the tests are repeated
+
+
+def _missing_on_node(
+    partition: str, options: Sequence[str], files: Sequence[Path]
+) -> tuple[list[str] | None, str]:
+    """List the files that a node does not see, and what it says of writing to the first one."""
+    where = [f"--partition={partition}"] if partition else []
+    command = [
+        "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
+        f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *where, *options,
+        "sh", "-c", _MISSING, "sh", *map(str, files),
+    ]  # fmt: skip
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=4 * _PATIENCE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return None, "no node is free"
+    lines = result.stdout.splitlines()
+    if lines and lines[-1] == "looked":
+        return lines[:-1], ""
+    return None, f"no node is free ({last_lines(result.stderr)})"
+
+
+def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
+    """Check that SLURM's queue contains none of the jobs, submitted by an earlier run."""
+    wanted = set(comments)
+    text = run_slurm(
+        "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%k|%Z",
+        "--states=pending,running,completing,suspended,configuring",
+    )  # fmt: skip
+    rows = [line.strip().split("|") for line in text.splitlines() if line.count("|") >= 2]
+    jobs = [row[0] for row in rows if row[1] in wanted and Path(row[-1]) == folder.resolve()]
+    if jobs:
+        numbers = " ".join(jobs)
+        raise InputError(
+            f"an earlier run's jobs are still in the queue and would be run twice: {numbers}",
+            remedy="Wait until they end, then start again (their results are kept), or cancel "
+            f"them: scancel {numbers}",
         )

@@ -1,10 +1,86 @@
-"""Estimates of the sizes of networks, for resource requests: see `workloads`. Imports no torch."""
+"""Estimates of the sizes of datasets and networks, for resource requests. Imports no torch.
 
+Memory and time of a job are requested before it starts, when no model has been built and no image
+read. The estimates should be correct within a factor of two to three; a job whose request was too
+small is repeated with more (see `resources`). They affect no results.
+"""
+
+import dataclasses
+import functools
 import itertools
+import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from matcheval.execution.workloads import ImageSet
+import numpy as np
+
+from matcheval.errors import InputError
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Size of a dataset."""
+
+    images: int
+    side: int
+    channels: int = 3
+    classes: int = 10
+    encoded: bool = False
+    made: bool = False
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Size in bytes of all images, decoded into one array of uint8."""
+        return self.images * self.side**2 * self.channels
+
+
+# Sizes by what the names of kinds of datasets begin with, used until the dataset is prepared and
+# its description has the true size. Unknown kinds are assumed to be as large as ImageNet's
+# validation set.
+DIGITS = ImageSet(600, 8, 1)
+CIFAR = ImageSet(50_000, 32)
+IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
+_KINDS = {
+    "digits": DIGITS,
+    "cifar": CIFAR,
+    "cinic": ImageSet(90_000, 32),
+    "warehouse_set": ImageSet(8000, 32),
+}
+
+
+def size_of_kind(kind: str) -> ImageSet:
+    """Return the size of datasets of a kind."""
+    return next((size for name, size in _KINDS.items() if kind.startswith(name)), IMAGENET)
+
+
+def together(sets: Iterable[ImageSet]) -> ImageSet:
+    """Return the size of several datasets of images of one shape."""
+    first, *others = sets
+    return dataclasses.replace(first, images=sum(one.images for one in (first, *others)))
+
+
+@functools.cache
+def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
+    """Read the size of a dataset from its description, if it is prepared."""
+    description = folder / "dataset.json"
+    if not description.is_file():
+        return guess
+    try:
+        content = json.loads(description.read_text(encoding="utf-8"))
+        images, classes = int(content["n"]), int(content["n_classes"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"does not contain the number of images and classes ({error})",
+            file=description,
+            remedy="Delete the folder and build the dataset again",
+        ) from error
+    known = dataclasses.replace(guess, images=images, classes=classes)
+    shape = content.get("shape") or np.load(folder / "images.npy", mmap_mode="r").shape
+    if len(shape) != 4:  # image files, stored one after the other
+        return dataclasses.replace(known, encoded=True)
+    return dataclasses.replace(known, side=max(shape[1:3]), channels=shape[3], encoded=False)
 
 
 @dataclass(frozen=True)
@@ -21,8 +97,9 @@ class ModelSize:
 UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_000)
 
 # Published networks for 32 × 32 images: 10⁹ multiply-adds, 10⁶ kept values, and the width (of
-# ResNeXt: per group) and depth to which these apply. Multiply-adds grow with width² × depth ×
-# groups, kept values with width × depth × groups.
+# ResNeXt: per group) and depth to which these apply; and the 10⁶ weights of networks that have far
+# fewer than 3 × 3 convolutions between all channels would. Multiply-adds grow with width² × depth ×
+# groups, kept values with width × depth × groups, weights with width² × depth.
 _FOR_CIFAR = {
     "vgg": (0.314, 0.9, 64, 16),
     "resnet_a": (0.041, 0.5, 16, 20),
@@ -36,46 +113,26 @@ _FOR_CIFAR = {
     "pyramidnet": (0.65, 5.7, 84, 110),
     "seresnet_a": (0.041, 0.5, 16, 20),
     "seresnet_imagenet": (0.56, 3.0, 64, 18),
-    "shufflenet": (0.039, 1.9, 220, 50),
-    "shufflenet_v2": (0.045, 1.6, 116, 51),
-    "densenet_imagenet": (0.89, 11.8, 32, 121),
-    "resnext_doubling": (1.1, 9.8, 128, 29),
+    "shufflenet": (0.039, 1.9, 220, 50, 0.9),
+    "shufflenet_v2": (0.045, 1.6, 116, 51, 1.3),
+    "densenet_imagenet": (0.89, 11.8, 32, 121, 7.0),
+    "resnext_doubling": (1.1, 9.8, 128, 29, 9.1),
     "preact_unnormed": (0.56, 2.0, 64, 18),
     "sepreact_unnormed": (0.56, 2.0, 64, 18),
-    "dpn": (2.04, 16.5, 96, 92),
-    "efficientnet": (0.030, 1.9, 32, 49),
-    "googlenet": (1.52, 9.1, 192, 29),
-    "mobilenet": (0.046, 1.6, 32, 28),
-    "mobilenet_v2": (0.091, 5.1, 32, 54),
-    "pnasnet_a": (0.028, 1.7, 44, 22),
-    "pnasnet_b": (0.075, 3.8, 32, 42),
-    "regnet_x": (0.20, 6.0, 24, 41),
-    "regnet_y": (0.20, 6.0, 24, 41),
+    "dpn": (2.04, 16.5, 96, 92, 34.2),
+    "efficientnet": (0.030, 1.9, 32, 49, 3.6),
+    "googlenet": (1.52, 9.1, 192, 29, 6.2),
+    "mobilenet": (0.046, 1.6, 32, 28, 3.2),
+    "mobilenet_v2": (0.091, 5.1, 32, 54, 2.3),
+    "pnasnet_a": (0.028, 1.7, 44, 22, 0.13),
+    "pnasnet_b": (0.075, 3.8, 32, 42, 0.45),
+    "regnet_x": (0.20, 6.0, 24, 41, 2.3),
+    "regnet_y": (0.20, 6.0, 24, 41, 2.9),
     "resnet_b": (0.041, 0.5, 16, 20),
-    "repvgg": (0.49, 2.1, 48, 23),
+    "repvgg": (0.49, 2.1, 48, 23, 7.8),
     "vgg_three_linear": (0.314, 0.9, 64, 16),
-    "efficientnet_lite": (0.009, 0.2, 32, 50),
+    "efficientnet_lite": (0.009, 0.2, 32, 50, 3.4),
     "resnet_7x7": (0.037, 0.06, 64, 18),
-}
-
-# Millions of weights at the same width and depth, of networks that have far fewer than 3 × 3
-# convolutions between all channels would.
-_MILLIONS_OF_WEIGHTS = {
-    "shufflenet": 0.9,
-    "shufflenet_v2": 1.3,
-    "densenet_imagenet": 7.0,
-    "resnext_doubling": 9.1,
-    "dpn": 34.2,
-    "googlenet": 6.2,
-    "mobilenet_v2": 2.3,
-    "pnasnet_a": 0.13,
-    "pnasnet_b": 0.45,
-    "regnet_x": 2.3,
-    "regnet_y": 2.9,
-    "efficientnet": 3.6,
-    "efficientnet_lite": 3.4,
-    "mobilenet": 3.2,
-    "repvgg": 7.8,
 }
 
 # Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
@@ -114,12 +171,12 @@ def size_of_architecture(
     size = _convolutions(stages, data)
     if architecture not in _FOR_CIFAR:
         return size
-    billions, millions, table_width, table_depth = _FOR_CIFAR[architecture]
+    billions, millions, table_width, table_depth, *weighing = _FOR_CIFAR[architecture]
     scale = width / table_width * depth / table_depth * groups * (data.side / 32) ** 2
     weights = size.parameters
-    if architecture in _MILLIONS_OF_WEIGHTS:
+    if weighing:
         wide = width / table_width
-        weights = int(1e6 * _MILLIONS_OF_WEIGHTS[architecture] * wide**2 * depth / table_depth)
+        weights = int(1e6 * weighing[0] * wide**2 * depth / table_depth)
     return ModelSize(
         weights,
         int(1e9 * billions * scale * width / table_width),
@@ -141,12 +198,6 @@ def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
     return ModelSize(weights + last, operations + last, kept)
 
 
-def size_of_published(name: str, *, side: int = 224) -> ModelSize:
-    """Estimate the size of a published model from its name."""
-    weights = _weights_by_name(name)
-    return ModelSize(weights, int(200 * weights * (side / 224) ** 2))
-
-
 # Parts of names, and millions of weights that they indicate; the first match counts.
 _NAMED_SIZES = (
     (("enormous", "giant", "gigantic"), 2_000),
@@ -160,9 +211,13 @@ _NAMED_SIZES = (
 )
 
 
-def _weights_by_name(name: str) -> int:
+def size_of_published(name: str, *, side: int = 224) -> ModelSize:
+    """Estimate the size of a published model from its name."""
     wrapped = f"_{name.lower()}_".replace(".", "_").replace("-", "_")
-    for parts, millions in _NAMED_SIZES:
-        if any(part in wrapped for part in parts):
-            return millions * 1_000_000
-    return UNKNOWN_PUBLISHED.parameters
+    found = (
+        1_000_000 * millions
+        for parts, millions in _NAMED_SIZES
+        if any(part in wrapped for part in parts)
+    )
+    weights = next(found, UNKNOWN_PUBLISHED.parameters)
+    return ModelSize(weights, int(200 * weights * (side / 224) ** 2))

@@ -1,0 +1,301 @@
+"""The predictions of one model or many on two sets, as a caller gives them, read and checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from matcheval.api.inputs import Given, Models, check_whole, is_of_several
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.progress import each
+from matcheval.io.text_tables import counted
+from matcheval.names import MAX_NAME_LENGTH, is_name
+from matcheval.predictions.files import contents_of
+from matcheval.predictions.group_files import Texts
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.patterns import MODEL, files_by_model
+from matcheval.predictions.records import Predictions, check_predictions
+from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.compared_models import ComparedModels, PredictionFile
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
+from matcheval.protocol.pair_blocks import blocks_of_pair, groups_of_models
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
+
+Origin = Literal["original", "replication"]
+ORIGINS: tuple[Origin, Origin] = ("original", "replication")
+UNNAMED = "model"  # the name of a model that neither predictions nor arguments name
+_MAX_SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """What a caller says of a pair of sets and of the matching, checked when it is created.
+
+    Without a source, the larger set is it; without names, sets are called as predictions say.
+    """
+
+    criteria: str | Sequence[str]
+    epsilon: float
+    n_seeds: int
+    pair: str = "pair"
+    model: str = ""
+    source: Origin | None = None
+    paired: bool = False
+    groups_shared: bool = False
+    names: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Check all but flags."""
+        if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float | np.number):
+            raise InputError(
+                f"epsilon is {self.epsilon!r:.60}", remedy="Give a number, usually 0.005"
+            )
+        check_epsilon(float(self.epsilon))
+        check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
+        known = [criterion.value for criterion in Criterion]
+        names = [self.criteria] if isinstance(self.criteria, str) else [*self.criteria]
+        unknown = [name for name in names if name not in known]
+        if unknown or not names:
+            raise InputError(
+                f"unknown criterion {unknown[0]!r:.60}" if unknown else "no criterion",
+                remedy=f"Known: {', '.join(known)}",
+            )
+        if not isinstance(self.pair, str) or not is_name(self.pair):
+            raise InputError(
+                f"pair {self.pair!a:.100} is not a valid name",
+                remedy="Use letters, digits, '.', '_' and '-'",
+            )
+        if self.source not in (None, *ORIGINS):
+            raise InputError(
+                f"source is {self.source!r:.60}",
+                remedy="Give 'original' or 'replication', or leave it out for the larger set",
+            )
+        if self.names is not None:
+            check_names(self.names)
+
+    @property
+    def methods(self) -> dict[str, MatchingMethod]:
+        """How predictions are matched, by the criterion's name, each once."""
+        names = [self.criteria] if isinstance(self.criteria, str) else self.criteria
+        return {
+            Criterion(name).value: MatchingMethod(
+                criterion=Criterion(name), epsilon=float(self.epsilon)
+            )
+            for name in dict.fromkeys(names)
+        }
+
+
+def check_names(names: object) -> None:
+    """Check that the names of original and replication differ and can be printed."""
+    is_pair = isinstance(names, tuple | list) and len(names) == 2 and names[0] != names[1]
+    if not is_pair or not all(map(_is_printable, names)):  # type: ignore[call-overload]
+        raise InputError(
+            f"names is {names!a:.100}", remedy="Give the names of the two sets, such as ('a', 'b')"
+        )
+
+
+def _is_printable(name: object) -> bool:
+    return isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH
+
+
+def checked_model_name(model: str) -> str:
+    """Return the name of a model, if it can be printed."""
+    if not _is_printable(model):
+        raise InputError(
+            f"the name of the model, {model!a:.100}, is not printable or too long",
+            remedy=f"Give --model NAME (in Python, model), of up to {MAX_NAME_LENGTH} characters",
+        )
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class GivenModel:
+    """The predictions of one model on two sets; its name is empty if nobody tells it."""
+
+    name: str
+    original: Given
+    replication: Given
+
+    @property
+    def sets(self) -> dict[str, Given]:
+        """Both by origin."""
+        return {"original": self.original, "replication": self.replication}
+
+
+def given_models(original: Models, replication: Models) -> tuple[list[GivenModel], list[str]]:
+    """Return the models in what a caller gave, and sentences on those that are left out."""
+    both = (original, replication)
+    if all(isinstance(one, str | Path) for one in both):
+        return by_pattern(str(original), str(replication))
+    of_models = [is_of_several(one) for one in both]
+    if not any(of_models):
+        return [GivenModel("", *map(Given.of, both, ORIGINS))], []
+    if not (isinstance(original, Mapping) and isinstance(replication, Mapping) and all(of_models)):
+        raise InputError(
+            "one set has a model's name with its predictions, the other has none",
+            remedy="Give both as {name: predictions}, or both as predictions of one model",
+        )
+    shared = original.keys() & replication.keys()
+    alone = [name for name in {**original, **replication} if name not in shared]
+    if alone:
+        shown = ", ".join(map(str, alone[:_MAX_SHOWN])) + ", ..." * (len(alone) > _MAX_SHOWN)
+        raise InputError(
+            f"{counted(len(alone), 'model')} with predictions on one set only: {shown}",
+            remedy="Give the predictions of every model on both sets",
+        )
+    return [
+        GivenModel(
+            str(name),
+            Given.of(original[name], f"original of {name}"),
+            Given.of(replication[name], f"replication of {name}"),
+        )
+        for name in original
+    ], []
+
+
+def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[str]]:
+    """Return models by patterns with `{model}`, or the one of two files, and what is left out.
+
+    Models are sorted by name; those with a file on one set only are told in sentences.
+    """
+    counts = {pattern.count(MODEL) for pattern in (original, replication)}
+    if counts == {0}:
+        return [GivenModel("", *map(Given.of, (original, replication), ORIGINS))], []
+    if counts != {1}:
+        raise InputError(
+            f"original {original} and replication {replication}: each must hold {MODEL} once",
+            remedy="Write it where the names of the files differ: 'old/{model}.parquet'",
+        )
+    old, new = files_by_model(original), files_by_model(replication)
+    both = sorted(old.keys() & new.keys())
+    if not both:
+        pattern, files = (original, old) if not old else (replication, new)
+        why = "there are no files of this name" if not files else "no model has files on both sets"
+        raise InputError(why, file=pattern, remedy="Look at the folder, and at the pattern")
+    alone = sorted(old.keys() ^ new.keys())
+    left_out = [
+        f"model {model} is left out: it has no file "
+        + (replication if model in old else original).replace(MODEL, model)
+        for model in alone[:_MAX_SHOWN]
+    ]
+    if len(alone) > _MAX_SHOWN:
+        left_out.append(
+            f"{len(alone) - _MAX_SHOWN} more models are left out, too, so that {len(both)} of "
+            f"{len(alone) + len(both)} are compared"
+        )
+    return [
+        GivenModel(model, Given("original", old[model]), Given("replication", new[model]))
+        for model in both
+    ], left_out
+
+
+def all_given(models: Sequence[GivenModel]) -> list[Given]:
+    """Return the predictions of all models on both sets."""
+    return [given for model in models for given in model.sets.values()]
+
+
+def read_compared(
+    models: Sequence[GivenModel],
+    options: PairOptions,
+    layout: Layout,
+    n_classes: int | None = None,
+    *,
+    progress: bool = False,
+) -> ComparedModels:
+    """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
+    problems, comparisons = ErrorCollector(), list[Comparison]()
+    pair: Pair | None = None
+    for one in each(models, "reading predictions", progress=progress):
+        with problems.collected():
+            read = {o: _read(given, layout, n_classes) for o, given in one.sets.items()}
+            pair = pair or _pair(one, read, options)
+            told = [read[origin].metadata.get("model") for origin in ORIGINS]
+            name = one.name or options.model or told[0] or told[1] or UNNAMED
+            comparisons.append(Comparison(checked_model_name(name), pair, *read.values()))
+    problems.raise_any()
+    names = [comparison.model for comparison in comparisons]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two models have the name '{twice[0]}'", remedy="Give each its own")
+    files = tuple(
+        {o: PredictionFile(given.path, layout) for o, given in one.sets.items() if given.path}
+        for one in models
+    )
+    known = ComparedModels(
+        comparisons[0].pair, tuple(comparisons), options.methods, tuple(range(options.n_seeds)),
+        files=files if all(len(of_model) == len(ORIGINS) for of_model in files) else (),
+    )  # fmt: skip
+    # It has checked that all are of the same datapoints: groups are read for those.
+    return replace(known, blocks=_blocks(comparisons[0], models, layout))
+
+
+def _read(given: Given, layout: Layout, n_classes: int | None) -> Predictions:
+    found = contents_of(given.raw(layout), layout=layout)
+    return check_predictions(
+        found.columns, file=given.place, n_classes=n_classes, metadata=found.metadata
+    )
+
+
+def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
+    """Return the pair, whose sets have names that differ: with folders or roles if need be."""
+    names = {
+        o: read[o].metadata.get("dataset", _set_name(g, one.name)) for o, g in one.sets.items()
+    }
+    if options.names is not None:
+        names = dict(zip(ORIGINS, options.names, strict=True))
+    if names["original"] == names["replication"]:
+        for origin, given in one.sets.items():
+            if given.path is not None:
+                names[origin] = f"{given.path.resolve().parent.name}/{names[origin]}"
+    if names["original"] == names["replication"]:
+        names = {origin: f"{name} ({origin})" for origin, name in names.items()}
+    source = None if options.source is None else names[options.source]
+    return Pair(
+        options.pair, names["original"], names["replication"], source, bool(options.paired),
+        bool(options.groups_shared),
+    )  # fmt: skip
+
+
+def _set_name(given: Given, model: str) -> str:
+    """Return what a set is called by its file, by the folder of files of models, or by its role."""
+    path = given.path
+    if path is None:
+        return given.name.removesuffix(f" of {model}")
+    rest = path.stem.replace(model, "").strip("-_. ") if model else path.stem
+    return rest or path.resolve().parent.name
+
+
+def _blocks(first: Comparison, models: Sequence[GivenModel], layout: Layout) -> Blocks | None:
+    """Return what belongs together, according to the pair and the columns `group` of all models."""
+    known: dict[str, Texts | None] = {}
+    for origin in ORIGINS:
+        given, index = [one.sets[origin] for one in models], getattr(first, origin).index
+        read = (one.groups(index, layout) for one in given)
+        known[origin] = groups_of_models(read, [one.place for one in given])
+    return blocks_of_pair(first, known)
+
+
+def warnings_of(known: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:
+    """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
+    several = len(known.comparisons) > 1
+    told = [
+        f"{comparison.model}: {text}" if several else text
+        for comparison in known.comparisons
+        for text in suspicions_of(comparison)
+    ]
+    for criterion, share in shares.items():
+        if share == 1:
+            told.append(
+                f"no target was matched in any run by {criterion.description}: matched accuracies "
+                "are NaN (undefined)"
+            )
+        elif share > MANY_UNMATCHED:
+            told.append(
+                f"{100 * share:.1f} % of the targets are unmatched by {criterion.description}: "
+                "matched accuracies are those of a minority"
+            )
+    return told

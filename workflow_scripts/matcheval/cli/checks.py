@@ -1,0 +1,104 @@
+"""The commands `doctor` and `check-study`, and the option `--version`."""
+
+import argparse
+import sys
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from matcheval.errors import InputError, printable
+from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
+from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.text_tables import counted
+from matcheval.io.yaml_files import read_yaml
+
+DOCTOR = (
+    "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
+    "works, what does not, and what to do. Ends with code 1 if something does not work."
+)
+STUDY = (
+    "Read a study file and the files that it names as the workflow does before its first job, and "
+    "say what is wrong: the key and the value, or, if it is no YAML, the line. Paths are relative "
+    "to the working directory."
+)
+_WIDTH = 100
+
+
+class ShowVersions(argparse.Action):
+    """Print the versions of what matters, and end."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print a line per package."""
+        found = versions()
+        width = max(map(len, found))
+        for name, version in found.items():
+            sys.stdout.write(f"{name.ljust(width)}  {version or 'not installed'}\n")
+        parser.exit()
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `doctor`."""
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR",
+        help="the folder of results that is looked at (default: results)",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run_doctor)
+
+
+def run_doctor(arguments: argparse.Namespace) -> None:
+    """Look at this machine, and say what works."""
+    found = list(findings(arguments.results))
+    problems = sum(one.state == PROBLEM for one in found)
+    if arguments.json:
+        told = [asdict(one) for one in found]
+        print_json({"works": not problems, "versions": versions(), "findings": told})
+    else:
+        for one in found:
+            sys.stdout.write(printable(_described(one)))
+        notes = sum(one.state == NOTE for one in found)
+        sys.stdout.write(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
+    if problems:
+        raise SystemExit(1)
+
+
+def _described(one: Finding) -> str:
+    indent = " " * 10
+    lines = [f"{one.state:10}{one.subject}: {one.found}"]
+    if one.remedy:
+        lines.append(f"{indent}-> {one.remedy}")
+    return "".join(
+        textwrap.fill(
+            line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        ) + "\n" for line in lines
+    )  # fmt: skip
+
+
+def add_check_study(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `check-study`."""
+    parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
+    add_json(parser)
+    parser.set_defaults(run=run_check_study)
+
+
+def run_check_study(arguments: argparse.Namespace) -> None:
+    """Check a study file, and print what it holds."""
+    given = read_yaml(arguments.study)
+    if "study" not in given:
+        remedy = "Name the study: 'study: mine'"
+        raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
+    # Importing all analyses takes a second, which a file that is no YAML need not wait for.
+    from matcheval.registry import ANALYSES
+    from matcheval.study.checks import check_custom_images
+    from matcheval.study.configuration import load_study
+
+    study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
+    check_custom_images(study)
+    parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
+    if arguments.json:
+        print_json({"study": study.name, **parts})
+    else:
+        held = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
+        text = f"study '{study.name}': {held}; nothing wrong was found\n"
+        sys.stdout.write(printable(text))

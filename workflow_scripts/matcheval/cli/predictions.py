@@ -1,0 +1,451 @@
+"""The commands for prediction files: `compare`, `match` and `predict-accuracy`."""
+
+import argparse
+import logging
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matcheval.api.comparison import chosen_analyses, compare_models
+from matcheval.api.comparison_output import check_folder, describe, write_comparison
+from matcheval.api.inputs import Given
+from matcheval.api.pairs import (
+    GivenModel,
+    PairOptions,
+    all_given,
+    by_pattern,
+    read_compared,
+    warnings_of,
+)
+from matcheval.errors import InputError, printable
+from matcheval.io.files import check_place
+from matcheval.io.printed_json import add_json, json_rows, print_json
+from matcheval.io.tables import check_suffix, write_table
+from matcheval.predictions.class_names import read_classes
+from matcheval.predictions.files import shared_classes
+from matcheval.predictions.formats import check_is_file
+from matcheval.predictions.layout import Layout, check_columns_given
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.schemas import RUNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOGGER = logging.getLogger(__name__)
+_MAX_CLASSES = 10  # in a message
+_MAX_WARNINGS = 5  # on the terminal
+N_RESAMPLES = 200
+
+PAIR_FILES = """\
+SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
+CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
+the position in the dataset, and group, such as a writer or a video, whose datapoints are not
+independent), or .npz files with labels and either logits or probabilities (and group). The
+probability is the largest softmax value. In place of prediction and probability there can be a
+column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
+protocol takes the larger set as source. docs/cli.md has the formats.
+"""
+
+ACCURACY_FILES = """\
+Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
+with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
+BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
+columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
+logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
+that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used. docs/cli.md has the formats.
+"""
+
+
+def add_layout(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `read_layout` reads."""
+    parser.add_argument(
+        "--classes", metavar="N|FILE",
+        help="number of classes, to check the files against; or the names of the classes, in the "
+        "order of their labels: a file with a name per line, cifar10 or imagenet (default: if the "
+        "files hold names, all that occur, sorted)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--columns", metavar="OURS=THEIRS,...",
+        help="names of the files' columns: label=target,prediction=pred,probability=conf; scores "
+        "with a column per class by what these begin with: probabilities=score_*",
+    )  # fmt: skip
+    parser.add_argument(
+        "--first-label", type=int, choices=[0, 1], default=0,
+        help="number of the first class in the files (default: %(default)s)",
+    )  # fmt: skip
+
+
+def read_layout(
+    arguments: argparse.Namespace, paths: Sequence[Path]
+) -> tuple[Layout, int | None]:  # fmt: skip
+    """Read these arguments, and find the names of classes in the files where none are given."""
+    columns = _columns(arguments.columns)
+    given = None if arguments.classes is None else read_classes(arguments.classes)
+    if isinstance(given, tuple):
+        return Layout(columns, given, arguments.first_label), None
+    layout = Layout(columns, None, arguments.first_label)
+    found = shared_classes(paths, layout)
+    if found is not None:
+        more = ", ..." if len(found) > _MAX_CLASSES else ""
+        LOGGER.warning(
+            "classes: the %d names that occur in the files, sorted: %s%s (--classes FILE gives "
+            "others, or another order)", len(found), ", ".join(found[:_MAX_CLASSES]), more,
+        )  # fmt: skip
+    return Layout(columns, found, arguments.first_label), given
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    """Read `label=target,prediction=pred`."""
+    columns: dict[str, str] = {}
+    for part in () if text is None else text.split(","):
+        ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
+        if not is_pair or ours in columns:
+            raise InputError(
+                f"--columns '{text}': '{part}' is not of the form ours=theirs, or occurs twice",
+                remedy="Write it like --columns label=target,prediction=pred,probability=conf",
+            )
+        columns[ours] = theirs
+    check_columns_given(columns, "command line", "--columns")
+    return columns
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compare`."""
+    _add_common(parser, n_files="?")
+    parser.add_argument(
+        "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
+        help="matching criterion; repeat for several (default: both)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--original", default="source", metavar="source|target|FILE",
+        help="which of SOURCE and TARGET is the original; gaps are original minus replication "
+        "(default: source). Or, with --replication, the file of the original",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replication", metavar="FILE",
+        help="the file of the replication, in place of SOURCE and TARGET; the larger set is the "
+        "source. For many models, {model} in both FILEs stands for their names: --original "
+        "'old/{model}.csv' --replication 'new/{model}.csv'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--paired", action="store_true",
+        help="both sets show the same images, row by row: indices and labels must agree",
+    )  # fmt: skip
+    parser.add_argument(
+        "--groups-shared", action="store_true",
+        help="a name in the columns `group` means the same group in both sets (default: in each by "
+        "itself)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses of the matched predictions, with default settings, such as "
+        "mcnemar,class_gaps,epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR",
+        help="write a report, tables and figures to DIR, in place of what an earlier comparison "
+        "wrote there",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run_compare, parser=parser)
+
+
+def add_match(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `match`."""
+    _add_common(parser)
+    parser.add_argument(
+        "--criterion", choices=[c.value for c in Criterion],
+        default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE",
+        help="table of runs, as .parquet or .csv",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pairs", type=Path, metavar="FILE",
+        help="also write the matched pairs of indices, as .parquet or .csv",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run_match)
+
+
+def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
+    """Add the arguments that `compare` and `match` share."""
+    parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
+    parser.add_argument("target", type=Path, metavar="TARGET", nargs=n_files)
+    parser.add_argument(
+        "--epsilon", type=float, default=EPSILON,
+        help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", type=int, default=N_SEEDS, metavar="N",
+        help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
+    )  # fmt: skip
+    add_layout(parser)
+    parser.add_argument(
+        "--model", help="name of the model (default: the name in the files, or 'model')"
+    )
+    parser.add_argument(
+        "--pair", default="pair",
+        help="name of the pair; random matches depend on it and on the model's name "
+        "(default: %(default)s)",
+    )  # fmt: skip
+
+
+def _options(arguments: argparse.Namespace, criteria: Sequence[str]) -> PairOptions:
+    return PairOptions(
+        criteria, arguments.epsilon, arguments.seeds, arguments.pair, arguments.model or ""
+    )
+
+
+def run_match(arguments: argparse.Namespace) -> None:
+    """Match two sets, and write the table of runs and optionally the matched pairs."""
+    _check_outputs(arguments)
+    known = _read_two(arguments, _options(arguments, [arguments.criterion]))
+    (comparison,), (method,) = known.comparisons, known.methods.values()
+    matched = MatchedComparison(comparison, method, known.seeds)
+    runs = matched.runs()
+    identity = {
+        "model": comparison.model, "pair": comparison.pair.name, "epsilon": str(arguments.epsilon),
+        "criterion": method.criterion.value,
+    }  # fmt: skip
+    columns = {name: runs[name].to_numpy() for name in RUNS.names}
+    write_table(RUNS.table(columns, identity), arguments.output)
+    share = float(columns["fraction_unmatched"].mean())
+    for text in warnings_of(known, {method.criterion: share}):
+        LOGGER.warning("warning: %s", text)
+    if arguments.pairs is not None:
+        write_table(matched.pairs(), arguments.pairs)
+    if arguments.json:
+        written = [str(path) for path in (arguments.output, arguments.pairs) if path is not None]
+        print_json({**identity, "runs": json_rows(runs), "written": written})
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Check the formats of the outputs, and that no output overwrites another file given."""
+    inputs = (arguments.source, arguments.target)
+    for path in inputs:
+        check_is_file(path)
+    taken = {os.path.realpath(path) for path in inputs}
+    for path in filter(None, (arguments.output, arguments.pairs)):
+        check_suffix(path)
+        check_place(path)
+        if os.path.realpath(path) in taken:
+            raise InputError(
+                "occurs twice on the command line, and would be overwritten",
+                file=path,
+                remedy="Give every output a file of its own",
+            )
+        taken.add(os.path.realpath(path))
+
+
+def _read_two(arguments: argparse.Namespace, options: PairOptions) -> ComparedModels:
+    """Read SOURCE and TARGET, of which `compare` may take the target for the original."""
+    files = arguments.source, arguments.target
+    layout, n_classes = read_layout(arguments, files)
+    given = [Given.of(path, path.name) for path in files]
+    if getattr(arguments, "original", "source") == "target":
+        model = GivenModel("", *reversed(given))
+        options = replace(options, source="replication")
+    else:
+        model = GivenModel("", *given)
+        options = replace(options, source="original")
+    known = read_compared([model], options, layout, n_classes)
+    comparison = known.comparisons[0]
+    if len(comparison.target) > len(comparison.source):
+        LOGGER.warning(
+            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
+            "be matched. The protocol takes the larger set as source: swap the files (with "
+            "'compare', add --original target)", len(comparison.target), len(comparison.source),
+        )  # fmt: skip
+    return known
+
+
+def run_compare(arguments: argparse.Namespace) -> None:
+    """Print a comparison of two sets, and optionally write a report, tables and figures."""
+    analyses = chosen_analyses(arguments.analyses)
+    known = _read(arguments)
+    if (n := len(known.comparisons)) > 1:
+        LOGGER.info("comparing %d models", n)
+    compared = compare_models(known, analyses, progress=True)
+    folder = arguments.output
+    for text in compared.warnings[:_MAX_WARNINGS]:
+        LOGGER.warning("warning: %s", text)
+    if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
+        where = "--output DIR writes" if folder is None else "summary.md and the report have"
+        LOGGER.warning("warning: and %d more like these; %s all", more, where)
+    if not arguments.json:
+        where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
+        sys.stdout.write(printable(describe(compared, where)))
+    written = []
+    if folder is not None:
+        command = shlex.join(["matched-eval", *sys.argv[1:]])
+        written = [str(path) for path in write_comparison(compared, folder, command)]
+        LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
+    if arguments.json:
+        gaps, tables = compared.gaps, compared.tables
+        print_json({
+            "means": json_rows(gaps.means),
+            "models": {name: json_rows(table) for name, table in gaps.models.items()},
+            "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
+            "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
+            "written": written,
+        })  # fmt: skip
+
+
+def _read(arguments: argparse.Namespace) -> ComparedModels:
+    """Read SOURCE and TARGET, or the files of all models; the output's folder is checked before."""
+    models = _find_models(arguments)
+    options = replace(
+        _options(arguments, arguments.criterion or [criterion.value for criterion in Criterion]),
+        paired=arguments.paired, groups_shared=arguments.groups_shared,
+    )  # fmt: skip
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    if not models:
+        return _read_two(arguments, options)
+    layout, n_classes = read_layout(arguments, [g.path for g in all_given(models) if g.path])
+    return read_compared(models, options, layout, n_classes, progress=True)
+
+
+def _find_models(arguments: argparse.Namespace) -> list[GivenModel]:
+    """Find the files that `--original` and `--replication` name; none for SOURCE and TARGET."""
+    has_roles = arguments.original in ("source", "target")
+    if arguments.replication is None:
+        if arguments.target is None or not has_roles:
+            arguments.parser.error(
+                "name two files, SOURCE and TARGET (--original is 'source' or 'target'), or give "
+                "both --original and --replication, each a file or a pattern like old/{model}.csv"
+            )
+        return []
+    if arguments.source is not None or has_roles:
+        arguments.parser.error("--replication needs --original FILE, and no other files")
+    models, left_out = by_pattern(arguments.original, arguments.replication)
+    for text in left_out:
+        LOGGER.warning("warning: %s", text)
+    return models
+
+
+def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `predict-accuracy`."""
+    parser.add_argument("base", type=Path, metavar="BASE", help="predictions on a labelled set")
+    parser.add_argument(
+        "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", action="extend", default=[], metavar="NAME",
+        help="methods, or variants as method:variant (default: those that need no further sets, "
+        "and with --calibrate-on all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--calibrate-on", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="predictions on at least 3 further labelled sets, which regressions are fitted on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resamples", type=int, default=N_RESAMPLES, metavar="N",
+        help="resamples of the datapoints for the intervals; 0 for none (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the resamples and splits (default: %(default)s)"
+    )
+    add_layout(parser)
+    add_json(parser)
+    parser.set_defaults(run=run_predict_accuracy)
+
+
+def run_predict_accuracy(arguments: argparse.Namespace) -> None:
+    """Print predicted accuracies."""
+    from matcheval.api.predicting import GivenSets, predict_given  # takes a while
+
+    given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
+    for path in given:
+        check_is_file(path)
+    _check_named_once(arguments)
+    layout, n_classes = read_layout(arguments, given)
+    base, table = predict_given(
+        GivenSets(
+            Given.of(arguments.base, "base"),
+            {str(path): Given.of(path, str(path)) for path in arguments.targets},
+            [Given.of(path, str(path)) for path in arguments.calibrate_on],
+        ),
+        arguments.methods, layout, n_classes, resamples=arguments.resamples, seed=arguments.seed,
+        warn=lambda text: LOGGER.warning("warning: %s", text),
+    )  # fmt: skip
+    if arguments.json:
+        print_json([{"base": base.name, **row} for row in json_rows(table)])
+    else:
+        sys.stdout.write(printable(_as_text(base.name, table)))
+
+
+def _check_named_once(arguments: argparse.Namespace) -> None:
+    """Refuse a file that counts twice; warn of one that has two roles."""
+    for what in ("calibrate_on", "targets"):
+        paths = [path.resolve() for path in getattr(arguments, what)]
+        twice = [path for path in paths if paths.count(path) > 1]
+        if twice:
+            where = "--calibrate-on" if what == "calibrate_on" else "the targets"
+            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
+    base, fitted = arguments.base.resolve(), [p.resolve() for p in arguments.calibrate_on]
+    for path in arguments.targets:
+        if path.resolve() == base:
+            LOGGER.warning("warning: %s is the base and a target", path)
+        if path.resolve() in fitted:
+            LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
+    if base in fitted:
+        LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
+
+
+def _as_text(base: str, table: "pa.Table") -> str:
+    """Return a block of lines per target, with accuracies in percent."""
+    rows = table.to_pylist()
+    first = rows[0]
+    lines = [
+        f"base {base}: {first['n_base']:,} datapoints, accuracy {_percent(first['accuracy_base'])}"
+    ]
+    width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
+    for target in dict.fromkeys(row["target"] for row in rows):
+        of_target = [row for row in rows if row["target"] == target]
+        lines += ["", *_block(of_target, width)]
+    lines += [
+        "",
+        "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
+        "a method's assumption.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _block(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    first = rows[0]
+    has_truth = not _is_nan(first["accuracy"])
+    truth = f"accuracy {_percent(first['accuracy'])}" if has_truth else "no labels"
+    yield f"{first['target']}: {first['n']:,} datapoints, {truth}"
+    error = f"{'error':>8}" if has_truth else ""
+    yield f"{'method'.ljust(width)}{'predicted':>9}{'95 % interval':>19}{error}"
+    for row in rows:
+        variant = f" ({row['variant']})" if row["variant"] else ""
+        name = f"{row['title']}{variant}".ljust(width)
+        if _is_nan(row["predicted"]):
+            yield f"{name}      n/a   {row['reason']}"
+            continue
+        bounds = [_percent(row[f"predicted_{side}"]) for side in ("low", "high")]
+        interval = "" if _is_nan(row["predicted_low"]) else f"{bounds[0][:-2]} – {bounds[1]}"
+        line = f"{name}{_percent(row['predicted']):>9}{interval:>19}"
+        line += f"{100 * row['error']:>8.2f}" if has_truth else ""
+        yield f"{line}   {row['reason']}".rstrip()
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f} %"
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

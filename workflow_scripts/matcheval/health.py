@@ -1,0 +1,320 @@
+"""What works on this machine, what does not, and what to do about it."""
+
+import fcntl
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.requirements import Requirement
+
+from matcheval.errors import InputError
+from matcheval.execution.cluster import slurm
+from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
+from matcheval.io.text_tables import counted
+from matcheval.starting.commands import snakefile
+from matcheval.version import __version__
+
+OK: Literal["ok"] = "ok"
+NOTE: Literal["note"] = "note"
+PROBLEM: Literal["problem"] = "problem"
+
+_PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
+_FONT = "DejaVu Sans"
+_GB = 10**9
+_LITTLE, _TOO_LITTLE = 5 * _GB, _GB // 2
+_MOVE = "Free some space, or name a folder on another disk"
+_OLDEST = (3, 11)
+# What parts of the package are for; each is named as pip does.
+_EXTRAS = {
+    "": "comparing predictions",
+    "workflow": "running studies: training, inference, Snakemake",
+}
+_INSTALL = "pip install '.[workflow]' in the repository, or `make demo`"
+_DRIVER_REMEDY = (
+    "Compare the driver's version with what this build of torch needs, and choose another build or "
+    "a newer driver: docs/containers.md, 'Which driver torch needs'"
+)
+_PLUGIN = "snakemake-executor-plugin-slurm"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found."""
+
+    subject: str
+    state: Literal["ok", "note", "problem"]
+    found: str
+    remedy: str = ""
+
+
+def versions() -> dict[str, str | None]:
+    """Look up the versions of Python and of the packages that results depend on."""
+    own = {"matched-eval": __version__, "python": platform.python_version()}
+    return own | {name: version_of(name) for name in _PACKAGES}
+
+
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def findings(results: Path) -> Iterator[Finding]:
+    """Check everything; `results` is the folder of results."""
+    yield _python()
+    yield from check_packages()
+    yield _processors()
+    yield from check_torch()
+    yield from check_folders(results)
+    yield from _fonts()
+    yield check_workflow()
+    yield from check_slurm()
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    is_old = sys.version_info[:2] < _OLDEST
+    return Finding(
+        "Python", PROBLEM if is_old else OK, f"{version}, {sys.executable}",
+        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
+    )  # fmt: skip
+
+
+def check_packages() -> Iterator[Finding]:
+    """Check the packages that this one declares, by the part that they are for."""
+    try:
+        declared = metadata.requires("matched-eval") or []
+    except metadata.PackageNotFoundError:
+        yield Finding(
+            "packages", NOTE, "this library is used from its folder, and not installed",
+            "pip install -e . in the repository",
+        )  # fmt: skip
+        return
+    requirements = [Requirement(text) for text in declared]
+    for extra, purpose in _EXTRAS.items():
+        yield _packages(extra, purpose, [one for one in requirements if _is_of(one, extra)])
+
+
+def _is_of(requirement: Requirement, extra: str) -> bool:
+    marker = requirement.marker
+    if marker is None or marker.evaluate({"extra": ""}):
+        return not extra
+    return bool(extra) and marker.evaluate({"extra": extra})
+
+
+def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
+    found = {one.name: version_of(one.name) for one in wanted}
+    missing = sorted(name for name, version in found.items() if version is None)
+    wrong = [
+        f"{one.name} {version} (needs {one.specifier})"
+        for one in wanted
+        if (version := found[one.name]) is not None and not one.specifier.contains(version, True)
+    ]
+    name = f"packages [{extra}]" if extra else "packages"
+    if not missing and not wrong:
+        return Finding(name, OK, f"all {len(wanted)} are here, for {purpose}")
+    what = [f"not installed: {', '.join(missing)}"] if missing else []
+    what += [f"other versions than those that it works with: {', '.join(wrong)}"] if wrong else []
+    target = f"'.[{extra}]'" if extra else "."
+    return Finding(
+        name, NOTE if extra and missing and not wrong else PROBLEM,
+        f"{'; '.join(what)}. They are for {purpose}",
+        f"pip install {target} in the repository, or `make demo`",
+    )  # fmt: skip
+
+
+def _processors() -> Finding:
+    """Count the processors that this process may use, and the memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
+
+
+def check_folders(results: Path) -> Iterator[Finding]:
+    """Check the folders that are written to: results, and temporary files."""
+    yield from _check_folder("results", results, f"`results:` in the study file ({_MOVE.lower()})")
+    temporary = Path(tempfile.gettempdir())
+    yield from _check_folder("temporary files", temporary, "the environment variable TMPDIR")
+
+
+def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]:
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    where, other = str(folder.absolute()), f"Name another one: {setting}"
+    if not there.is_dir():
+        yield Finding(subject, PROBLEM, f"{there} is no folder", other)
+        return
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"\0" * 4096)
+            file.flush()
+            yield from _check_lock(file.fileno(), subject, where)
+    except OSError as error:
+        yield Finding(subject, PROBLEM, f"{where} cannot be written ({error.strerror})", other)
+        return
+    free = shutil.disk_usage(there).free
+    state = OK if free >= _LITTLE else NOTE if free >= _TOO_LITTLE else PROBLEM
+    yield Finding(
+        subject, state, f"{where}: can be written, {free / _GB:,.1f} GB free",
+        "" if state == OK else f"{_MOVE}: {setting}",
+    )  # fmt: skip
+
+
+def _check_lock(file: int, subject: str, where: str) -> Iterator[Finding]:
+    """Check that files can be locked, which some network file systems do not offer."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        yield Finding(
+            subject, PROBLEM, f"files in {where} cannot be locked ({error.strerror})",
+            "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the same time "
+            "would write over each other",
+        )  # fmt: skip
+
+
+def _fonts() -> Iterator[Finding]:
+    """Check the font that makes figures the same on every machine, and matplotlib's folder."""
+    try:
+        import matplotlib as mpl
+        from matplotlib import font_manager
+    except Exception as error:  # whatever a broken installation raises
+        yield Finding(
+            "figures", PROBLEM, f"matplotlib cannot be imported: {error}",
+            "pip install --force-reinstall matplotlib",
+        )  # fmt: skip
+        return
+    folder = Path(mpl.get_cachedir())
+    try:
+        font = Path(font_manager.findfont(_FONT, fallback_to_default=False))
+        yield Finding("figures", OK, f"font {_FONT} in {font.parent}")
+    except ValueError:
+        yield Finding(
+            "figures", PROBLEM, f"the font {_FONT}, which comes with matplotlib, is not found",
+            f"Delete {folder}, or install matplotlib again",
+        )  # fmt: skip
+    if not os.access(folder, os.W_OK):
+        yield Finding(
+            "figures", NOTE, f"{folder} cannot be written, so that every job looks for fonts again",
+            "Set MPLCONFIGDIR to a folder that can",
+        )  # fmt: skip
+
+
+def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Check torch, the driver and the GPUs."""
+    if version_of("torch") is None:
+        yield Finding(
+            "torch", NOTE, "not installed: models can be neither trained nor run",
+            f"{_INSTALL}; comparing prediction files needs no torch",
+        )  # fmt: skip
+        return
+    try:
+        import torch
+    except Exception as error:  # whatever a broken installation raises
+        yield Finding(
+            "torch", PROBLEM, f"installed, but cannot be imported: {_first_line(error)}",
+            "Install it again: pip install --force-reinstall torch",
+        )  # fmt: skip
+        return
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs only"
+    yield Finding("torch", OK, f"{torch.__version__}, built for {build}")
+    yield _gpus(torch, environment)
+
+
+def _gpus(torch: Any, environment: Mapping[str, str]) -> Finding:
+    driver = nvidia_driver(environment)
+    try:
+        names = [_tried(torch, number) for number in range(torch.cuda.device_count())]
+    except Exception as error:  # CUDA's errors are of many types
+        found = f"found, but does not work: {_first_line(error)}"
+        return Finding("GPU", PROBLEM, found, _DRIVER_REMEDY)
+    if names:
+        return Finding("GPU", OK, f"{', '.join(names)}; {driver or 'driver unknown'}")
+    if torch.backends.mps.is_available():
+        return Finding("GPU", OK, "Apple's, by `device: mps`")
+    if environment.get(VISIBLE) == "":
+        return Finding("GPU", NOTE, f"hidden: {VISIBLE} is empty", f"unset {VISIBLE}")
+    if driver is None and not any(DEVICES.glob("nvidia[0-9]*")):
+        return Finding("GPU", OK, "none: models run on CPUs, by `device: cpu` or `auto`")
+    if not torch.version.cuda:
+        return Finding(
+            "GPU", PROBLEM, f"this machine has one ({driver}), but torch is built for CPUs only",
+            "Install torch for CUDA: `make clean`, then `make demo` without TORCH_INDEX",
+        )  # fmt: skip
+    return Finding(
+        "GPU", PROBLEM, f"this machine has one ({driver or 'no driver answers'}), but torch cannot "
+        f"use it; it is built for CUDA {torch.version.cuda}", _DRIVER_REMEDY,
+    )  # fmt: skip
+
+
+def _tried(torch: Any, number: int) -> str:
+    """Compute something on a GPU; return its name and memory."""
+    device = torch.device("cuda", number)
+    ones = torch.ones(64, 64, device=device)
+    if float((ones @ ones).sum()) != 64.0**3:
+        raise RuntimeError(f"GPU {number} computes wrong results")
+    properties = torch.cuda.get_device_properties(device)
+    return f"{properties.name} ({properties.total_memory / 2**30:.0f} GiB)"
+
+
+def nvidia_driver(environment: Mapping[str, str]) -> str | None:
+    """Ask NVIDIA's driver for its version."""
+    done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
+    if done is None or done.returncode:
+        return None
+    found = done.stdout.split()
+    return f"driver {found[0]}" if found else None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def check_workflow() -> Finding:
+    """Check that there are Snakemake and the workflow's rules."""
+    version, rules = version_of("snakemake"), snakefile()
+    if rules is None:
+        return Finding(
+            "workflow", NOTE, "no Snakefile: this is not a checkout of the repository, so that "
+            "studies cannot be run", "git clone the repository and work in its folder",
+        )  # fmt: skip
+    if version is None:
+        found = "Snakemake is not installed: studies cannot be run"
+        return Finding("workflow", NOTE, found, _INSTALL)
+    return Finding("workflow", OK, f"Snakemake {version}, {rules.absolute()}")
+
+
+def check_slurm() -> Iterator[Finding]:
+    """Ask SLURM, if it is here, for its partitions."""
+    if shutil.which("sinfo") is None:
+        yield Finding("SLURM", OK, "not here: jobs run on this machine")
+        return
+    try:
+        nodes = slurm.nodes()
+    except (InputError, ValueError) as error:
+        yield Finding(
+            "SLURM", NOTE, f"its commands are here, but do not answer: {error}",
+            "On a cluster, run this on a login node, perhaps after `module load slurm`",
+        )  # fmt: skip
+        return
+    shown = []
+    for name in dict.fromkeys(node.partition for node in nodes):
+        of = [node for node in nodes if node.partition == name]
+        gpus = ", GPUs" if any(node.gpus for node in of) else ""
+        down = "" if any(node.up for node in of) else ", down"
+        shown.append(f"{name} ({counted(len(of), 'node')}{gpus}{down})")
+    is_up = any(node.up for node in nodes)
+    yield Finding(
+        "SLURM", OK if is_up else PROBLEM, f"partitions {', '.join(shown) or 'none'}",
+        "" if is_up else "No node can run jobs: ask those who run the cluster",
+    )  # fmt: skip
+    if version_of(_PLUGIN) is None:
+        found = f"{_PLUGIN} is not installed: jobs cannot be submitted"
+        yield Finding("SLURM", NOTE, found, "make slurm, or pip install '.[workflow,slurm]'")

@@ -1,1 +1,0 @@
-"""What works on this machine, what does not, and what to do about it."""
