@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.stopping import is_to_stop
+from matcheval.execution.jobs import is_to_stop
 
 log = logging.getLogger("score_rotation")
 
@@ -18,7 +18,7 @@ def score(job: str, scores: Path, **config: Any) -> None:
 
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
     from matcheval.accuracy_prediction.scoring import SCORES
-    from matcheval.execution.arguments import unpack_argument
+    from matcheval.execution.jobs import unpack_argument
     from matcheval.inference.settings import InferenceConfig
     from matcheval.io.tables import write_table
 

@@ -16,10 +16,9 @@ import pytest
 from helpers import predictions, simulate
 from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import RunName, matched_rows, measure_runs
+from matcheval.protocol.compared_models import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = [

@@ -21,17 +21,16 @@ from helpers import simulate
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import Given
 from matcheval.cli.main import main
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
+from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.pair_tables import tabulate_pair
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.registry import ANALYSES
-from matcheval.replication.results import tabulate_replication
+from matcheval.replication.tables import tabulate_replication
 
 ROOT = Path(__file__).parents[2]
 KINDS = {kind.name: kind for kind in ANALYSES}

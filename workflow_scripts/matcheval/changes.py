@@ -9,5 +9,5 @@ KEYS = {
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {
-    "matched-eval completion": "`shtab matcheval.cli.parser.build_parser` prints the same",
+    "matched-eval completion": "`shtab matcheval.cli.main.build_parser` prints the same",
 }

@@ -27,8 +27,8 @@ from matcheval.accuracy_prediction.tables import (
 )
 from matcheval.datasets.corruptions.names import PROCEDURAL
 from matcheval.datasets.suites import Suite
-from matcheval.execution import analysis_resources, resources
-from matcheval.execution.arguments import pack_argument
+from matcheval.execution import resources
+from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
@@ -214,7 +214,7 @@ class AccuracyPrediction(Analysis):
                 output={"scores": self.agreement.file()},
                 arguments=self.agreement_arguments,
                 custom_files=self._custom_files,
-                request=lambda wildcards: analysis_resources.of_reading(
+                request=lambda wildcards: resources.of_reading(
                     len(self.models), *self._size(wildcards.suite)
                 ),
                 values=of_suite,
@@ -595,16 +595,16 @@ class AccuracyPrediction(Analysis):
 
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         base, kept = self.settings.suites[wildcards.suite].base, self.study.inference.outputs
-        n_classes = self.study.datasets[base].settings.n_classes or analysis_resources.MANY_CLASSES
-        return analysis_resources.of_scoring(
+        n_classes = self.study.datasets[base].settings.n_classes or resources.MANY_CLASSES
+        return resources.of_scoring(
             *self._size(wildcards.suite),
             n_classes if "logits" in kept else 1,
-            analysis_resources.MANY_FEATURES if "features" in kept else 0,
+            resources.MANY_FEATURES if "features" in kept else 0,
         )
 
     def _predicting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         n_sets = len(self.study.suites[wildcards.suite].datasets)
-        return analysis_resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
+        return resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
 
     def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         base = self.settings.suites[wildcards.suite].base

@@ -22,7 +22,7 @@ from matcheval.datasets.suites import (
     right_predictions,
 )
 from matcheval.errors import configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import (
@@ -310,4 +310,4 @@ class SuiteAccuracies(SuiteTableAnalysis):
         """By the number of models and the sizes of the sets."""
         datasets = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in datasets)
-        return analysis_resources.of_reading(len(self.models), len(datasets), images)
+        return resources.of_reading(len(self.models), len(datasets), images)

@@ -29,10 +29,9 @@ from matcheval.api.pairs import (
     warnings_of,
 )
 from matcheval.errors import unknown_name_error
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
 from matcheval.protocol.schemas import RUNS
+from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.protocol.words import verdict
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class ComparisonResult:
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.protocol.gap_schemas.MEAN_GAPS`, of `GAPS`
+            A new table, with the columns of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS`
             there, or of `matcheval.protocol.schemas.MODEL_TABLE`; of an analysis, those that its
             page describes.
 

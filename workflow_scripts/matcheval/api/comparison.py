@@ -12,14 +12,12 @@ import pandas as pd
 from matcheval.api.pairs import UNNAMED, warnings_of
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.figures.saving import save_figure
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.io.text_tables import markdown, write_readable
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.gap_estimates import GapTables, estimate_gaps
-from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import suspicions_of
+from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
+from matcheval.protocol.comparisons import suspicions_of
+from matcheval.protocol.gaps import GapTables, estimate_gaps
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.study.rules import TABLE_SUFFIXES
 
@@ -146,8 +144,7 @@ class Compared:
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
         from matcheval.protocol.figures.confidence import plot_confidence
-        from matcheval.protocol.figures.gaps import plot_gaps
-        from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+        from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -172,8 +169,7 @@ def reliability_figure(
     known: ComparedModels, matched: MatchedComparison, method: MatchingMethod
 ) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
-    from matcheval.protocol.figures.reliability import plot_reliability
-    from matcheval.protocol.figures.subsets import reliability_data
+    from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
 
     title, (comparison,) = method.criterion.description, known.comparisons
     data = reliability_data(comparison, matched.pairs(), title, method.epsilon, known.seeds)

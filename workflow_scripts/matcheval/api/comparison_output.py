@@ -17,12 +17,9 @@ from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import counted
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.schemas import MODEL_TABLE, join_runs
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.suspicions import with_suspicions
+from matcheval.protocol.comparisons import Comparison, with_suspicions
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, join_runs
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import (
     narrowing,
     percent,
@@ -30,6 +27,7 @@ from matcheval.protocol.words import (
     share_of_confidence,
     verdict,
     with_interval,
+    write_summary,
 )
 from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
 from matcheval.report.sections import Section, ShownFile

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
-from matcheval.predictions.class_names import LABEL_SPACES
 from matcheval.predictions.files import class_names_of, shared_classes
 from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
 from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
-from matcheval.predictions.layout import COLUMNS, Layout, check_columns_given
+from matcheval.predictions.layout import COLUMNS, LABEL_SPACES, Layout, check_columns_given
 
 # One model's predictions on one dataset.
 Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from matcheval.api.inputs import Given, Models, check_whole, is_of_several
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.progress import each
+from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.predictions.files import contents_of
@@ -18,13 +18,10 @@ from matcheval.predictions.group_files import Texts
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import MODEL, files_by_model
 from matcheval.predictions.records import Predictions, check_predictions
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.blocks import Blocks, blocks_of_pair, groups_of_models
 from matcheval.protocol.compared_models import ComparedModels, PredictionFile
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
-from matcheval.protocol.pair_blocks import blocks_of_pair, groups_of_models
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
+from matcheval.protocol.settings import MAX_SEEDS, Criterion, MatchingMethod, check_epsilon
 
 Origin = Literal["original", "replication"]
 ORIGINS: tuple[Origin, Origin] = ("original", "replication")

@@ -14,13 +14,13 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.outputs.user_files import (
     UserFile,
     check_comparable,
     outputs_of_model,
     read_user_file,
 )
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.api.inputs import (
     Data,
     Estimate,

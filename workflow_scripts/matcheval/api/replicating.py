@@ -28,22 +28,17 @@ from matcheval.api.pairs import (
     checked_model_name,
     given_models,
 )
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.predictions.accuracy_files import counts_of
-from matcheval.predictions.class_columns import labels_of, ranked_classes
-from matcheval.predictions.correctness import Correctness
-from matcheval.predictions.label_files import count_hits
+from matcheval.predictions.correctness import ACCURACIES, Correctness
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.model_outputs import labels_of, ranked_classes
 from matcheval.predictions.patterns import MODEL
+from matcheval.predictions.published_files import count_hits, counts_of
 from matcheval.predictions.records import MAX_CLASSES, checked_integers
-from matcheval.predictions.schemas import ACCURACIES
-from matcheval.replication.fits import Fit, fit_replication
-from matcheval.replication.results import summarize_changes, tabulate_replication
-from matcheval.replication.schemas import FITS, REGION
-from matcheval.replication.settings import ReplicationSettings
-from matcheval.statistics.lines import MIN_MODELS, RESAMPLES
-from matcheval.statistics.scales import Scale
+from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
+from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
+from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,7 +132,7 @@ class ReplicationResult:
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.replication.schemas.RESULTS`, `FITS` or
+            A new table, with the columns of `matcheval.replication.tables.RESULTS`, `FITS` or
             `CHANGES` there.
 
         Raises

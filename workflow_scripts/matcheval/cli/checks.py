@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, printable
-from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
-from matcheval.io.printed_json import add_json, print_json
+from matcheval.health import NOTE, PROBLEM, Finding
+from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 
 DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "

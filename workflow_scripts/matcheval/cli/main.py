@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from matcheval.analyses.near_duplicates.commands import add_search
+from matcheval.analyses.near_duplicates.search import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.cli import checks, init, predictions
-from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.domainbed.commands import add_domainbed
+from matcheval.domain_generalization.domainbed import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed import add_domainbed
 from matcheval.execution.entry_points import run_command
 from matcheval.warehouse.commands import add_warehouse
 

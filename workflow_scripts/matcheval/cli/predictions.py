@@ -24,16 +24,14 @@ from matcheval.api.pairs import (
 )
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_place
-from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
-from matcheval.predictions.class_names import read_classes
+from matcheval.io.terminal import add_json, json_rows, print_json
 from matcheval.predictions.files import shared_classes
 from matcheval.predictions.formats import check_is_file
-from matcheval.predictions.layout import Layout, check_columns_given
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.predictions.layout import Layout, check_columns_given, read_classes
+from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
 from matcheval.protocol.schemas import RUNS
+from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 
 if TYPE_CHECKING:
     import pyarrow as pa

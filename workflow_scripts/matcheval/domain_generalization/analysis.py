@@ -15,7 +15,7 @@ from matcheval.domain_generalization.predictability import compare_scores
 from matcheval.domain_generalization.results import collect_runs, compare_algorithms
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.domain_generalization.tables import DEFAULT, lay_out_results, write_plan
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.requests import dataset_size
@@ -298,15 +298,15 @@ class DomainGeneralization(Analysis):
 
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         targets = self.study.suites[wildcards.suite].datasets
-        return analysis_resources.of_scoring(
+        return resources.of_scoring(
             len(targets), self._most_images((*targets, *self.trained_on)),
-            analysis_resources.MANY_CLASSES, analysis_resources.MANY_FEATURES,
+            resources.MANY_CLASSES, resources.MANY_FEATURES,
         )  # fmt: skip
 
     def _collecting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = self._most_images(targets)
-        return analysis_resources.of_reading(len(self.trained), len(targets), images)
+        return resources.of_reading(len(self.trained), len(targets), images)
 
     def _most_images(self, datasets: Iterable[str]) -> int:
         return max(dataset_size(self.study, name).images for name in datasets)

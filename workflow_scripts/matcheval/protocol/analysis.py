@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from matcheval.errors import configuration_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.run_jobs import RunJobs
 from matcheval.protocol.settings import MatchingSettings, matching_label
@@ -169,4 +169,4 @@ class Matching(Analysis):
     def _gaps_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self.study, name).images for name in datasets)
-        return analysis_resources.of_gaps(len(self.study.models), len(self.matchings), images)
+        return resources.of_gaps(len(self.study.models), len(self.matchings), images)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from matcheval.datasets.suites import Pair
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.analysis import Matching
@@ -56,7 +56,7 @@ class PairTableAnalysis(TableAnalysis):
     """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
 
     `tabulate(known, **options)` makes the table from `ComparedModels`; `compare`
-    (api/pair_analyses.py) makes the same of prediction files.
+    (api/comparison.py) makes the same of prediction files.
     """
 
     per = "pair"
@@ -115,4 +115,4 @@ class PairTableAnalysis(TableAnalysis):
         images = max(dataset_size(self.study, name).images for name in datasets)
         matching = self.matching.settings
         n_runs = matching.seeds * len(matching.methods) * self.runs_per_seed
-        return analysis_resources.of_matching(len(self.models), n_runs, images)
+        return resources.of_matching(len(self.models), n_runs, images)

@@ -8,8 +8,8 @@ import pandas as pd
 from matcheval.io.text_tables import counted
 from matcheval.replication.tables import FITS, REGION, RESULTS, results_columns
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
+from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
-from matcheval.report.tables import HtmlTable
 from matcheval.statistics.lines import Scale
 
 

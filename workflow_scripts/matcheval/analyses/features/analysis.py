@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, configuration_error
-from matcheval.execution import network_sizes, resources
+from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
 from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
 from matcheval.settings import Boolean, Name, Settings
@@ -112,8 +112,8 @@ class Features(Analysis):
     def _of_extraction(self, wildcards: Wildcards) -> ResourceRequest:
         data = dataset_size(self.study, wildcards.dataset)
         package = self.sets[wildcards.dataset].package
-        unknown = network_sizes.UNKNOWN_PUBLISHED
-        model = network_sizes.size_of_published(package) if package else unknown
+        unknown = sizes.UNKNOWN_PUBLISHED
+        model = sizes.size_of_published(package) if package else unknown
         settings = self.study.inference
         batch = settings.batch_size if isinstance(settings.batch_size, int) else 64
         return resources.of_inference(

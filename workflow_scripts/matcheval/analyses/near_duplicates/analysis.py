@@ -15,7 +15,7 @@ from pydantic import Field
 
 from matcheval.analyses.near_duplicates.search import draw_sheet, search_near_duplicates
 from matcheval.errors import InputError
-from matcheval.execution import analysis_resources
+from matcheval.execution import resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
@@ -177,7 +177,7 @@ class NearDuplicates(DatasetTableAnalysis):
 
         def request(wildcards: Wildcards) -> ResourceRequest:
             sizes = [dataset_size(study, name) for name in both(wildcards)]
-            return analysis_resources.of_searching(sizes, settings.compare_size)
+            return resources.of_searching(sizes, settings.compare_size)
 
         search = Rule(
             name="search_near_duplicates",
