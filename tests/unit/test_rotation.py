@@ -26,9 +26,8 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference import running
-from matcheval.inference.job import predict_datasets
+from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.readers import ArrayReader, TurnedReader
-from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles
 from matcheval.models.building import build_model
 from matcheval.models.networks import as_network

@@ -22,14 +22,19 @@ from matcheval.accuracy_prediction.scores.features import LinearClassifier
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
+from matcheval.accuracy_prediction.scoring import (
+    ModelScorer,
+    SuiteOutputs,
+    SuiteReader,
+    score_suite,
+)
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.job import InferenceConfig
+from matcheval.inference.outputs import ForwardBatch
 from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
-from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, inputs_digest
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.self_digests import verify_file
@@ -68,15 +73,16 @@ def score_rotation(
     chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
     suite, name = replace(job.suite, members=chosen), job.model.name
     turning = _Turning(job, config, is_to_stop, progress=progress)
-    reader = SuiteReader(
-        job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
+    given = SuiteOutputs(
+        suite, job.base, job.datasets / job.base / DESCRIPTION, job.rule, job.files
     )
+    reader = SuiteReader(given, job.files.read(job.base, name))
     scores = [score for name, score in SCORES.items() if name in job.methods]
     tables = []
     for seed in job.seeds:
         scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
         read = partial(_read, turning, seed)
-        tables.append(score_suite(name, suite, job.base, reader, [scorer], read))
+        tables.append(score_suite(name, reader, [scorer], read))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -144,7 +150,7 @@ class _Turning:
         return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])
 
 
-class _FeatureFunction(Writer):
+class _FeatureFunction:
     """An output writer that applies a function to the features of each batch, in memory."""
 
     needs_features = True
@@ -157,6 +163,12 @@ class _FeatureFunction(Writer):
         """Apply the function to the next features."""
         assert batch.features is not None
         self.parts.append(self._function(batch.features))
+
+    def finish(self) -> None:
+        """Do nothing: there is no file."""
+
+    def discard(self) -> None:
+        """Do nothing: there is no file."""
 
 
 def _read_kept(path: Path, inputs: str) -> Floats | None:

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.outputs.user_files import (
+from matcheval.accuracy_prediction.output_files import (
     UserFile,
     check_comparable,
     outputs_of_model,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, printable
-from matcheval.health import NOTE, PROBLEM, Finding
+from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
 from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
