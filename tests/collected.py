@@ -76,10 +76,10 @@ class Collection:
 
     def build(self, output: str = "out", *, figures: bool = False) -> Build:
         """Build it; figures, which take nearly all the time, on request."""
-        build = Build(read_warehouse(self.file()), self.folder / output, self.folder / "downloads")
+        build = Build(read_warehouse(self.file()), self.folder / output)
         plot = documents._plot if figures else mock.Mock()
         with mock.patch.object(documents, "_plot", plot):
-            build.run(1)
+            build.run(1, self.folder / "downloads")
         return build
 
     def rows(self, output: str = "out") -> dict[str, dict]:

@@ -368,32 +368,34 @@ def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
     config["sampling"]["pools"]["new-writers"]["near_duplicates"] = str(duplicates)
     config["datasets"]["top-images"] |= {"start_from": "threshold", "seed": 3}
     sampling = load(config).analyses["sampling"]
-    of_dataset = SimpleNamespace(dataset="top-images")
+    commands = {one.name: one for one in sampling.commands}
     parser = argparse.ArgumentParser()
     add_sample(parser)
-    words = sampling.sample_arguments(of_dataset)
-    found = parser.parse_args(words)
+    found = parser.parse_args(sampling.sample_arguments("top-images"))
     assert (found.name, found.output) == ("top-images", "r/datasets/top-images")
     assert [found.candidates, found.original, *found.against] == [
         f"r/datasets/digits-{name}" for name in ("new-writers", "known", "train", "validation")
     ]
     # The rule waits for every table that the command reads.
-    inputs = sampling.sample_inputs(of_dataset)
-    assert len(inputs.pop("sets")) == 4 * 3
+    waited = commands["sample_dataset"].input
+    of_dataset = SimpleNamespace(dataset="top-images")
+    assert len(waited["sets"](of_dataset)) == 4 * 3
     tables = ("frequencies", "keywords", "blacklist", "near_duplicates", "previous")
-    assert inputs == {key: getattr(found, key) for key in tables if getattr(found, key)}
-    assert inputs == {
+    read = {key: getattr(found, key) for key in tables if getattr(found, key)}
+    assert read == {
         "frequencies": "r/pools/new-writers/frequencies.parquet",
         "near_duplicates": str(duplicates),
         "previous": "r/sampling/threshold/provenance.parquet",
     }
+    assert set(waited["tables"](of_dataset)) == set(read.values())
     given = {"strategy": "top_images", "per_class": 15, "max_distance": 6, "seed": 3}
     assert json.loads(found.settings) == given  # without defaults, which may be added to
     outputs = [found.provenance, found.excluded, found.strata]
     assert set(outputs) < {*sampling.targets}
     parser = argparse.ArgumentParser()
     add_simulate(parser)
-    words = sampling.simulate_arguments(SimpleNamespace(pool="new-writers"))
+    simulate = commands["simulate_annotations"].params["arguments"]
+    words = simulate(SimpleNamespace(pool="new-writers"))
     found = parser.parse_args([*words, "--output", "a.parquet"])
     assert (found.candidates, found.seed, found.assignments, found.compare_size) == (
         "r/datasets/digits-new-writers", 0, 10, None,

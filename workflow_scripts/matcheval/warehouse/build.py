@@ -37,19 +37,16 @@ from matcheval.warehouse.sets import (
     reading_state,
     reference_state,
 )
-from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
+from matcheval.warehouse.settings import WarehouseSettings
 
 LOGGER = logging.getLogger(__name__)
-DOWNLOADS = Path("results/downloads")
 
 
 class Build:
     """A warehouse in a folder: each step reads the files of earlier ones, and writes its own."""
 
-    def __init__(
-        self, settings: WarehouseSettings, folder: Path, downloads: Path = DOWNLOADS
-    ) -> None:
-        self.settings, self._folder, self._downloads = settings, folder, downloads
+    def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
+        self.settings, self._folder = settings, folder
         self.exported: list[str] = []
 
     @cached_property
@@ -80,9 +77,9 @@ class Build:
         table = read_set(self.sets[name], self.settings.decoding, workers)
         write_table(table, self._read_file(name))
 
-    def hash(self, name: str, workers: Workers) -> None:
+    def hash(self, name: str, downloads: Path, workers: Workers) -> None:
         """Hash the images of a base or training set."""
-        table = read_reference(name, self.settings.against[name], self._downloads, workers)
+        table = read_reference(name, self.settings.against[name], downloads, workers)
         write_table(table, self._reference_file(name))
 
     def search(self) -> None:
@@ -154,7 +151,7 @@ class Build:
 
         document_warehouse(self.settings, self.sets, self.reviews, self._folder)
 
-    def run(self, n_workers: int) -> None:
+    def run(self, n_workers: int, downloads: Path) -> None:
         """Build what is missing or out of date, and note the sets that are exported."""
         against = self.settings.against
         assert self.reviews is not None  # so that errors in them are told first
@@ -165,7 +162,7 @@ class Build:
                     LOGGER.info("%s: read (%d of %d sets)", name, number, len(self.sets))
             for name in against:
                 state = reference_state(name, self.settings)
-                make = partial(self.hash, name, workers)
+                make = partial(self.hash, name, downloads, workers)
                 if unless_done(self._reference_file(name), state, make):
                     LOGGER.info("%s: hashed", name)
             files = [*map(self._read_file, self.sets), *map(self._reference_file, against)]
@@ -254,41 +251,3 @@ def unless_done(file: Path, state: str, make: Callable[[], None]) -> bool:
     with atomic_file(_record_of(file)) as partial_file:
         partial_file.write_text(state, encoding="utf-8")
     return True
-
-
-# The steps as jobs of the workflow.
-
-
-def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
-    """Read the images of a set."""
-    with Workers(threads) as workers:
-        Build(read_warehouse(warehouse), folder).read(name, workers)
-
-
-def hash_job(warehouse: Path, name: str, folder: Path, downloads: Path, threads: int) -> None:
-    """Hash the images of a base or training set."""
-    with Workers(threads) as workers:
-        Build(read_warehouse(warehouse), folder, downloads).hash(name, workers)
-
-
-def search_job(warehouse: Path, folder: Path) -> None:
-    """Search for duplicates among all images that were read."""
-    Build(read_warehouse(warehouse), folder).search()
-
-
-def decide_job(warehouse: Path, name: str, folder: Path) -> None:
-    """Decide what becomes of the images of a set."""
-    Build(read_warehouse(warehouse), folder).decide([name])
-
-
-def export_job(
-    warehouse: Path, name: str, side: int, folder: Path, output: Path, threads: int
-) -> None:
-    """Export the kept images of a set as a prepared dataset."""
-    with Workers(threads) as workers:
-        Build(read_warehouse(warehouse), folder).export(name, side, output, workers)
-
-
-def document_job(warehouse: Path, folder: Path) -> None:
-    """Write the tables, figures and pages of a warehouse."""
-    Build(read_warehouse(warehouse), folder).document()

@@ -111,8 +111,8 @@ def run_build(arguments: argparse.Namespace) -> None:
         raise InputError(f"--workers {arguments.workers} is no number of processes")
     settings = read_warehouse(arguments.warehouse)
     folder = arguments.output or Path("results/warehouses") / settings.warehouse
-    build = Build(settings, folder, arguments.downloads)
-    build.run(arguments.workers or available_cores())
+    build = Build(settings, folder)
+    build.run(arguments.workers or available_cores(), arguments.downloads)
     n = len(build.exported)
     if arguments.json:
         print_json({"folder": str(folder), "sets": list(build.sets), "exported": build.exported})

@@ -4,7 +4,7 @@ Its results are datasets of the configuration, which all studies in a results fo
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -22,8 +22,10 @@ from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.requests import check_one_size, dataset_size
-from matcheval.study.rules import Artifact, Wildcards
+from matcheval.study.rules import Artifact, Command, Wildcards
 from matcheval.study.study import Study
+
+_RECORDS = ("provenance", "excluded", "strata")
 
 
 class Sampling(Analysis):
@@ -117,8 +119,7 @@ class Sampling(Analysis):
     def targets(self) -> list[str]:
         """Records of how the compared sets were sampled."""
         names = [name for name in self.sampled if name in self.study.evaluated]
-        artifacts = (self.provenance, self.excluded, self.strata)
-        return [file for artifact in artifacts for file in artifact.expand(dataset=names)]
+        return [file for key in _RECORDS for file in getattr(self, key).expand(dataset=names)]
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
@@ -140,89 +141,124 @@ class Sampling(Analysis):
         pools = self.settings.pools.items()
         return {"pool": {name: pool.model_dump(mode="json") for name, pool in pools}}
 
-    # --- inputs and arguments of jobs
+    @property
+    def commands(self) -> list[Command]:
+        """The rules that simulate and count annotations, and sample a dataset."""
+        study, pools = self.study, self.settings.pools
 
-    def pool_datasets(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pool's candidates and original."""
-        pool = self.settings.pools[wildcards.pool]
-        names = (pool.candidates, pool.original)
-        return [file for name in names for file in self.study.dataset_files(name)]
+        def pool_of(wildcards: Wildcards) -> PoolSettings:
+            is_pool = getattr(wildcards, "pool", None) is not None
+            return pools[wildcards.pool if is_pool else self.sampled[wildcards.dataset].pool]
 
-    def annotations_of_pool(self, wildcards: Wildcards) -> str:
-        """Return the annotations of a pool: the user's file, or the simulated ones."""
-        given = self.settings.pools[wildcards.pool].annotations
-        return given or self.annotations.file(pool=wildcards.pool)
+        def files_of(names: Iterable[str]) -> list[str]:
+            return [file for name in names for file in study.dataset_files(name)]
 
-    def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that simulates annotations."""
-        simulate = self.settings.pools[wildcards.pool].simulate
-        options = simulate.model_dump(exclude_none=True) if simulate else {}
-        return [*self._sets(self.settings.pools[wildcards.pool]), *_flags(options)]
+        def sets(pool: PoolSettings) -> dict[str, str]:
+            folders = map(study.dataset_folder, (pool.candidates, pool.original))
+            return dict(zip(("candidates", "original"), folders, strict=True))
 
-    def count_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that counts annotations."""
-        pool = self.settings.pools[wildcards.pool]
-        return [*self._sets(pool), *_flags({"repeated": pool.repeated})]
+        def simulate_arguments(wildcards: Wildcards) -> list[str]:
+            pool = pool_of(wildcards)
+            options = pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
+            return _flags(sets(pool) | options)
 
-    def sample_inputs(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the files that a dataset is sampled from: datasets, and tables by option."""
-        names = self._pool_of(wildcards).sets
-        sets = [file for name in names for file in self.study.dataset_files(name)]
-        return {"sets": sets, **self._tables(wildcards)}
+        def count_arguments(wildcards: Wildcards) -> list[str]:
+            pool = pool_of(wildcards)
+            return _flags(sets(pool) | {"repeated": pool.repeated})
 
-    def sample_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a sampling job."""
-        pool = self._pool_of(wildcards)
-        dataset = self.sampled[wildcards.dataset]
-        others = {"kind", "pool", "start_from"}
-        settings = dataset.model_dump(mode="json", exclude_unset=True, exclude=others)
+        def custom_files_state(wildcards: Wildcards) -> list[tuple[int, int]]:
+            pool = pool_of(wildcards)
+            annotations = [] if pool.annotations is None else [pool.annotations]
+            return file_states([*annotations, *pool.custom_files.values()])
+
+        def request_of_pool(wildcards: Wildcards) -> resources.ResourceRequest:
+            return resources.of_preparing(dataset_size(study, pool_of(wildcards).candidates))
+
+        def request_of_sampling(wildcards: Wildcards) -> resources.ResourceRequest:
+            sizes = [dataset_size(study, name) for name in pool_of(wildcards).sets]
+            return analysis_resources.of_searching(
+                sizes, self.sampled[wildcards.dataset].compare_size
+            )
+
+        def both(wildcards: Wildcards) -> list[str]:
+            return files_of([pool_of(wildcards).candidates, pool_of(wildcards).original])
+
+        simulate = Command(
+            name="simulate_annotations",
+            command="sample simulate {params.arguments:q} --output {output:q}",
+            input={"sets": both},
+            output={"annotations": self.annotations},
+            params={"arguments": simulate_arguments, "version": SAMPLING_VERSION},
+            values={"pool": pools},
+            request=request_of_pool,
+            message="Simulating annotations of pool {wildcards.pool}",
+        )
+        count = Command(
+            name="count_selections",
+            command="sample count {params.arguments:q} --annotations {input.annotations:q} "
+            "--output {output:q}",
+            input={
+                "sets": both,
+                "annotations": lambda wildcards: pool_of(wildcards).annotations
+                or self.annotations.file(pool=wildcards.pool),
+            },
+            output={"frequencies": self.frequencies},
+            params={
+                "arguments": count_arguments, "custom_files": custom_files_state,
+                "version": SAMPLING_VERSION,
+            },
+            values={"pool": pools},
+            request=request_of_pool,
+            message="Counting annotations of pool {wildcards.pool}",
+        )  # fmt: skip
+        sample = Command(
+            name="sample_dataset",
+            command="sample dataset {params.arguments:q}",
+            input={
+                "sets": lambda wildcards: files_of(pool_of(wildcards).sets),
+                "tables": lambda wildcards: list(self._tables(wildcards.dataset).values()),
+            },
+            output={
+                "dataset": study.dataset_files("{dataset}"), "provenance": self.provenance,
+                "excluded": self.excluded, "strata": self.strata,
+            },
+            params={
+                "arguments": lambda wildcards: self.sample_arguments(wildcards.dataset),
+                "custom_files": custom_files_state, "version": SAMPLING_VERSION,
+            },
+            values={"dataset": self.sampled},
+            request=request_of_sampling,
+            message="Sampling dataset {wildcards.dataset}",
+        )  # fmt: skip
+        return [simulate, count, sample]
+
+    def sample_arguments(self, name: str) -> list[str]:
+        """Return the command line that samples a dataset.
+
+        Parameters
+        ----------
+        name : str
+            The dataset.
+        """
+        dataset = self.sampled[name]
+        pool, folder = self.settings.pools[dataset.pool], self.study.dataset_folder
+        settings = dataset.model_dump(
+            mode="json", exclude_unset=True, exclude={"kind", "pool", "start_from"}
+        )
+        tables = {key: getattr(self, key).file(dataset=name) for key in _RECORDS}
         return [
-            "--name", wildcards.dataset, *self._sets(pool),
-            "--against", *(self.study.dataset_folder(name) for name in pool.against),
-            *_flags(self._tables(wildcards)),
+            "--name", name,
+            *_flags({"candidates": folder(pool.candidates), "original": folder(pool.original)}),
+            "--against", *map(folder, pool.against),
+            *_flags(self._tables(name)),
             "--settings", json.dumps(settings, sort_keys=True),
-            "--output", self.study.dataset_folder(wildcards.dataset),
-            *(
-                word
-                for flag in ("provenance", "excluded", "strata")
-                for word in (f"--{flag}", getattr(self, flag).file(dataset=wildcards.dataset))
-            ),
+            "--output", folder(name), *_flags(tables),
         ]  # fmt: skip
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files about a pool."""
-        is_pool = getattr(wildcards, "pool", None) is not None
-        pool = self.settings.pools[wildcards.pool] if is_pool else self._pool_of(wildcards)
-        annotations = [] if pool.annotations is None else [pool.annotations]
-        return file_states([*annotations, *pool.custom_files.values()])
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the sizes of the pool's datasets."""
-        return {
-            "simulate_annotations": self._request_of_pool,
-            "count_selections": self._request_of_pool,
-            "sample_dataset": self._request_of_sampling,
-        }
-
-    def _request_of_pool(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        pool = self.settings.pools[wildcards.pool]
-        return resources.of_preparing(dataset_size(self.study, pool.candidates))
-
-    def _request_of_sampling(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        sets = [dataset_size(self.study, name) for name in self._pool_of(wildcards).sets]
-        return analysis_resources.of_searching(sets, self.sampled[wildcards.dataset].compare_size)
-
-    def _pool_of(self, wildcards: Wildcards) -> PoolSettings:
-        return self.settings.pools[self.sampled[wildcards.dataset].pool]
-
-    def _sets(self, pool: PoolSettings) -> list[str]:
-        folder = self.study.dataset_folder
-        return _flags({"candidates": folder(pool.candidates), "original": folder(pool.original)})
-
-    def _tables(self, wildcards: Wildcards) -> dict[str, str]:
+    def _tables(self, name: str) -> dict[str, str]:
         """Tables that sampling reads, by the option that names them."""
-        dataset, pool = self.sampled[wildcards.dataset], self._pool_of(wildcards)
+        dataset = self.sampled[name]
+        pool = self.settings.pools[dataset.pool]
         tables = dict(pool.custom_files)
         if pool.has_annotations:
             tables["frequencies"] = self.frequencies.file(pool=dataset.pool)

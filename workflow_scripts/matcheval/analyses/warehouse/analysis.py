@@ -1,17 +1,19 @@
 """Building the warehouses of a study: jobs from the user's images to datasets and documents."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from matcheval.analyses.warehouse.settings import WarehouseAnalysisSettings, WarehouseSet
-from matcheval.datasets.kind import DatasetKind
+from pydantic import Field
+
+from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.execution.workloads import ImageSet
+from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
-from matcheval.study.rules import Artifact, Wildcards
+from matcheval.study.rules import Artifact, Command, Wildcards
 from matcheval.study.study import Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION
 from matcheval.warehouse.manifest import Review, read_reviews
@@ -25,6 +27,24 @@ from matcheval.warehouse.settings import (
 # Collected images of a set, of unknown number and size: as large as the largest of
 # CIFAR-10-Warehouse, as photographs.
 _A_SET = ImageSet(images=8000, side=500, channels=3, encoded=True)
+
+
+class WarehouseSet(DatasetKind):
+    """A set of a warehouse, which a suite names by `warehouse`."""
+
+    kind: Literal["warehouse_set"]
+    warehouse: PathText = Field(description="The warehouse's file (docs/warehouse.md)")
+    set: Name = Field(description="Name of the set")
+    side: Count = Field(32, description="Height and width of the images, in pixels")
+
+    @property
+    def pixel_format(self) -> PixelFormat:
+        """RGB images of this side."""
+        return PixelFormat(self.side)
+
+
+class WarehouseAnalysisSettings(Settings):
+    """Warehouses have their settings in files of their own."""
 
 
 class UsedWarehouse:
@@ -121,104 +141,145 @@ class Warehouse(Analysis):
         }
 
     @property
-    def set_names(self) -> list[str]:
-        """Names of all sets."""
-        return [name for used in self.used.values() for name in used.sets]
-
-    @property
-    def compared_names(self) -> list[str]:
-        """Names of all sets that warehouses are compared with."""
-        return [name for used in self.used.values() for name in used.settings.against]
-
-    # --- inputs, parameters and arguments of jobs
-
-    def arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments that all jobs have."""
-        return [
-            "--warehouse", self.used[wildcards.warehouse].file,
-            "--folder", self.folder.replace("{warehouse}", wildcards.warehouse),
-        ]  # fmt: skip
-
-    def read_state(self, wildcards: Wildcards) -> str:
-        """Return what the table of a set's images depends on."""
-        used = self.used[wildcards.warehouse]
-        return reading_state(used.sets[wildcards.set], used.settings)
-
-    def hash_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the published files that a compared set is read from."""
-        block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
-        files = reference_settings(wildcards.compared, block).published_files
-        return [f"{self.study.results}/downloads/{file}" for file in files]
-
-    def hash_state(self, wildcards: Wildcards) -> str:
-        """Return what the hashes of a compared set depend on."""
-        return reference_state(wildcards.compared, self.used[wildcards.warehouse].settings)
-
-    def search_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of all images that are compared."""
-        used, name = self.used[wildcards.warehouse], wildcards.warehouse
-        read = self.read.expand(warehouse=name, set=list(used.sets))
-        return read + self.hashes.expand(warehouse=name, compared=list(used.settings.against))
-
-    def search_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what the duplicates depend on besides the images."""
-        used = self.used[wildcards.warehouse]
-        return [used.settings.duplicates.distance, list(used.sets), WAREHOUSE_VERSION]
-
-    def decide_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what becomes of a set's images depends on: decisions on them, and settings."""
-        used, of = self.used[wildcards.warehouse], wildcards.set
-        chosen = used.settings.model_dump(
-            mode="json", include={"duplicates", "review", "licences"},
-            exclude={"review": {"decisions"}},
-        )  # fmt: skip
-        source = used.sets[of]
-        about = [source.group, source.source, source.style, source.colour]
-        return [used.reviews[of].state, chosen, about, WAREHOUSE_VERSION]
-
-    def export_inputs(self, wildcards: Wildcards) -> str:
-        """Return the manifest of a set."""
-        dataset = self.exported[wildcards.dataset]
-        name = self._of(dataset).settings.warehouse
-        return self.images.file(warehouse=name, set=dataset.set)
-
-    def export_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of an export."""
-        dataset = self.exported[wildcards.dataset]
-        used = self._of(dataset)
-        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
-        return [
-            "--warehouse", used.file, "--folder", folder, "--name", dataset.set,
-            "--side", str(dataset.side), "--output", self.study.dataset_folder(wildcards.dataset),
-        ]  # fmt: skip
-
-    def export_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what an export depends on besides the manifest."""
-        dataset = self.exported[wildcards.dataset]
-        settings = self._of(dataset).settings
-        return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
-
-    def document_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of all sets, and the duplicates."""
-        name = wildcards.warehouse
-        manifests = self.images.expand(warehouse=name, set=list(self.used[name].sets))
-        return [self.duplicates.file(warehouse=name), *manifests]
-
-    def document_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what the documents depend on besides the manifests."""
-        settings = self.used[wildcards.warehouse].settings
-        return [settings.model_dump(mode="json")]
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """As if sets and warehouses were large: their images are not counted for a plan."""
+    def commands(self) -> list[Command]:
+        """The steps of a build, as of large sets: images are not counted for a plan."""
+        study, folder = self.study, self.folder
         decoding = resources.of_making(_A_SET, threads=resources.MANY_CORES)
-        large = ("read_warehouse_set", "hash_warehouse_reference", "export_warehouse_set")
-        tables = ("search_warehouse", "decide_warehouse_set", "document_warehouse")
-        return {
-            **dict.fromkeys(large, lambda wildcards: decoding),
-            **dict.fromkeys(tables, lambda wildcards: analysis_resources.WAREHOUSE_TABLES),
+        values = {
+            "warehouse": self.used,
+            "set": [name for used in self.used.values() for name in used.sets],
+            "compared": [name for used in self.used.values() for name in used.settings.against],
         }
+
+        def used(wildcards: Wildcards) -> UsedWarehouse:
+            return self.used[wildcards.warehouse]
+
+        def arguments(wildcards: Wildcards) -> list[str]:
+            place = folder.replace("{warehouse}", wildcards.warehouse)
+            return ["--warehouse", used(wildcards).file, "--folder", place]
+
+        def published_files(wildcards: Wildcards) -> list[str]:
+            block = used(wildcards).settings.against[wildcards.compared]
+            files = reference_settings(wildcards.compared, block).published_files
+            return [f"{study.results}/downloads/{file}" for file in files]
+
+        def decide_state(wildcards: Wildcards) -> list[Any]:
+            one, name = used(wildcards), wildcards.set
+            chosen = one.settings.model_dump(
+                mode="json", include={"duplicates", "review", "licences"},
+                exclude={"review": {"decisions"}},
+            )  # fmt: skip
+            source = one.sets[name]
+            about = [source.group, source.source, source.style, source.colour]
+            return [one.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
+
+        def exported(wildcards: Wildcards) -> tuple[WarehouseSet, UsedWarehouse]:
+            dataset = self.exported[wildcards.dataset]
+            return dataset, self._of(dataset)
+
+        def export_arguments(wildcards: Wildcards) -> list[str]:
+            dataset, one = exported(wildcards)
+            place = folder.replace("{warehouse}", one.settings.warehouse)
+            return [
+                "--warehouse", one.file, "--folder", place, "--name", dataset.set,
+                "--side", str(dataset.side), "--output", study.dataset_folder(wildcards.dataset),
+            ]  # fmt: skip
+
+        def export_input(wildcards: Wildcards) -> str:
+            dataset, one = exported(wildcards)
+            return self.images.file(warehouse=one.settings.warehouse, set=dataset.set)
+
+        def export_state(wildcards: Wildcards) -> list[Any]:
+            settings = exported(wildcards)[1].settings
+            return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
+
+        read = Command(
+            name="read_warehouse_set",
+            command="curate read {params.arguments:q} --name {wildcards.set} --threads {threads}",
+            output={"read": self.read},
+            params={
+                "arguments": arguments,
+                "state": lambda w: reading_state(used(w).sets[w.set], used(w).settings),
+            },
+            values=values,
+            request=lambda wildcards: decoding,
+            threads=4,
+            message="Reading the images of {wildcards.set}",
+        )
+        hashes = Command(
+            name="hash_warehouse_reference",
+            command="curate hash {params.arguments:q} --name {wildcards.compared} "
+            "--downloads {params.downloads:q} --threads {threads}",
+            input={"published": published_files},
+            output={"hashes": self.hashes},
+            params={
+                "arguments": arguments,
+                "downloads": f"{study.results}/downloads",
+                "state": lambda w: reference_state(w.compared, used(w).settings),
+            },
+            values=values,
+            request=lambda wildcards: decoding,
+            threads=4,
+            message="Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with",
+        )
+        search = Command(
+            name="search_warehouse",
+            command="curate search {params.arguments:q}",
+            input={
+                "read": lambda w: self.read.expand(warehouse=w.warehouse, set=used(w).sets),
+                "hashes": lambda w: self.hashes.expand(
+                    warehouse=w.warehouse, compared=used(w).settings.against
+                ),
+            },
+            output={"duplicates": self.duplicates},
+            params={
+                "arguments": arguments,
+                "state": lambda w: [
+                    used(w).settings.duplicates.distance, list(used(w).sets), WAREHOUSE_VERSION,
+                ],
+            },
+            values=values,
+            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            message="Searching {wildcards.warehouse} for duplicates",
+        )  # fmt: skip
+        decide = Command(
+            name="decide_warehouse_set",
+            command="curate decide {params.arguments:q} --name {wildcards.set}",
+            input={"read": self.read.file(), "duplicates": self.duplicates.file()},
+            output={"images": self.images},
+            params={"arguments": arguments, "state": decide_state},
+            values=values,
+            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            message="Deciding on the images of {wildcards.set}",
+        )
+        export = Command(
+            name="export_warehouse_set",
+            command="curate export {params.arguments:q} --threads {threads}",
+            input={"images": export_input},
+            output={"dataset": study.dataset_files("{dataset}")},
+            params={"arguments": export_arguments, "state": export_state},
+            values={"dataset": self.exported},
+            request=lambda wildcards: decoding,
+            threads=4,
+            message="Exporting {wildcards.dataset}",
+        )
+        document = Command(
+            name="document_warehouse",
+            command="curate document {params.arguments:q}",
+            input={
+                "duplicates": self.duplicates.file(),
+                "images": lambda w: self.images.expand(warehouse=w.warehouse, set=used(w).sets),
+            },
+            output={"documents": self.documents},
+            params={
+                "arguments": arguments,
+                "state": lambda w: [used(w).settings.model_dump(mode="json")],
+            },
+            values=values,
+            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            message="Documenting {wildcards.warehouse}",
+        )
+        return [read, hashes, search, decide, export, document]
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)
