@@ -30,8 +30,6 @@ include: "rules/published_values.smk"
 include: "rules/replication.smk"
 include: "rules/retraining.smk"
 include: "rules/revisions.smk"
-include: "rules/sampling.smk"
-include: "rules/warehouse.smk"
 include: "rules/analyses.smk"
 include: "rules/report.smk"
 

@@ -31,6 +31,35 @@ for one in [one for analysis in STUDY.analyses.values() for one in analysis.rule
             "../workflow_scripts/analyse.py"
 
 
+# The rules of stages whose results studies share. Making these again would repeat all that depends
+# on them: these rules do not notice edits of the library. Versions are raised by hand when results
+# change.
+for one in [one for analysis in STUDY.analyses.values() for one in analysis.commands]:
+
+    rule:
+        name:
+            one.name
+        input:
+            unpack(settled(one.inputs)),
+        output:
+            **{name: in_report(files) for name, files in one.output.items()},
+        log:
+            f"{SHARED}/logs/{one.place}.log",
+        wildcard_constraints:
+            **{name: one_of(values) for name, values in one.values.items()},
+        conda:
+            f"../envs/{one.environment}.yaml"
+        threads: one.threads
+        resources:
+            **REQUESTS.resources(one.name),
+        params:
+            **one.params,
+        message:
+            one.message
+        shell:
+            f"python -m {one.command} > {{log:q}} 2>&1"
+
+
 # One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
 # again.
 for name, files in [

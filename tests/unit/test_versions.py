@@ -18,6 +18,7 @@ import yaml
 
 from matcheval import stages
 from matcheval.io.provenance import CodeDigests
+from studies import configuration, load
 
 ROOT = Path(__file__).parents[2]
 ENTER = "raise the version of the stage if its results change, and enter it by `make stages`"
@@ -74,16 +75,16 @@ COMMANDS = {
     "predict_datasets": "19a6492eeba9",
     "predict_dataset": "19a6492eeba9",
     "predict_tested": "19a6492eeba9",
-    "simulate_annotations": "39c9453be5cc",
-    "count_selections": "2d9231c74cee",
-    "sample_dataset": "bfac8c56fd66",
+    "simulate_annotations": "39fd4e36e6a7",
+    "count_selections": "eab8f244e773",
+    "sample_dataset": "e6c417212aa2",
     "train_model": "9acdfe518054",
-    "read_warehouse_set": "f12a7d191d6f",
-    "hash_warehouse_reference": "095f89283e55",
-    "search_warehouse": "c1a2d314d01b",
-    "decide_warehouse_set": "67c560fdc44a",
-    "export_warehouse_set": "a79f1553bb21",
-    "document_warehouse": "a18b2e17e841",
+    "read_warehouse_set": "77eedcc7cfef",
+    "hash_warehouse_reference": "1678eced4b97",
+    "search_warehouse": "8ad656135e3b",
+    "decide_warehouse_set": "438f46b90b4e",
+    "export_warehouse_set": "e7a40022f3ef",
+    "document_warehouse": "a724cee649c3",
 }
 
 
@@ -98,7 +99,15 @@ def commands():
                 source = text[1].replace("LEASE_GPU", lease)
                 command = eval(f"({source})").encode()
                 found[re.match(r"\w+", rule)[0]] = hashlib.sha256(command).hexdigest()[:12]
+    for one in declared_commands():
+        found[one.name] = hashlib.sha256(one.command.encode()).hexdigest()[:12]
     return found
+
+
+def declared_commands():
+    """The commands that analyses declare (study/rules.py)."""
+    analyses = load(configuration("digits-sampling")).analyses.values()
+    return [one for analysis in analyses for one in analysis.commands]
 
 
 def test_the_texts_of_commands_are_the_same():
@@ -121,4 +130,7 @@ def test_every_rule_has_its_code_or_a_version_as_parameter():
         assert re.search(rf'code=digest\(\s*"{script}"', body), script
     for body in bodies:
         if re.search(r"^ *shell:", body, re.MULTILINE) and "pytest" not in body:
-            assert re.search(r"^ *(version|state|identity|url)=", body, re.MULTILINE), body
+            given = r"^ *((version|state|identity|url)=|\*\*one.params)"
+            assert re.search(given, body, re.MULTILINE), body
+    assert len(declared_commands()) == 9
+    assert all({"version", "state"} & set(one.params) for one in declared_commands())

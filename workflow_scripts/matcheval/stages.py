@@ -39,7 +39,6 @@ def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
     return tuple(sorted({f"matcheval.{folder}.{name.split('.')[0]}" for name in names}))
 
 
-_SAMPLING = {"SAMPLING_VERSION": SAMPLING_VERSION}
 STAGES = {
     "prepare_dataset": Stage(
         {
@@ -52,9 +51,7 @@ STAGES = {
     "predict_datasets": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
     "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
     "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
-    "simulate_annotations": Stage(_SAMPLING),
-    "count_selections": Stage(_SAMPLING),
-    "sample_dataset": Stage(_SAMPLING),
+    "sample": Stage({"SAMPLING_VERSION": SAMPLING_VERSION}),
 }
 
 

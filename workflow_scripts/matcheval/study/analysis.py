@@ -17,7 +17,7 @@ from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.study.contents import StudyPart
-from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, Rule
+from matcheval.study.rules import TABLE_SUFFIXES, Artifact, Command, ReportEntry, Rule
 from matcheval.study.study import Study
 
 
@@ -61,7 +61,12 @@ class Analysis(StudyPart):
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """Its rules, made by `rules/analyses.smk`."""
+        """Its rules that run a function, made by `rules/analyses.smk`."""
+        return ()
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """Its rules that run a command, made by `rules/analyses.smk`."""
         return ()
 
     @property
@@ -81,7 +86,8 @@ class Analysis(StudyPart):
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
         """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        return {rule.name: rule.request for rule in self.rules if rule.request}
+        rules = (*self.rules, *self.commands)
+        return {rule.name: rule.request for rule in rules if rule.request}
 
     @property
     def report_section(self) -> Section:

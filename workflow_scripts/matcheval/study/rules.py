@@ -98,28 +98,19 @@ class Wildcards(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """A rule of an analysis: which function makes which files from which (rules/analyses.smk).
+class DeclaredRule:
+    """What the rules of analyses have in common.
 
     Attributes
     ----------
     name : str
         Such as `tabulate_severity`.
-    run : callable
-        A function of a module, with annotated keyword-only arguments. They are found by name in
-        `arguments`, the inputs, the outputs and the wildcards, and converted to the annotated types
-        (`execution.entry_points.job_arguments`).
     message : str
         What a run says of it; `{wildcards.pair}` is a wildcard's value.
     output : mapping
         Artifacts or paths by name; the first one has all wildcards.
     input : mapping
         Paths with wildcards by name, or functions of the wildcards that return paths.
-    arguments : callable, optional
-        Returns further arguments, as JSON values, from the wildcards. The job is repeated when they
-        change.
-    custom_files : callable, optional
-        Returns size and time of the user's files that it reads.
     request : callable, optional
         Returns what it takes; without, it is small: seconds in any study.
     values : mapping, optional
@@ -127,27 +118,16 @@ class Rule:
     environment : str
         `analysis`, or `models` for jobs that import torch or decode images.
     threads : int
-    code : sequence of str
-        What `run` finds by name, as for `io.provenance.code_digest`.
     """
 
     name: str
-    run: Callable[..., None]
     message: str
     output: Mapping[str, Artifact | str | Sequence[str]]
     input: Mapping[str, str | Sequence[str] | Callable[[Any], Any]] = field(default_factory=dict)
-    arguments: Callable[[Any], Mapping[str, Any]] | None = None
-    custom_files: Callable[[Any], Any] | None = None
     request: Callable[[Any], ResourceRequest] | None = None
     values: Mapping[str, Iterable[str]] = field(default_factory=dict)
     environment: str = "analysis"
     threads: int = 1
-    code: Sequence[str] = ()
-
-    @property
-    def function(self) -> str:
-        """`run` as `module:name`."""
-        return f"{self.run.__module__}:{self.run.__name__}"
 
     @property
     def place(self) -> str:
@@ -170,9 +150,57 @@ class Rule:
 
         return {name: filled(given) for name, given in self.input.items()}
 
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(DeclaredRule):
+    """A rule of an analysis: which function makes which files from which (rules/analyses.smk).
+
+    Attributes
+    ----------
+    run : callable
+        A function of a module, with annotated keyword-only arguments. They are found by name in
+        `arguments`, the inputs, the outputs and the wildcards, and converted to the annotated types
+        (`execution.entry_points.job_arguments`).
+    arguments : callable, optional
+        Returns further arguments, as JSON values, from the wildcards. The job is repeated when they
+        change.
+    custom_files : callable, optional
+        Returns size and time of the user's files that it reads.
+    code : sequence of str
+        What `run` finds by name, as for `io.provenance.code_digest`.
+    """
+
+    run: Callable[..., None]
+    arguments: Callable[[Any], Mapping[str, Any]] | None = None
+    custom_files: Callable[[Any], Any] | None = None
+    code: Sequence[str] = ()
+
+    @property
+    def function(self) -> str:
+        """`run` as `module:name`."""
+        return f"{self.run.__module__}:{self.run.__name__}"
+
     def parameters(self, wildcards: Any) -> Mapping[str, Any]:
         """Return the further arguments."""
         return self.arguments(wildcards) if self.arguments else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(DeclaredRule):
+    """A stage whose results are kept when its code is edited, since much depends on them.
+
+    Attributes
+    ----------
+    command : str
+        A script with its command line, in which `{params.arguments:q}` and the like are filled in.
+    params : mapping
+        Parameters by name, or functions of the wildcards that return them. The job is repeated when
+        they change; one is `version`, raised by hand when results change, or a `state` that has it.
+    """
+
+    command: str
+    params: Mapping[str, Any]
+    environment: str = "models"
 
 
 def one_of(names: Iterable[str]) -> str:
