@@ -1,6 +1,7 @@
 """The structure of the library: no circles of imports, few modules in its root, no Snakemake."""
 
 import ast
+import itertools
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def check_for_cycles(imports, part):
         TopologicalSorter(edges).prepare()
     except CycleError as error:
         cycle = error.args[1][::-1]
-        steps = [", ".join(edges[a][b]) for a, b in zip(cycle, cycle[1:], strict=False)]
+        steps = [", ".join(edges[a][b]) for a, b in itertools.pairwise(cycle)]
         pytest.fail("import cycle:\n" + "\n".join(steps))
 
 

@@ -31,10 +31,10 @@ from matcheval.accuracy_prediction.scoring import (
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference.job import InferenceConfig
-from matcheval.inference.outputs import ForwardBatch
+from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
+from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, inputs_digest
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.self_digests import verify_file
@@ -150,7 +150,7 @@ class _Turning:
         return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])
 
 
-class _FeatureFunction:
+class _FeatureFunction(Writer):
     """An output writer that applies a function to the features of each batch, in memory."""
 
     needs_features = True
@@ -163,12 +163,6 @@ class _FeatureFunction:
         """Apply the function to the next features."""
         assert batch.features is not None
         self.parts.append(self._function(batch.features))
-
-    def finish(self) -> None:
-        """Do nothing: there is no file."""
-
-    def discard(self) -> None:
-        """Do nothing: there is no file."""
 
 
 def _read_kept(path: Path, inputs: str) -> Floats | None:

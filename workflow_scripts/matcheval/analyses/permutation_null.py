@@ -157,7 +157,7 @@ def permuted_statistics(
     generator = np.random.default_rng(named_sequence(pair, "divisions", child=seed))
     plans, picks = {}, {}
     for name, one in methods.items():
-        plans[name] = DividedPlans(source, target, one.criterion, one.epsilon, one.score)
+        plans[name] = DividedPlans(source, target, one)
         names = (pair, "divisions", one.criterion.value, comparison.model)
         picks[name] = np.random.default_rng(named_sequence(*names, child=seed))
     kinds = [(Statistic.GAP, ""), *itertools.product(_OF_MATCHINGS, methods)]

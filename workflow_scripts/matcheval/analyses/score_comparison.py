@@ -41,13 +41,11 @@ from matcheval.protocol.compared_models import (
     MatchedModel,
     PredictionFile,
     error_of_model,
-    identity,
-    match_once,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
-from matcheval.protocol.matching import plan_measured, run_sequence
+from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms, pick_weights
@@ -260,7 +258,9 @@ def _rows(
     for name, method in known.methods.items():
         for scale in (RANKS, AS_IS) if score.is_bounded else (RANKS,):
             row = {
-                **identity(comparison, name, method), "score": score.value, "scale": scale,
+                "model": comparison.model, "pair": comparison.pair.name, "matching": name,
+                "criterion": method.criterion.value, "epsilon": method.epsilon,
+                "score": score.value, "scale": scale,
                 "temperature": float("nan") if temperature is None else temperature,
                 "gap": gap, "reason": source.reason or target.reason,
             }  # fmt: skip

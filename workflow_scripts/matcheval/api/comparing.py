@@ -29,7 +29,7 @@ from matcheval.api.pairs import (
     warnings_of,
 )
 from matcheval.errors import unknown_name_error
-from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.protocol.words import verdict
@@ -393,14 +393,14 @@ class MatchResult:
     fraction_unmatched: float
     warnings: tuple[str, ...]
     _known: ComparedModels = field(repr=False)
-    _matched: MatchedComparison = field(repr=False)
+    _matched: MatchedModel = field(repr=False)
     _runs: pa.Table = field(repr=False)
 
     @classmethod
     def of(cls, known: ComparedModels) -> "MatchResult":
         """Match the one model by the one criterion."""
         (comparison,), (method,) = known.comparisons, known.methods.values()
-        matched = MatchedComparison(comparison, method, known.seeds)
+        matched = MatchedModel.of(comparison, method, known.seeds)
         runs = matched.runs()
         frame = runs.select(RUNS.names).to_pandas()
         share = float(frame["fraction_unmatched"].mean())

@@ -14,7 +14,7 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.figures.saving import save_figure
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import markdown, write_readable
-from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
 from matcheval.protocol.gaps import GapTables, estimate_gaps
 from matcheval.protocol.settings import Criterion, MatchingMethod
@@ -103,7 +103,7 @@ class Compared:
     """A comparison with its results, by criterion: every model in the order of `known`."""
 
     known: ComparedModels
-    matched: Mapping[Criterion, Sequence[MatchedComparison]]
+    matched: Mapping[Criterion, Sequence[MatchedModel]]
     tables: Mapping[Criterion, pd.DataFrame]  # columns of `MODEL_TABLE`, a row per model
     gaps: GapTables
     analyses: Mapping[str, AnalysisTable]
@@ -166,7 +166,7 @@ class Compared:
 
 
 def reliability_figure(
-    known: ComparedModels, matched: MatchedComparison, method: MatchingMethod
+    known: ComparedModels, matched: MatchedModel, method: MatchingMethod
 ) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
     from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
@@ -188,7 +188,7 @@ def compare_models(
         for kind in each(analyses, "analyses", progress=progress)
     }
     matched = {
-        Criterion(name): [MatchedComparison(one, method, known.seeds) for one in known.comparisons]
+        Criterion(name): [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()
     }
     tables = {}

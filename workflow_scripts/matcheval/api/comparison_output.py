@@ -18,8 +18,9 @@ from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import counted
 from matcheval.protocol.comparisons import Comparison, with_suspicions
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, join_runs
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
+from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import (
     narrowing,
     percent,

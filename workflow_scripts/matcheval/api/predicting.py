@@ -111,7 +111,7 @@ def _read_outputs(
     if given.path is not None:
         return read_user_file(given.path, labels=labels, n_classes=n_classes, layout=layout)
     contents = contents_of(given.raw(layout), scores=True, labels=labels, layout=layout)
-    found = outputs_of(contents, file=given.name, labels=labels, n_classes=n_classes)
+    found = outputs_of(contents, file=given.name, n_classes=n_classes)
     outputs = outputs_of_model(found, given.features(len(found)))
     name = found.metadata.get("dataset", given.name)
     return UserFile(name, Path(given.name), outputs, found.metadata)

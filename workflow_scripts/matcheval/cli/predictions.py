@@ -29,7 +29,7 @@ from matcheval.io.terminal import add_json, json_rows, print_json
 from matcheval.predictions.files import shared_classes
 from matcheval.predictions.formats import check_is_file
 from matcheval.predictions.layout import Layout, check_columns_given, read_classes
-from matcheval.protocol.compared_models import ComparedModels, MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 
@@ -209,7 +209,7 @@ def run_match(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     known = _read_two(arguments, _options(arguments, [arguments.criterion]))
     (comparison,), (method,) = known.comparisons, known.methods.values()
-    matched = MatchedComparison(comparison, method, known.seeds)
+    matched = MatchedModel.of(comparison, method, known.seeds)
     runs = matched.runs()
     identity = {
         "model": comparison.model, "pair": comparison.pair.name, "epsilon": str(arguments.epsilon),

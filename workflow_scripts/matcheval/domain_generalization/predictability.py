@@ -121,7 +121,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
     means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
-    means["title"] = titles(means, ALL_SCORES)
+    means["title"] = titles(means)
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
     with style():
@@ -171,7 +171,7 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
         texts("Block", rows["block"]),
         texts("Selection", rows["selection"].str.replace("_", " ")),
         texts("Algorithm", rows["algorithm"].map(TITLES)),
-        texts("Method", titles(rows, ALL_SCORES)),
+        texts("Method", titles(rows)),
         numbers("Sets", rows["n_sets"]),
         numbers("Runs", rows["n_runs"]),
         TextColumn(

@@ -12,8 +12,13 @@ import pyarrow.compute as pc
 from PIL import Image
 
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.folders import IMAGES, map_array, remove_description, write_description
-from matcheval.datasets.sources import write_array
+from matcheval.datasets.folders import (
+    IMAGES,
+    map_array,
+    remove_description,
+    write_array,
+    write_description,
+)
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table

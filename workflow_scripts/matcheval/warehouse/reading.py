@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from matcheval.datasets.dataset import EncodedImages
 from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
-from matcheval.datasets.prepare import ImageStream, build_dataset
-from matcheval.datasets.sources import Sources
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
 from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
 from matcheval.warehouse.images import (
@@ -127,7 +128,7 @@ def read_reference(
     names: list[str] = []
     labels: list[int] = []
     with ExitStack() as stack:
-        sources = Sources(downloads, stack, downloads.parent / "datasets")
+        sources = Sources(downloads, stack, downloads.parent / "datasets", read_dataset)
         built = build_dataset(name, settings.kind, options, sources)
 
         def images() -> Iterator[Any]:

@@ -207,7 +207,7 @@ class WarehouseSettings(Settings):
 
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
     """Read the block of a set that images are compared with."""
-    usable = [kind for kind, each in KINDS.items() if each.builder and kind != "corrupted"]
+    usable = [kind for kind, each in KINDS.items() if each.has_images and kind != "corrupted"]
     if block.get("kind") not in usable:
         raise InputError(
             f"kind {block.get('kind')} is not a kind of dataset with images",

@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.inference.forward import ForwardConfig, ForwardModel, run_inference
-from matcheval.inference.outputs import ForwardBatch
+from matcheval.inference.forward import ForwardModel, resolved, run_inference
+from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.running import open_reader, provenance
+from matcheval.inference.settings import InferenceConfig
 from matcheval.models.loading import load_network
 from matcheval.models.networks import head_of
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 
 
-class FeatureWriter:
+class FeatureWriter(Writer):
     """Keeps the features of a forward pass in memory."""
 
     needs_features = True
@@ -37,19 +38,12 @@ class FeatureWriter:
             self._features = np.empty((self._n, batch.features.shape[1]), np.float32)
         self._features[batch.start : batch.start + len(batch.features)] = batch.features
 
-    def finish(self) -> None:
-        """Keep them; there is no file."""
-
-    def discard(self) -> None:
-        """Forget them."""
-        self._features = None
-
 
 def extract_features(
     name: str,
     source: ModelSource,
     dataset: Dataset,
-    config: ForwardConfig,
+    config: InferenceConfig,
     *,
     as_stored: bool = False,
     progress: bool = False,
@@ -64,7 +58,7 @@ def extract_features(
         The network, of kind `package` or `callable`. Its classes need not be the dataset's.
     dataset : Dataset
         Images with labels.
-    config : ForwardConfig
+    config : InferenceConfig
         Device, batch size, precision.
     as_stored : bool
         Whether images are normalised only, and not resized and cropped as the network's transform
@@ -84,7 +78,7 @@ def extract_features(
     InputError
         If the network cannot be loaded or has no features, or an image cannot be read.
     """
-    loaded = load_network(source, dataset)
+    config, loaded = resolved(config), load_network(source, dataset)
     if as_stored:
         plain = Transform.plain(loaded.transform.mean, loaded.transform.std)
         loaded = replace(loaded, transform=plain)

@@ -9,7 +9,7 @@ from pydantic import Field
 from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import analysis_resources, resources
-from matcheval.execution.workloads import ImageSet
+from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
