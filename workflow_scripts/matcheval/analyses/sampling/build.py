@@ -43,13 +43,11 @@ from matcheval.analyses.sampling.settings import (
     STRATA,
     SamplingSettings,
 )
-from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
-from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.tables import write_table
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.settings import read_settings
 
 LOGGER = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.terminal import add_json, print_json
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
@@ -239,7 +239,7 @@ class Warehouse(Analysis):
                 ],
             },
             values=values,
-            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            request=lambda wildcards: resources.WAREHOUSE_TABLES,
             message="Searching {wildcards.warehouse} for duplicates",
         )  # fmt: skip
         decide = Command(
@@ -249,7 +249,7 @@ class Warehouse(Analysis):
             output={"images": self.images},
             params={"arguments": arguments, "state": decide_state},
             values=values,
-            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            request=lambda wildcards: resources.WAREHOUSE_TABLES,
             message="Deciding on the images of {wildcards.set}",
         )
         export = Command(
@@ -276,7 +276,7 @@ class Warehouse(Analysis):
                 "state": lambda w: [used(w).settings.model_dump(mode="json")],
             },
             values=values,
-            request=lambda wildcards: analysis_resources.WAREHOUSE_TABLES,
+            request=lambda wildcards: resources.WAREHOUSE_TABLES,
             message="Documenting {wildcards.warehouse}",
         )
         return [read, hashes, search, decide, export, document]
