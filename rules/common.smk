@@ -103,8 +103,6 @@ def in_report(files):
 
 def caption_file(text):
     """Return the file with a caption, which Snakemake reads when it makes a report."""
-    if " " not in text:
-        return f"captions/{text}.rst"
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = Path(".snakemake", "captions", f"{name}.rst").absolute()
     if workflow.is_main_process and not file.exists():

@@ -77,8 +77,9 @@ rule compare_classes:
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
-        code=digest("compare_classes"),
+        function="matcheval.datasets.folders:compare_classes",
+        code=digest("analyse", "matcheval.datasets.folders:compare_classes"),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:
-        "../workflow_scripts/compare_classes.py"
+        "../workflow_scripts/analyse.py"

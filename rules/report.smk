@@ -6,24 +6,12 @@ from matcheval.report.pages import template_digest
 from matcheval.study import reported
 
 SECTIONS = reported.study_sections(STUDY)
-CAPTIONS = Path(workflow.basedir) / "rules" / "captions"
 REPORTED = {
     "sections": [asdict(section) for section in SECTIONS],
     "notes": reported.left_out(STUDY),
     "asked": yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
     "models": reported.described_models(STUDY),
     "datasets": reported.described_datasets(STUDY),
-    # As texts, because files of a new checkout would be newer than the report.
-    "captions": {
-        file.caption: (
-            file.caption
-            if " " in file.caption
-            else (CAPTIONS / f"{file.caption}.rst").read_text(encoding="utf-8")
-        )
-        for section in SECTIONS
-        for file in section.shown
-        if file.caption
-    },
 }
 
 
@@ -39,14 +27,17 @@ rule write_report:
     resources:
         **REQUESTS.resources("write_report"),
     params:
+        function="matcheval.report.pages:write_report",
         study=STUDY.name,
         # By a function, as study files hold braces that are no wildcards: `{model}`.
         job=lambda wildcards: REPORTED,
         templates=template_digest(),
         code=digest(
-            "write_report", *(f"{one.room}.report" for one in SECTIONS if one.data)
+            "analyse",
+            "matcheval.report.pages:write_report",
+            *(f"{one.room}.report" for one in SECTIONS if one.data),
         ),
     message:
         "Writing the report of study {params.study}"
     script:
-        "../workflow_scripts/write_report.py"
+        "../workflow_scripts/analyse.py"

@@ -48,7 +48,7 @@ class Suite:
         return [member.dataset for member in self.members]
 
 
-def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
+def write_suite(suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
     """Check the prepared datasets of a suite against each other, and write what they contain."""
     problems, digests = ErrorCollector(), {}
     first: tuple[str, Sequence[str]] | None = None
@@ -72,7 +72,7 @@ def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
             _check_images(suite.name, member, classes, folder)
             digests[member.dataset] = description["sha256"]
     problems.raise_any()
-    write_json(digests, path)
+    write_json(digests, index)
 
 
 def read_members(path: Path) -> list[str]:
