@@ -29,7 +29,7 @@ def outputs_of(dataset, model):
 
 def score(read, single=(), views=None):
     chosen = [POOL_SCORES["ms_aol"]]
-    parts = {"view_scores": chosen, "views": views} if views else {}
+    parts = {"views": views} if views else {}
     return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single, **parts)
 
 

@@ -30,7 +30,6 @@ accuracy_prediction:
   test_sizes: [100]
   draws: 2
   missing_classes: singles
-  view_methods: [ac]
 """
 
 
@@ -136,7 +135,6 @@ def test_a_file_that_is_replaced_repeats_what_is_made_from_it(workflow, tmp_path
     [
         ("fit: blur", "fit: blue", "unknown group 'blue'"),
         ("base: base", "base: bse", "unknown dataset 'bse'"),
-        ("view_methods: [ac]", "view_methods: [acc]", "unknown method 'acc'"),
         ("  ensembles: {both: [one, two]}", "  ensembles: {both: [one, tow]}", "unknown model"),
     ],
 )

@@ -406,17 +406,14 @@ class AccuracyPrediction(Analysis):
             "files": self._files(suite, models),
         }
 
-    def _of_views(self, methods: list[str]) -> dict[str, Any]:
-        """Return methods, those computed on parts of sets, too, and which parts (`Views`)."""
+    @property
+    def _views(self) -> dict[str, Any]:
+        """The parts of sets that scores are computed on, too, as of `Views`."""
         settings = self.settings
         return {
-            "methods": methods,
-            "view_methods": [n for n in methods if n in (settings.view_methods or methods)],
-            "views": {
-                "sizes": settings.test_sizes, "draws": settings.draws,
-                "missing_classes": settings.missing_classes,
-                "whole_accuracy": settings.test_size_accuracy == "whole",
-            },
+            "sizes": settings.test_sizes, "draws": settings.draws,
+            "missing_classes": settings.missing_classes,
+            "whole_accuracy": settings.test_size_accuracy == "whole",
         }  # fmt: skip
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -427,7 +424,7 @@ class AccuracyPrediction(Analysis):
         own = [name for name in chosen if name in SCORES]
         return {
             **self._reading(suite, members),
-            **self._of_views(own),
+            "views": self._views,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
             "reference": self.settings.suites[suite].reference,
@@ -440,7 +437,8 @@ class AccuracyPrediction(Analysis):
         """Return the arguments of the agreement of models on a suite."""
         return {
             **self._reading(wildcards.suite, self.models),
-            **self._of_views([one.name for one in self.chosen if one.name in POOL_SCORES]),
+            "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
+            "views": self._views,
             "models": self.models,
             "single": self.settings.single,
         }

@@ -131,7 +131,6 @@ class ScoredModels:
             "classes": study.dataset_files(trained.validation[0])[0],
             "rule": {},
             "methods": list(settings.methods),
-            "view_methods": [],
             "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
             "views": {},
             "seeds": [0],
