@@ -30,7 +30,7 @@ from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.predicting import PREDICTED, Calibration, predict_accuracies
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule
-from matcheval.accuracy_prediction.scoring import SCORES
+from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     CalibrationSettings,
@@ -366,8 +366,10 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
     monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
     output_figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "set"},
-        suite=Suite("s", (Member("set"),)), base="base", members=["m"],
-        files=OutputFiles(tmp_path), classes=["ape", "bee"], rule=ClassRule(), outputs=[],
+        given=SuiteOutputs(
+            Suite("s", (Member("set"),)), "base", ["ape", "bee"], ClassRule(), OutputFiles(tmp_path)
+        ),
+        members=["m"], outputs=[],
     )  # fmt: skip
     draw(shown[0])
     for axes, (name, values) in zip(shown[0].axes, confidence.items(), strict=True):

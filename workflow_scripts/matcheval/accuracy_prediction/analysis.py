@@ -393,8 +393,8 @@ class AccuracyPrediction(Analysis):
             suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
         )
 
-    def _reading(self, suite: str, models: list[str]) -> dict[str, Any]:
-        """Return the arguments of all jobs that read models' outputs on a suite."""
+    def _given(self, suite: str, models: list[str]) -> dict[str, Any]:
+        """Return where outputs on a suite lie and what counts of them, as of `SuiteOutputs`."""
         base, study = self.settings.suites[suite].base, self.study
         spec = study.datasets[base]
         known = list(spec.settings.known_classes or ())
@@ -423,7 +423,7 @@ class AccuracyPrediction(Analysis):
         chosen = [score.name for score in self.chosen]
         own = [name for name in chosen if name in SCORES]
         return {
-            **self._reading(suite, members),
+            "given": self._given(suite, members),
             "views": self._views,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
@@ -436,7 +436,7 @@ class AccuracyPrediction(Analysis):
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of the agreement of models on a suite."""
         return {
-            **self._reading(wildcards.suite, self.models),
+            "given": self._given(wildcards.suite, self.models),
             "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
             "views": self._views,
             "models": self.models,
@@ -447,7 +447,7 @@ class AccuracyPrediction(Analysis):
         """Return the arguments of the matched gaps of a model on a suite."""
         matching = self.study.analysis(Matching).settings
         return {
-            **self._reading(wildcards.suite, [wildcards.model]),
+            "given": self._given(wildcards.suite, [wildcards.model]),
             "method": next(iter(matching.methods.values())).model_dump(mode="json"),
             "seeds": list(range(matching.seeds)),
         }
@@ -522,8 +522,7 @@ class AccuracyPrediction(Analysis):
         suite, members = wildcards.suite, self._members_shown(wildcards)
         kind, options = self.output_figures(suite)[wildcards.figure]
         return {
-            **self._reading(suite, members),
-            "suite": asdict(self.study.suites[suite]),
+            "given": self._given(suite, members) | {"suite": asdict(self.study.suites[suite])},
             "kind": kind,
             "options": options,
             "members": members,

@@ -10,19 +10,17 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.errors import subgroups_of
-from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.predicting import WAY
-from matcheval.accuracy_prediction.scores.outputs import Classes, ClassRule, Outputs
+from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
 from matcheval.accuracy_prediction.scoring import (
     METHOD,
     SET,
     SUITE,
     WHOLE,
+    SuiteOutputs,
     SuiteReader,
-    set_columns,
 )
 from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Suite
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.predictions.records import Predictions
@@ -58,8 +56,6 @@ GAPS = TableSchema(
 
 def tabulate_gaps(
     model: str,
-    suite: Suite,
-    base: str,
     reader: SuiteReader,
     read: Callable[[str], Outputs],
     method: MatchingMethod,
@@ -71,16 +67,16 @@ def tabulate_gaps(
     from matcheval.protocol.gaps import matched_gap
 
     rows = []
-    for member in suite.members:
+    for member in reader.given.suite.members:
         of_base, of_set = sides = reader.sides(member, read(member.dataset))
-        pair = Pair(member.dataset, base, member.dataset)
+        pair = Pair(member.dataset, reader.given.base, member.dataset)
         matched = matched_gap(
             Comparison(model, pair, *map(_predictions, sides)), method, list(seeds)
         )
         parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
         rows.append(
             {
-                **set_columns(model, suite, base, member),
+                **reader.given.columns(model, member),
                 "n": len(of_set), "n_base": len(of_base),
                 "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
                 "gap": parts.gap, "gap_se": parts.gap_se,
@@ -279,23 +275,13 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
 
 def write_gaps(
-    *,
-    model: str,
-    suite: Suite,
-    base: str,
-    classes: Sequence[str] | Path,
-    files: OutputFiles,
-    rule: ClassRule,
-    method: MatchingMethod,
-    seeds: Sequence[int],
-    gaps: Path,
+    *, model: str, given: SuiteOutputs, method: MatchingMethod, seeds: Sequence[int], gaps: Path
 ) -> None:
     """Write the gaps of one model on a suite, matched and decomposed."""
 
     def read(name: str) -> Outputs:
-        return files.read(name, model)
+        return given.files.read(name, model)
 
-    reader = SuiteReader(read(base), classes, rule)
-    table = tabulate_gaps(model, suite, base, reader, read, method, seeds)
+    table = tabulate_gaps(model, SuiteReader(given, read(given.base)), read, method, seeds)
     write_table(GAPS.from_frame(table), gaps)
     LOGGER.info("%s: %d sets", model, len(table))

@@ -122,13 +122,43 @@ _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
 _WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
 
 
-class SuiteReader:
-    """Cuts the base and the sets of a suite to the classes that count."""
+@dataclass(frozen=True)
+class SuiteOutputs:
+    """Models' outputs on the sets of a suite and on its base: where they lie, what counts of them.
 
-    def __init__(
-        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
-    ) -> None:
-        self.base, self._rule = base, rule
+    Attributes
+    ----------
+    suite : Suite
+    base : str
+        Name of the labelled set.
+    classes : sequence of str, or Path
+        Names of the base's classes, or the base's description, which has them; empty for numbers.
+    rule : ClassRule
+        How classes are treated; those that count follow from the members of the suite.
+    files : OutputFiles
+    """
+
+    suite: Suite
+    base: str
+    classes: Sequence[str] | Path
+    rule: ClassRule
+    files: OutputFiles
+
+    def columns(self, model: str, member: Member) -> dict[str, Any]:
+        """Return the columns of tables that name model, suite and set."""
+        return {
+            "model": model, "suite": self.suite.name, "base": self.base, "dataset": member.dataset,
+            "group": member.group, "subgroup": member.subgroup,
+            "severity": np.nan if member.severity is None else member.severity,
+        }  # fmt: skip
+
+
+class SuiteReader:
+    """Cuts a model's outputs on the base and the sets of a suite to the classes that count."""
+
+    def __init__(self, given: SuiteOutputs, base: Outputs) -> None:
+        self.given, self.base, self._rule = given, base, given.rule
+        classes = given.classes
         names: Sequence[str] = (
             read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
         )
@@ -219,8 +249,6 @@ class ModelScorer:
 
 def score_suite(
     model: str,
-    suite: Suite,
-    base: str,
     reader: SuiteReader,
     scorers: Sequence[ModelScorer],
     read: Callable[[str], Outputs],
@@ -228,25 +256,13 @@ def score_suite(
     """Compute the scores of a model on all sets of a suite."""
     rows = []
     scorers = [*scorers[:1], *(replace(one, views=_NO_VIEWS) for one in scorers[1:])]
-    for member in suite.members:
-        known = set_columns(model, suite, base, member)
+    for member in reader.given.suite.members:
+        known = reader.given.columns(model, member)
         sides = reader.sides(member, read(member.dataset))
         for scorer in scorers:
             found = scorer.rows(member.dataset, *sides, reader.names(member))
             rows += [known | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
-
-
-def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str, Any]:
-    """Return the columns that name model, suite and set."""
-    return {
-        "model": model, "suite": suite.name, "base": base, "dataset": member.dataset,
-        "group": member.group, "subgroup": member.subgroup,
-        "severity": float("nan") if member.severity is None else member.severity,
-    }  # fmt: skip
-
-
-_NO_VIEWS_POOL_SCORING = Views()
 
 
 _UNDETERMINED = "the agreements of its pairs do not determine it"
@@ -291,11 +307,8 @@ class _Pool:
 
 
 def score_pool(
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     models: Sequence[str],
-    classes: Sequence[str] | Path,
-    rule: ClassRule,
     scores: Sequence[PoolScore],
     read: Callable[[str, str], Outputs],
     single: Collection[str] = (),
@@ -306,18 +319,20 @@ def score_pool(
     names: dict[str, list[str]] = {}
     bases: dict[ClassRule, _Pool] = {}
     for model in models:
-        outputs = read(base, model)
+        outputs = read(given.base, model)
         if not rules:
-            reader = SuiteReader(outputs, classes, rule)
-            rules = {member.dataset: reader.rule_of(member) for member in suite.members}
-            names = {member.dataset: reader.names(member) for member in suite.members}
+            reader = SuiteReader(given, outputs)
+            rules = {member.dataset: reader.rule_of(member) for member in given.suite.members}
+            names = {member.dataset: reader.names(member) for member in given.suite.members}
             del reader  # it holds the outputs
         for one in dict.fromkeys(rules.values()):
-            bases.setdefault(one, _Pool(base)).add(model, restrict(outputs, one, is_base=True))
+            bases.setdefault(one, _Pool(given.base)).add(
+                model, restrict(outputs, one, is_base=True)
+            )
     of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in bases.items()}
     in_pool = np.array([model not in single for model in models])
     rows = []
-    for member in suite.members:
+    for member in given.suite.members:
         counting, pool = rules[member.dataset], _Pool(member.dataset)
         for model in models:
             pool.add(model, restrict(read(member.dataset, model), counting, is_base=False))
@@ -337,7 +352,7 @@ def score_pool(
                 each = zip(models, values, known.accuracies, true, strict=True)
                 for model, value, accuracy_base, accuracy in each:
                     rows.append(
-                        set_columns(model, suite, base, member) | {
+                        given.columns(model, member) | {
                             "method": score.method, "variant": score.variant, "seed": draw,
                             "view": view, "score": value, "n": len(part), "n_base": len(known),
                             "accuracy_base": accuracy_base, "accuracy": accuracy,
@@ -350,15 +365,11 @@ def score_pool(
 def write_scores(
     *,
     scored: str,
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     reference: str | None,
     members: Sequence[str],
-    files: OutputFiles,
-    classes: Sequence[str] | Path,
     methods: Sequence[str],
     options: Mapping[str, Any],
-    rule: ClassRule,
     views: Views,
     seeds: Sequence[int],
     scores: Path,
@@ -366,46 +377,41 @@ def write_scores(
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
 
     def read(names: str) -> Outputs:
-        return files.read_mean(names, members, scored)
+        return given.files.read_mean(names, members, scored)
 
     of_reference = read(reference) if reference else None
-    reader = SuiteReader(read(base), classes, rule)
+    reader = SuiteReader(given, read(given.base))
+    chosen = [ALL_SCORES[name] for name in methods]
     scorers = [
         ModelScorer(
-            Sources(reader.base, of_reference, options, seed),
-            [ALL_SCORES[name] for name in methods],
-            views,
+            Sources(reader.base, of_reference, options, seed), chosen, views,
             is_ensemble=len(members) > 1,
         )
         for seed in seeds
-    ]
-    table = score_suite(scored, suite, base, reader, scorers, read)
+    ]  # fmt: skip
+    table = score_suite(scored, reader, scorers, read)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
+    LOGGER.info("%s: %d sets, %d scores", scored, len(given.suite.members), table["score"].count())
 
 
 def write_agreement(
     *,
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     models: Sequence[str],
     single: Sequence[str],
-    classes: Sequence[str] | Path,
-    files: OutputFiles,
-    rule: ClassRule,
     methods: Sequence[str],
     views: Views,
     scores: Path,
 ) -> None:
     """Write the scores of how often the models of a study agree on each set of a suite."""
-    in_parts = {member.dataset for member in suite.members if member.counting}
+    in_parts = {member.dataset for member in given.suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
-        whole = not in_parts if name == base else name not in in_parts
-        return files.read(name, model, wanted=() if whole else ("logits",))
+        whole = not in_parts if name == given.base else name not in in_parts
+        return given.files.read(name, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(suite, base, models, classes, rule, chosen, read, single, views)
+    table = score_pool(given, models, chosen, read, single, views)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
+    LOGGER.info("%s: %d sets, %d models", given.suite.name, len(given.suite.members), len(models))

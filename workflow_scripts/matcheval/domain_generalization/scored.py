@@ -120,16 +120,18 @@ class ScoredModels:
         assert settings is not None
         trained = self._trained()[wildcards.scored]
         return {
-            "suite": asdict(Suite(suite, study.suites[suite].members)),
-            "base": trained.validation_text,
+            "given": {
+                "suite": asdict(Suite(suite, study.suites[suite].members)),
+                "base": trained.validation_text,
+                "classes": study.dataset_files(trained.validation[0])[0],
+                "rule": {},
+                "files": {
+                    "folder": study.predictions_folder,
+                    "outputs": [name for name in study.inference.outputs if name != "top"],
+                },
+            },
             "reference": trained.train_text,
             "members": [wildcards.scored],
-            "files": {
-                "folder": study.predictions_folder,
-                "outputs": [name for name in study.inference.outputs if name != "top"],
-            },
-            "classes": study.dataset_files(trained.validation[0])[0],
-            "rule": {},
             "methods": list(settings.methods),
             "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
             "views": {},
