@@ -14,7 +14,6 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
-from matcheval.errors import InputError
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 
@@ -52,16 +51,6 @@ class LeftOut:
 
     predicted: Floats
     is_mean: npt.NDArray[np.bool_]
-
-
-def check_sets(n: int, what: str) -> None:
-    """Check that there are enough sets for a regression."""
-    if n < MIN_SETS:
-        raise InputError(
-            f"{n} sets for a regression: {what}",
-            file="accuracy_prediction",
-            remedy=f"Use at least {MIN_SETS} sets",
-        )
 
 
 def varies(x: Floats) -> bool:
