@@ -77,7 +77,7 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(*, gaps=False, **options):
     every = scores(**options)
-    found = predict_accuracies(every, ALL_SCORES, [Calibration(("Syn",))])
+    found = predict_accuracies(every, [Calibration(("Syn",))])
     errors = tabulate_errors(found[found["model"] != "both"], resamples=20)
     of_gaps = None
     if gaps:

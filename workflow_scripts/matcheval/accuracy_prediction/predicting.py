@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.scores import AnyScore
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
 from matcheval.io.columns import fraction
@@ -148,7 +148,6 @@ class Calibration:
 
 def predict_accuracies(
     scores: pd.DataFrame,
-    known: Mapping[str, AnyScore],
     calibrations: Sequence[Calibration] = (),
     *,
     loo: bool = True,
@@ -158,7 +157,7 @@ def predict_accuracies(
     """Predict the accuracies on all sets from their scores."""
     parts = []
     for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
-        score = known[f"{method}:{variant}" if variant else str(method)]
+        score = ALL_SCORES[f"{method}:{variant}" if variant else str(method)]
         if score.predicts is Predicts.ACCURACY:
             parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"].tolist()))
         else:

@@ -388,9 +388,7 @@ def write_predictions(
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
-    found = predict_accuracies(
-        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
-    )
+    found = predict_accuracies(every, calibrations, loo=loo, regressors=regressors, clip=clip)
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]
