@@ -135,11 +135,7 @@ rule score_domain_model:
         function="matcheval.accuracy_prediction.scoring:write_scores",
         job=DOMAINS.scored.parameters,
         custom_files=[],
-        code=digest(
-            "analyse",
-            "matcheval.accuracy_prediction.scoring:write_scores",
-            "matcheval.accuracy_prediction.scores",
-        ),
+        code=digest("analyse", "matcheval.accuracy_prediction.scoring:write_scores"),
     message:
         "Scoring {wildcards.scored} on suite {wildcards.suite}"
     script:
