@@ -4,47 +4,24 @@ An analysis is a class derived from `Analysis`, in a file or folder of its own, 
 `matcheval.registry`. docs/architecture.md tells how to add one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
+from matcheval.execution.resources import ResourceRequest
 from matcheval.io.csv_rows import check_header
-from matcheval.report.sections import Section
+from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
-from matcheval.study.reported import shown_files
+from matcheval.study.contents import StudyPart
 from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, Rule
-from matcheval.study.trained_models import TestedModels, TrainedModel
-
-if TYPE_CHECKING:
-    from matcheval.execution.resources import ResourceRequest
-    from matcheval.study.study import Study
+from matcheval.study.study import Study
 
 
-@dataclass(frozen=True)
-class BuiltDataset:
-    """A dataset of the configuration that an analysis builds from other datasets.
-
-    Attributes
-    ----------
-    sources : tuple of str
-        Names of the datasets it is built from; the first tells how large it can be.
-    version : int
-        Raised by hand when an edit changes what is built.
-    selection_frequencies : str
-        File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
-        empty if there is none.
-    """
-
-    sources: tuple[str, ...]
-    version: int
-    selection_frequencies: str = ""
-
-
-class Analysis:
+class Analysis(StudyPart):
     """Base class of the analyses: what one computes from a study, its files, and its settings.
 
     Parameters
@@ -68,7 +45,7 @@ class Analysis:
     Settings: ClassVar[type[Settings]]
     dataset_kinds: ClassVar[Mapping[str, type[DatasetKind]]] = {}
 
-    def __init__(self, settings: Any, study: "Study") -> None:
+    def __init__(self, settings: Any, study: Study) -> None:
         self.settings, self.study = settings, study
 
     @property
@@ -81,20 +58,6 @@ class Analysis:
     def room(self) -> str:
         """The package that the analysis lies in, with its module `report`, if it has one."""
         return type(self).__module__.rpartition(".")[0]
-
-    def check(self) -> None:
-        """Check that the names, choices and files in the settings are valid, before any job starts.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
-
-    @property
-    def targets(self) -> list[str]:
-        """All files that it builds for the study."""
-        return []
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -116,42 +79,7 @@ class Analysis:
         return ""
 
     @property
-    def derivations(self) -> Mapping[str, Derivation]:
-        """Datasets that it derives from the study's, by name."""
-        return {}
-
-    @property
-    def trained(self) -> Mapping[str, TrainedModel]:
-        """Models that it trains, by name."""
-        return {}
-
-    @property
-    def tested(self) -> Mapping[str, TestedModels]:
-        """Models of `trained` and the datasets to test them on, by name of the inference job."""
-        return {}
-
-    @property
-    def trained_on(self) -> tuple[str, ...]:
-        """Datasets of the configuration that it trains on, besides the study's training sets."""
-        return ()
-
-    @property
-    def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """Datasets of the configuration that it builds, by name."""
-        return {}
-
-    @property
-    def evaluated(self) -> tuple[str, ...]:
-        """Datasets that models are run on for it, besides those of pairs and suites."""
-        return ()
-
-    @property
-    def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Definitions of names whose files studies share, by category and name."""
-        return {}
-
-    @property
-    def resource_requests(self) -> "Mapping[str, Callable[[Any], ResourceRequest]]":
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
         """Resource requests of its jobs, by rule; jobs of the other rules are small."""
         return {rule.name: rule.request for rule in self.rules if rule.request}
 
@@ -321,3 +249,52 @@ class Analysis:
             raise configuration_error(f"no such file: {path}", field=field)
         if columns and not path.endswith(".parquet"):
             check_header(path, columns)
+
+
+_READABLE = (".md", ".svg", ".png", ".pdf")
+_WILDCARD = re.compile(r"\\\{(\w+)\\\}")
+
+
+def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
+    """Return the tables for readers and the figures of an analysis, in the order of its targets."""
+    formats: dict[str, list[str]] = defaultdict(list)
+    for path in analysis.targets:
+        stem, dot, suffix = path.rpartition(".")
+        if dot + suffix in _READABLE:
+            formats[stem].append(path)
+    artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact) and one.report]
+    patterns = [(_pattern(one.stem), one) for one in artifacts]
+    hidden = [one.stem for one in left_out]
+    shown = []
+    for stem, paths in formats.items():
+        found = ((pattern.fullmatch(stem), one) for pattern, one in patterns)
+        match, artifact = next(((m, one) for m, one in found if m), (None, None))
+        if artifact is None or match is None or artifact.report is None:
+            shown.append(ShownFile(tuple(paths), Path(stem).name))
+        elif artifact.stem not in hidden:
+            wildcards = analysis.shown_wildcards(match.groupdict())
+            own = {analysis.name, analysis.title()}  # which the heading of the section says
+            shown.append(_shown(paths, artifact.report, wildcards, own))
+    return tuple(shown)
+
+
+def _pattern(stem: str) -> re.Pattern[str]:
+    """Return an expression whose groups are the wildcards of a path."""
+    seen: set[str] = set()
+
+    def group(match: re.Match[str]) -> str:
+        if match[1] in seen:
+            return f"(?P={match[1]})"
+        seen.add(match[1])
+        return f"(?P<{match[1]}>.+)"
+
+    return re.compile(_WILDCARD.sub(group, re.escape(stem)))
+
+
+def _shown(
+    paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], own: Collection[str]
+) -> ShownFile:
+    labels = [entry.category, *(label.format(**wildcards) for label in entry.labels.values())]
+    parts = dict.fromkeys(label for label in labels if label not in own)
+    title = ", ".join(parts) or entry.category
+    return ShownFile(tuple(paths), title, entry.caption, dict(wildcards))

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +18,14 @@ from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.inference.store import file_digest, read_index, recorded_inputs
 from matcheval.io.files import file_states
 from matcheval.models.rows import CHECKPOINT
+from matcheval.study.contents import StudyContents
 from matcheval.training import TRAINING_VERSION
-
-if TYPE_CHECKING:
-    from matcheval.study.study import Study
 
 
 class Predicting:
     """The inference jobs of a study."""
 
-    def __init__(self, study: "Study") -> None:
+    def __init__(self, study: StudyContents) -> None:
         self._study = study
 
     # --- jobs and their files
@@ -165,8 +163,8 @@ Times = npt.NDArray[np.int64]  # nanoseconds
 class Predicted:
     """The prediction files of a study on the disk, and the indexes that list them."""
 
-    def __init__(self, study: "Study") -> None:
-        self._study, self._jobs = study, study.predicting
+    def __init__(self, study: StudyContents, jobs: Predicting) -> None:
+        self._study, self._jobs = study, jobs
 
     def missing(self, batch: str) -> list[tuple[str, str]]:
         """Return the datasets and models of a batch whose results are not complete."""

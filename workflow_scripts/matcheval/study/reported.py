@@ -1,65 +1,12 @@
 """What a study's report shows: a section for every analysis that writes files for readers."""
 
-import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from matcheval.report.sections import Section, ShownFile
-from matcheval.study.rules import Artifact, ReportEntry
+from matcheval.report.sections import Section
 
 if TYPE_CHECKING:
-    from matcheval.study.analysis import Analysis
     from matcheval.study.study import Study
-
-_READABLE = (".md", ".svg", ".png", ".pdf")
-_WILDCARD = re.compile(r"\\\{(\w+)\\\}")
-
-
-def shown_files(analysis: "Analysis", left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
-    """Return the tables for readers and the figures of an analysis, in the order of its targets."""
-    formats: dict[str, list[str]] = defaultdict(list)
-    for path in analysis.targets:
-        stem, dot, suffix = path.rpartition(".")
-        if dot + suffix in _READABLE:
-            formats[stem].append(path)
-    artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact) and one.report]
-    patterns = [(_pattern(one.stem), one) for one in artifacts]
-    hidden = [one.stem for one in left_out]
-    shown = []
-    for stem, paths in formats.items():
-        found = ((pattern.fullmatch(stem), one) for pattern, one in patterns)
-        match, artifact = next(((m, one) for m, one in found if m), (None, None))
-        if artifact is None or match is None or artifact.report is None:
-            shown.append(ShownFile(tuple(paths), Path(stem).name))
-        elif artifact.stem not in hidden:
-            wildcards = analysis.shown_wildcards(match.groupdict())
-            own = {analysis.name, analysis.title()}  # which the heading of the section says
-            shown.append(_shown(paths, artifact.report, wildcards, own))
-    return tuple(shown)
-
-
-def _pattern(stem: str) -> re.Pattern[str]:
-    """Return an expression whose groups are the wildcards of a path."""
-    seen: set[str] = set()
-
-    def group(match: re.Match[str]) -> str:
-        if match[1] in seen:
-            return f"(?P={match[1]})"
-        seen.add(match[1])
-        return f"(?P<{match[1]}>.+)"
-
-    return re.compile(_WILDCARD.sub(group, re.escape(stem)))
-
-
-def _shown(
-    paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], own: Collection[str]
-) -> ShownFile:
-    labels = [entry.category, *(label.format(**wildcards) for label in entry.labels.values())]
-    parts = dict.fromkeys(label for label in labels if label not in own)
-    title = ", ".join(parts) or entry.category
-    return ShownFile(tuple(paths), title, entry.caption, dict(wildcards))
 
 
 def study_sections(study: "Study") -> list[Section]:

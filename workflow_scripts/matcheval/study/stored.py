@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.io.files import atomic_file
-from matcheval.study.study import STUDIES_FOLDER, Study
+from matcheval.study.contents import STUDIES_FOLDER
+from matcheval.study.study import Study
 
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,8 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
 from matcheval.execution import network_sizes, resources
 from matcheval.execution.resources import ResourceRequest
-from matcheval.study.analysis import Analysis, BuiltDataset
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
 

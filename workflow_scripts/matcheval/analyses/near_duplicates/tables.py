@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES as SCHEMA
+from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES
 from matcheval.errors import InputError
 from matcheval.io.csv_rows import read_csv_rows
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+SCHEMA = DUPLICATE_ACCURACIES
 
 
 def tabulate(

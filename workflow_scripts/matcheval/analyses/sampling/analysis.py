@@ -19,7 +19,8 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error, unknown_name_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
-from matcheval.study.analysis import Analysis, BuiltDataset
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
 from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study

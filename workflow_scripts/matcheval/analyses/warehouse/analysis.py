@@ -9,7 +9,8 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.execution.workloads import ImageSet
-from matcheval.study.analysis import Analysis, BuiltDataset
+from matcheval.study.analysis import Analysis
+from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 from matcheval.warehouse import WAREHOUSE_VERSION

@@ -1,0 +1,455 @@
+"""What a study holds, and where the files of its stages lie."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.kinds import builder_version
+from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.suites import Suite
+from matcheval.errors import check_known, configuration_error, unknown_name_error
+from matcheval.execution.resources import ResourceRequest
+from matcheval.inference.planning import InferencePlan
+from matcheval.inference.settings import InferenceSettings
+from matcheval.io.files import file_states
+from matcheval.models.packages import is_file_of_weights
+from matcheval.models.rows import CHECKPOINT, FROM_CODE, PUBLISHED
+from matcheval.report.sections import Section
+from matcheval.study.catalogue import Model
+from matcheval.study.trained_models import TestedModels, TrainedModel
+from matcheval.training.settings import TrainingSettings
+
+APart = TypeVar("APart", bound="StudyPart")
+STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+# Folders of the results that studies share; no study can have their names.
+SHARED_FOLDERS = (
+    "benchmarks",
+    "checkpoints",
+    "datasets",
+    "downloads",
+    "logs",
+    "pools",
+    "predictions",
+    "sampling",
+    STUDIES_FOLDER,
+    "warehouses",
+    "weights",
+)
+
+
+@dataclass(frozen=True)
+class BuiltDataset:
+    """A dataset of the configuration that an analysis builds from other datasets.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of the datasets it is built from; the first tells how large it can be.
+    version : int
+        Raised by hand when an edit changes what is built.
+    selection_frequencies : str
+        File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
+        empty if there is none.
+    """
+
+    sources: tuple[str, ...]
+    version: int
+    selection_frequencies: str = ""
+
+
+class StudyPart:
+    """What an analysis adds to a study: by default nothing."""
+
+    name: ClassVar[str]
+
+    def check(self) -> None:
+        """Check that the names, choices and files in the settings are valid, before any job starts.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """Resource requests of its jobs, by rule; jobs of the other rules are small."""
+        return {}
+
+    @property
+    def report_section(self) -> Section:
+        """Its section of the study's report."""
+        raise NotImplementedError
+
+    @property
+    def targets(self) -> list[str]:
+        """All files that it builds for the study."""
+        return []
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that it derives from the study's, by name."""
+        return {}
+
+    @property
+    def built_datasets(self) -> Mapping[str, BuiltDataset]:
+        """Datasets of the configuration that it builds, by name."""
+        return {}
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """Models that it trains, by name."""
+        return {}
+
+    @property
+    def tested(self) -> Mapping[str, TestedModels]:
+        """Models of `trained` and the datasets to test them on, by name of the inference job."""
+        return {}
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Datasets of the configuration that it trains on, besides the study's training sets."""
+        return ()
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Datasets that models are run on for it, besides those of pairs and suites."""
+        return ()
+
+    @property
+    def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Definitions of names whose files studies share, by category and name."""
+        return {}
+
+
+@dataclass(frozen=True)
+class StudyContents:
+    """What a study compares and computes, and its files; `Study` adds how models are run."""
+
+    name: str
+    results: str
+    mirror: str
+    confidence: float
+    formats: tuple[str, ...]
+    models: Mapping[str, Model]
+    datasets: Mapping[str, DatasetSpec]
+    pairs: Mapping[str, Pair]
+    training: TrainingSettings | None
+    inference: InferenceSettings
+    inference_plan: InferencePlan
+    download_options: str = ""
+    group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    analyses: dict[str, StudyPart] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """Folder of this study's own results; the others are shared by studies."""
+        return f"{self.results}/{self.name}"
+
+    @property
+    def figure_suffixes(self) -> tuple[str, ...]:
+        """Suffixes of the files of a figure."""
+        return tuple(f".{name}" for name in self.formats)
+
+    def analysis(self, kind: type[APart]) -> APart:
+        """Return the analysis of a class, for one that builds upon it."""
+        found = self.analyses[kind.name]
+        assert isinstance(found, kind)
+        return found
+
+    # --- what analyses add
+
+    @cached_property
+    def derivations(self) -> dict[str, Derivation]:
+        """Datasets that analyses derive from the study's, by name."""
+        return {k: v for each in self.analyses.values() for k, v in each.derivations.items()}
+
+    @cached_property
+    def built_datasets(self) -> dict[str, BuiltDataset]:
+        """Datasets of the configuration that analyses build, by name."""
+        return {k: v for each in self.analyses.values() for k, v in each.built_datasets.items()}
+
+    @cached_property
+    def trained(self) -> dict[str, TrainedModel]:
+        """All models that are trained, those of analyses included, by name."""
+        training = self.training
+        if training is None:
+            return {}
+        trained = {
+            name: TrainedModel(model, model.train or training.train, training.validation_sets)
+            for name, model in self.models.items()
+            if model.recipe is not None
+        }
+        for analysis in self.analyses.values():
+            trained |= analysis.trained
+        return trained
+
+    @cached_property
+    def tested(self) -> dict[str, TestedModels]:
+        """Models of analyses that are run together on datasets of their own, by the job's name."""
+        return {k: v for each in self.analyses.values() for k, v in each.tested.items()}
+
+    @cached_property
+    def runnable(self) -> dict[str, Model]:
+        """All models that may be run, those of analyses included, by name."""
+        return {**self.models, **{name: each.model for name, each in self.trained.items()}}
+
+    # --- datasets and pairs
+
+    @cached_property
+    def paired(self) -> list[str]:
+        """Names of the datasets that are in a pair."""
+        return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
+
+    @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
+        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        return sorted({*self.paired, *(asked - in_suites)})
+
+    @cached_property
+    def evaluated(self) -> list[str]:
+        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
+        in_suites = (name for suite in self.suites.values() for name in suite.datasets)
+        return list(dict.fromkeys([*self.single, *in_suites]))
+
+    @property
+    def training_sets(self) -> list[str]:
+        """Names of the datasets that models are trained and validated on."""
+        if self.training is None:
+            return []
+        own = [name for model in self.models.values() for name in model.train]
+        return list(dict.fromkeys([*self.training.train, *own, *self.training.validation_sets]))
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the datasets of the configuration that this study needs."""
+        others = (name for each in self.analyses.values() for name in each.trained_on)
+        names = list(dict.fromkeys([*self.evaluated, *self.training_sets, *others]))
+        for name in names:  # grows while it is read: a source may be built from others
+            names += [source for source in self.sources_of(name) if source not in names]
+        return names
+
+    def sources_of(self, dataset: str) -> list[str]:
+        """Return the names of the datasets that one of the configuration is built from."""
+        built = self.built_datasets.get(dataset)
+        return list(built.sources) if built else self.datasets[dataset].settings.sources
+
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes."""
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
+
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the datasets that no analysis builds and whose images are stored."""
+        others = {*self.built_datasets, *self.made}
+        return [name for name in self.datasets if name not in others]
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Names of the datasets whose images are made when they are read."""
+        return frozenset(n for n, spec in self.datasets.items() if spec.settings.is_made)
+
+    @property
+    def pairs_compared_late(self) -> list[str]:
+        """Names of the pairs whose classes can be compared only once the datasets are built."""
+        both = {
+            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
+            for name, pair in self.pairs.items()
+        }
+        return [
+            name
+            for name, sets in both.items()
+            if all(one.has_images for one in sets)
+            and any(one.settings.known_classes is None for one in sets)
+        ]
+
+    def dataset_identity(self, dataset: str) -> str:
+        """Return what a dataset is built from and how, as text."""
+        if dataset in self.derivations:
+            return self.derivations[dataset].json
+        spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
+        version = built.version if built else builder_version(spec.kind)
+        of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
+        return f"{spec.kind} {spec.options_json} {version}{of}"
+
+    # --- checks that analyses share
+
+    def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
+        """Check that a dataset is one of the study's."""
+        if name not in self.datasets:
+            raise unknown_name_error(
+                "dataset", name, self.datasets, file="configuration", field=field
+            )
+        if images and not self.datasets[name].has_images:
+            raise configuration_error(f"'{name}' has predictions only, no images", field=field)
+
+    def check_pair(self, name: str, field: str) -> None:
+        """Check that a pair is one of the study's."""
+        if name not in self.pairs:
+            raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
+
+    def check_models(self, names: Iterable[str], field: str) -> None:
+        """Check that models are those of the study."""
+        check_known("model", names, self.models, file="configuration", field=field)
+
+    def missing_files(self) -> dict[str, list[Path]]:
+        """Return the user's images and checkpoints that are not there, by the key that names them.
+
+        Not part of loading a study, so that it can be planned without ImageNet at hand.
+        """
+        missing: dict[str, list[Path]] = {}
+        for name in self.used:
+            for key, paths in self.datasets[name].settings.custom_paths.items():
+                absent = [path for path in paths if not path.exists()]
+                if absent:
+                    missing[f"datasets.{name}.{key}"] = absent
+        for suite in self.suites.values():
+            for member in suite.members:
+                if member.all_labels and not Path(member.all_labels).is_file():
+                    field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
+                    missing[field] = [Path(member.all_labels)]
+        for name, model in self.models.items():
+            if model.source and model.source.kind == CHECKPOINT:
+                file = Path(model.source.source)
+                missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
+        for name, trained in self.trained.items():
+            start = trained.model.recipe.pretrained if trained.model.recipe else ""
+            absent = [Path(start)] if is_file_of_weights(start) else []
+            if absent and not absent[0].is_file() and absent not in missing.values():
+                missing[f"model '{name}': pretrained"] = absent
+        return missing
+
+    # --- files
+
+    def dataset_folder(self, dataset: str) -> str:
+        """Return the folder of a prepared dataset."""
+        return f"{self.results}/datasets/{dataset}"
+
+    def dataset_files(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is read from, the description first."""
+        description, datapoints = self.description_files(dataset)
+        if dataset in self.made:
+            return [description, datapoints, *self.files_before(dataset)]
+        return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
+
+    def description_files(self, dataset: str) -> list[str]:
+        """Return the files of a dataset without its images: description, and a table of labels."""
+        names = ("dataset.json", "datapoints.parquet")
+        return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
+
+    def files_before(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is prepared from: downloads, and other datasets' files.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset that no analysis builds.
+        """
+        settings = self.datasets[dataset].settings
+        return [
+            *(f"{self.results}/downloads/{file}" for file in settings.published_files),
+            *(file for name in settings.sources for file in self.dataset_files(name)),
+        ]
+
+    @property
+    def report_page(self) -> str:
+        """The page with all its results."""
+        return f"{self.folder}/report.html"
+
+    def weights_file(self, model: str) -> str | None:
+        """Return where a model's weights lie; None if code or a package has them, or if not run."""
+        source = self.runnable[model].source
+        if source is None or source.kind in FROM_CODE:
+            return None
+        if source.kind in PUBLISHED:
+            return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
+        return source.source or f"{self.results}/checkpoints/{model}.safetensors"
+
+    def history_file(self, model: str) -> str:
+        """Return the history of a training."""
+        return f"{self.results}/checkpoints/{model}.history.csv"
+
+    def predictions_file(self, dataset: str, model: str) -> str:
+        """Return where a model's predictions on a dataset lie: the user's file, or ours."""
+        spec = self.datasets.get(dataset)
+        if spec is None or spec.has_images:
+            return f"{self.results}/predictions/{dataset}/{model}.parquet"
+        return spec.results_file(model)
+
+    @property
+    def predictions_folder(self) -> str:
+        """Folder of all prediction files that inference writes."""
+        return f"{self.results}/predictions"
+
+    def dataset_state(self, dataset: str) -> str:
+        """Return a digest of the names, sizes and times of the user's files of a dataset's images.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset, perhaps a derived one, which has no files of the user's.
+        """
+        if dataset not in self._states:
+            spec = self.datasets.get(dataset)
+            own = [spec.custom_files_state] if spec else [""]
+            others = spec.settings.sources if spec else []
+            self._states[dataset] = "-".join([*own, *map(self.dataset_state, others)])
+        return self._states[dataset]
+
+    @cached_property
+    def _states(self) -> dict[str, str]:
+        """States of the user's files, which are looked at once: that may take seconds."""
+        return {}
+
+    def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
+        """Return all files that models' accuracies on a dataset are counted from, each once."""
+        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
+        if spec.has_images:
+            return [self.predictions_file(dataset, model) for model in chosen]
+        return spec.results_files(chosen)
+
+    def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
+        """Return the prediction files of models on a dataset, none if it has no probabilities."""
+        has_predictions = self.datasets[dataset].has_probabilities
+        return self.results_files(dataset, models) if has_predictions else []
+
+    def custom_results_state(
+        self, dataset: str, models: Iterable[str] | None = None
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that accuracies are counted from."""
+        if self.datasets[dataset].has_images:
+            return []
+        return file_states(self.results_files(dataset, models))
+
+    def custom_suite_state(
+        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files with models' results, or labels, on a suite."""
+        chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
+        results = [state for name in names for state in self.custom_results_state(name, chosen)]
+        labels = [one.all_labels for one in self.suites[suite].members if one.all_labels]
+        return [*results, *file_states([file for file in labels if Path(file).is_file()])]
+
+    def accuracies_file(self, dataset: str) -> str:
+        """Return the table of all models' accuracies on a dataset."""
+        return f"{self.folder}/accuracies/{dataset}.parquet"
+
+    @property
+    def downloads(self) -> list[str]:
+        """All that is downloaded for this study: files of datasets, and weights."""
+        used = (self.datasets[name].settings.published_files for name in self.used)
+        published = sorted({file for files in used for file in files})
+        weights = self.inference_plan.weights_urls
+        return [
+            *(f"{self.results}/downloads/{file}" for file in published),
+            *(f"{self.results}/weights/{file}" for file in weights),
+        ]
