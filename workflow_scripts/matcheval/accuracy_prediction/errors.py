@@ -1,4 +1,4 @@
-"""Mean absolute errors over sets and models, with intervals; correlations of scores and accuracies.
+"""Errors of predicted accuracies by method and group of sets, and what scores and errors go with.
 
 P1 averages over the sets of a group, then over models. What the spread in brackets in its Table 2
 is cannot be settled, so that four are given, each by its name.

@@ -1,4 +1,4 @@
-"""How the matched evaluation protocol sees the gaps whose size the methods predict."""
+"""Gaps matched by the protocol, and whether what it says of them goes with errors of predictions."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reading the files of inference into `Outputs`."""
+"""Reading models' outputs into `Outputs`: the files of inference, and a user's prediction files."""
 
 import logging
 from collections.abc import Mapping, Sequence
