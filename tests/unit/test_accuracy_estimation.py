@@ -10,12 +10,12 @@ import pytest
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
     ESTIMATES,
+    N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
-from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.outputs import from_logits
 from matcheval.accuracy_prediction.scores.score import NO_SPREAD
 from matcheval.cli.main import main
@@ -55,9 +55,18 @@ BASE, TARGET = outputs(600, 0), outputs(300, 1, shift=1.5)
 CALIBRATION = [outputs(250, 10 + i, shift=i / 2) for i in range(5)]
 
 
+def estimated(*names, calibration=(), n_resamples=0, target=TARGET):
+    """Rows on one set by method, of those named."""
+    methods = choose_methods(names) if names else None
+    table = estimate_accuracies(
+        BASE, [("t", target)], methods=methods, calibration=calibration, n_resamples=n_resamples
+    )
+    return by_method(table)
+
+
 class TestPredictions:
     def test_direct_methods_by_hand(self):
-        found = by_method(estimate_accuracies(BASE, [("t", TARGET)], n_resamples=0))
+        found = estimated()
         assert tuple(found) == DIRECT
         ac = TARGET.confidences.mean()
         assert found["ac"]["predicted"] == pytest.approx(ac)
@@ -72,12 +81,7 @@ class TestPredictions:
             assert (row["n"], row["n_base"], row["n_fitted"]) == (300, 600, 0)
 
     def test_regressed_methods_are_fitted_on_the_further_sets(self):
-        methods = choose_methods(["doc", "entropy"])
-        found = by_method(
-            estimate_accuracies(
-                BASE, [("t", TARGET)], methods=methods, calibration=CALIBRATION, n_resamples=0
-            )
-        )
+        found = estimated("doc", "entropy", calibration=CALIBRATION)
         doc = [BASE.confidences.mean() - one.confidences.mean() for one in (*CALIBRATION, TARGET)]
         gaps = [BASE.accuracy - one.accuracy for one in CALIBRATION]
         line = np.polyval(np.polyfit(doc[:-1], gaps, 1), doc[-1])
@@ -111,43 +115,26 @@ class TestPredictions:
             assert math.isnan(found[name]["predicted"])
 
     def test_flags(self):
-        same = estimate_accuracies(
-            BASE, [("t", TARGET)], methods=[SCORES["doc"]], calibration=[TARGET] * 3, n_resamples=0
-        )
-        assert same["reason"].to_pylist() == [FLAGGED]
+        assert estimated("doc", calibration=[TARGET] * 3)["doc"]["reason"] == FLAGGED
         certain = dataclasses.replace(TARGET, confidences=np.ones(300))
-        found = by_method(
-            estimate_accuracies(
-                BASE, [("t", certain)], n_resamples=0, calibration=[certain, *CALIBRATION],
-                methods=choose_methods(["base_accuracy", "ac", "doc", "nuclear_norm"]),
-            )
-        )  # fmt: skip
+        names = ("base_accuracy", "ac", "doc", "nuclear_norm")
+        found = estimated(*names, target=certain, calibration=[certain, *CALIBRATION])
         assert [row["reason"] for row in found.values()] == ["", NO_SPREAD, NO_SPREAD, ""]
-        assert [math.isnan(row["predicted"]) for row in found.values()] == [
-            False,
-            True,
-            True,
-            False,
-        ]
+        missing = [math.isnan(row["predicted"]) for row in found.values()]
+        assert missing == [False, True, True, False]
         # The score of a set to fit on that has none is not counted.
         assert [row["n_fitted"] for row in found.values()] == [0, 0, 5, 6]
 
     def test_the_reason_why_too_few_sets_can_be_fitted_on(self):
         certain = dataclasses.replace(TARGET, confidences=np.ones(300))
-        found = estimate_accuracies(
-            BASE, [("t", TARGET)], methods=[SCORES["doc"]], calibration=[certain] * 3, n_resamples=0
-        )
-        reason = f"its score is defined on 0 sets to calibrate on: {NO_SPREAD}"
-        assert found["reason"].to_pylist() == [reason]
-        assert found["n_fitted"].to_pylist() == [0]
+        row = estimated("doc", calibration=[certain] * 3)["doc"]
+        assert row["reason"] == f"its score is defined on 0 sets to calibrate on: {NO_SPREAD}"
+        assert row["n_fitted"] == 0
 
 
 class TestIntervals:
     def test_of_means_they_are_those_of_theory(self):
-        methods = choose_methods(["ac", "doc_feat"])
-        found = by_method(
-            estimate_accuracies(BASE, [("t", TARGET)], methods=methods, n_resamples=2_000)
-        )
+        found = estimated("ac", "doc_feat", n_resamples=2_000)
         terms = {
             "ac": [TARGET.confidences],
             "doc_feat": [TARGET.confidences, BASE.correct - BASE.confidences],
@@ -161,12 +148,8 @@ class TestIntervals:
     def test_what_is_fitted_is_fitted_again(self):
         """The threshold of ATC and the line of DoC vary with base and further sets."""
         big = TARGET.rows(np.tile(np.arange(300), 60))
-        found = by_method(
-            estimate_accuracies(
-                BASE, [("t", big)], methods=choose_methods(["ac", "atc_mc", "doc"]),
-                calibration=CALIBRATION,
-            )
-        )  # fmt: skip
+        names = ("ac", "atc_mc", "doc")
+        found = estimated(*names, target=big, calibration=CALIBRATION, n_resamples=N_RESAMPLES)
         widths = {name: row["predicted_high"] - row["predicted_low"] for name, row in found.items()}
         assert widths["atc_mc"] > 5 * widths["ac"]
         assert widths["doc"] > 5 * widths["ac"]

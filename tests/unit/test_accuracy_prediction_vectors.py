@@ -1,32 +1,32 @@
 """The specification's numeric cases of accuracy prediction, by id."""
 
-import json
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from matcheval.accuracy_prediction.scores import SCORES, probabilities
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, from_logits, restrict
-from matcheval.accuracy_prediction.scores.score import Sides
-from studies import ROOT
-
-SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))
-FILE = SHARED / "spec" / "vectors" / "accuracy_prediction.json"
-
-pytestmark = pytest.mark.skipif(
-    not FILE.is_file(),
-    reason=f"no numeric cases at {FILE}; MATCHEVAL_SHARED names the folder above spec/",
+from matcheval.accuracy_prediction.scores.features import (
+    discrimination,
+    error_rate,
+    frechet_distance,
 )
-VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {"cases": []}
-VECTOR = {case["id"]: case for case in VECTORS["cases"]}
+from matcheval.accuracy_prediction.scores.outputs import (
+    ClassRule,
+    Outputs,
+    from_logits,
+    moments_of_features,
+    restrict,
+)
+from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
+from matcheval.accuracy_prediction.scores.score import Sides
+from matcheval.inference.turned import quarter_turns
+from vectors import case
+from vectors import shared as shared_inputs
 
 
 def sides(subset=False, **rule):
     """Base and target of the file, perhaps of the classes K_T."""
-    shared = VECTORS["shared"]
+    shared = shared_inputs("accuracy_prediction")
     both = [from_logits(np.array(shared[f"logits_{d}"]), shared[f"y_{d}"]) for d in "BT"]
     if subset:
         rule = ClassRule(tuple((k,) for k in shared["K_T"]), **rule)
@@ -76,6 +76,33 @@ def agreements(inputs):
     return {"matrix_id": base, "matrix_ood": target, "ms_aol_score": means}
 
 
+def _frechet(inputs):
+    base, target = (moments_of_features(np.array(inputs[key])) for key in ("feat_B", "feat_T"))
+    return frechet_distance(base, target, as_printed=True)
+
+
+def _auc(inputs):
+    return discrimination(np.array(inputs["domain"]), np.array(inputs["score"])).auc
+
+
+def _a_proxy(inputs):
+    domains, scores = np.array(inputs["domain"]), np.array(inputs["score"])
+    error = error_rate(domains, (scores > inputs["threshold"]).astype(np.int64))
+    found = discrimination(domains, scores, inputs["threshold"])
+    return {"error": error, "a_proxy": found.a_proxy}
+
+
+def _turned(inputs):
+    copies = quarter_turns(np.array([inputs["image"]], np.uint8))[0]
+    return {str(90 * k): copy.tolist() for k, copy in enumerate(copies)}
+
+
+def _orientation_accuracy(inputs):
+    """Every orientation in turn, so that four cases are one image."""
+    assert inputs["true"] == [0, 1, 2, 3] * (len(inputs["true"]) // 4)
+    return orientation_accuracy(np.eye(4)[inputs["pred"]].reshape(-1, 4, 4))
+
+
 CASES = {
     "base_acc.full": lambda _: score("base_accuracy"),
     "base_acc.subset_restricted_argmax": lambda _: score("base_accuracy", sides(True)),
@@ -105,14 +132,19 @@ CASES = {
         "nuclear_norm", given(np.full((inputs["N"], inputs["K"]), 1 / inputs["K"]))
     ),
     "agreement": agreements,
+    "frechet.as_printed_eq10": _frechet,
+    "disc_auc": _auc,
+    "a_proxy": _a_proxy,
+    "rotation_convention": _turned,
+    "rotation_acc": _orientation_accuracy,
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_numeric_case(name):
-    case = VECTOR[name]
-    found, expected = CASES[name](case["inputs"]), case["expected"]
+    one = case("accuracy_prediction", name)
+    found, expected = CASES[name](one["inputs"]), one["expected"]
     if not isinstance(expected, dict):
         found, expected = {"": found}, {"": expected}
     for part, value in expected.items():
-        np.testing.assert_allclose(found[part], value, rtol=0, atol=case["tol"], err_msg=part)
+        np.testing.assert_allclose(found[part], value, rtol=0, atol=one.get("tol", 0), err_msg=part)

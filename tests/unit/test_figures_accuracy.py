@@ -46,8 +46,15 @@ METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
 GROUPS = {"Syn": 6, "Natural": 4, "Adv": 1}
 
 
-def drawn(kind, results, options):
+def drawn(kind, results, **options):
     return KINDS[kind](results, **options)
+
+
+def laid_out(kind, results, **options):
+    """The figure, checked to be within its edges."""
+    figure = drawn(kind, results, **options)
+    draw(figure)
+    return figure
 
 
 def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",), seed=0):
@@ -77,7 +84,7 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(*, gaps=False, **options):
     every = scores(**options)
-    found = predict_accuracies(every, ALL_SCORES, [Calibration(("Syn",))])
+    found = predict_accuracies(every, [Calibration(("Syn",))])
     errors = tabulate_errors(found[found["model"] != "both"], resamples=20)
     of_gaps = None
     if gaps:
@@ -108,8 +115,7 @@ def points(axes):
 
 @pytest.mark.parametrize("way", [LEFT_OUT, CALIBRATED])
 def test_errors_have_a_panel_per_group_that_is_predicted(way):
-    figure = drawn("errors", RESULTS, {"way": way})
-    draw(figure)
+    figure = laid_out("errors", RESULTS, way=way)
     shown = panels(figure)
     groups = ["Natural", "Adv"] if way == CALIBRATED else ["Syn", "Natural", "Adv", "all sets"]
     assert list(shown) == groups
@@ -130,19 +136,17 @@ def test_what_cannot_be_predicted_is_said():
     lacking = (predicted["method"] == "mmd") & (predicted["group"] == "Adv")
     predicted.loc[lacking, ["predicted", "error"]] = np.nan
     errors = tabulate_errors(predicted, resamples=5)
-    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), {"way": LEFT_OUT})
+    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), way=LEFT_OUT)
     assert [text.get_text() for text in panels(figure)["Adv"].texts] == ["n/a"]
     none = ("calibrated", "linear", "Adv")
     for kind in ("errors", "predictions", "errors_by_accuracy"):
-        empty = drawn(kind, RESULTS, {"way": none})
-        draw(empty)
+        empty = laid_out(kind, RESULTS, way=none)
         assert "nothing is predicted" in empty.get_supxlabel().replace("\n", " ").lower()
 
 
 @pytest.mark.parametrize("model", ["", "both"])
 def test_scores_are_drawn_against_accuracies(model):
-    figure = drawn("scores", RESULTS, {"model": model})
-    draw(figure)
+    figure = laid_out("scores", RESULTS, model=model)
     shown = panels(figure)
     assert list(shown) == ["Base Acc", "AC", "DoC", "MMD", "Entropy"]
     rows = RESULTS.predicted[RESULTS.predicted["method"] == "mmd"].query("protocol != 'calibrated'")
@@ -159,8 +163,7 @@ def test_scores_are_drawn_against_accuracies(model):
 
 
 def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
-    figure = drawn("predictions", RESULTS, {"way": CALIBRATED})
-    draw(figure)
+    figure = laid_out("predictions", RESULTS, way=CALIBRATED)
     shown = panels(figure)
     assert texts_of(figure.legends[0]) == ["Natural", "Adv"]
     rows = RESULTS.predicted.query("model != 'both' and group == 'Natural'")
@@ -178,8 +181,7 @@ def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
 
 
 def test_errors_by_accuracy_share_their_axes():
-    figure = drawn("errors_by_accuracy", RESULTS, {"way": LEFT_OUT})
-    draw(figure)
+    figure = laid_out("errors_by_accuracy", RESULTS, way=LEFT_OUT)
     shown = panels(figure)
     assert len({axes.get_ylim() for axes in shown.values()}) == 1
     rows = RESULTS.predicted.query(
@@ -192,8 +194,7 @@ def test_errors_by_accuracy_share_their_axes():
 @pytest.mark.parametrize("by", ["dataset", "subgroup", "model"])
 def test_two_methods_are_compared_on_the_same_sets(by):
     options = {"first": "ac", "second": "doc", "by": by, "way": CALIBRATED}
-    figure = drawn("two_methods", RESULTS, options)
-    draw(figure)
+    figure = laid_out("two_methods", RESULTS, **options)
     (axes,) = figure.axes
     rows = RESULTS.predicted[RESULTS.predicted["group"] != "Syn"]
     rows = rows if by == "model" else rows[rows["model"] != "both"]
@@ -210,7 +211,9 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
     lacking = (predicted["method"] == "doc") & (predicted["dataset"] == "Natural-1")
     predicted.loc[lacking, ["predicted", "error"]] = np.nan
     options = {"first": "ac", "second": "doc", "by": "model", "way": CALIBRATED}
-    figure = drawn("two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), options)
+    figure = drawn(
+        "two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), **options
+    )
     rows = predicted.query("method == 'ac' and protocol == 'direct' and group != 'Syn'")
     means = 100 * rows[rows["dataset"] != "Natural-1"].groupby("model")["error"].mean()
     found = points(figure.axes[0])["AC"][:, 0]
@@ -220,8 +223,7 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
 def test_many_rows_are_divided_into_panels():
     many = results(groups={"Syn": 3, "Natural": 2 * PAIRS + 5}, methods=("ac", "doc"))
     options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
-    figure = drawn("two_methods", many, options)
-    draw(figure)
+    figure = laid_out("two_methods", many, **options)
     sizes = [len(axes.get_yticks()) for axes in figure.axes]
     assert sum(sizes) == 2 * PAIRS + 5
     assert max(sizes) <= PAIRS
@@ -230,21 +232,19 @@ def test_many_rows_are_divided_into_panels():
 
 
 def test_matrices_show_the_tables():
-    figure = drawn("correlations", RESULTS, {})
-    draw(figure)
+    figure = laid_out("correlations", RESULTS)
     values = figure.axes[0].images[0].get_array()
     own = RESULTS.correlations.query("method == 'doc' and model != 'both' and group == 'Natural'")
     names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert "Adv" not in names  # of a single set there is no correlation
     mean = own[own["subgroup"] == ALL]["spearman"].mean()
     assert values[2, names.index("Natural")] == pytest.approx(mean)
-    one = drawn("correlations", RESULTS, {"model": "both"}).axes[0].images[0].get_array()
+    one = drawn("correlations", RESULTS, model="both").axes[0].images[0].get_array()
     assert not np.allclose(one.filled(0), values.filled(0))
 
 
 def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
-    figure = drawn("rankings", RESULTS, {"way": LEFT_OUT})
-    draw(figure)
+    figure = laid_out("rankings", RESULTS, way=LEFT_OUT)
     values = np.asarray(figure.axes[0].images[0].get_array().filled(np.nan))
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     mae = RESULTS.errors.query("protocol == 'leave_one_out' and subgroup == 'all'")
@@ -263,8 +263,7 @@ def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
 
 
 def test_models_vary_by_method_and_methods_by_model():
-    figure = drawn("models", RESULTS, {})
-    draw(figure)
+    figure = laid_out("models", RESULTS)
     left, right = figure.axes
     rows = RESULTS.predicted[RESULTS.predicted["protocol"] == "leave_one_out"]
     means = 100 * rows.groupby(["method", "model"], sort=False)["error"].mean()
@@ -278,22 +277,19 @@ def test_models_vary_by_method_and_methods_by_model():
 
 
 def test_sizes_and_missing_classes():
-    figure = drawn("sizes", VIEWS, {})
-    draw(figure)
+    figure = laid_out("sizes", VIEWS)
     rows = VIEWS.predicted.query("model != 'both' and protocol == 'leave_one_out'")
     means = 100 * rows.groupby("view")["error"].mean()
     (line,) = points(figure.axes[0]).values()
     np.testing.assert_allclose(line[:, 1], means[["n=20", "n=50", "all"]])
-    figure = drawn("missing_classes", VIEWS, {})
-    draw(figure)
+    figure = laid_out("missing_classes", VIEWS)
     change = means[["without ape", "without ape+bee"]] - means["all"]
     np.testing.assert_allclose(figure.axes[0].images[0].get_array(), [change])
 
 
 def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():
     with_gaps = results(gaps=True)
-    figure = drawn("protocol", with_gaps, {})
-    draw(figure)
+    figure = laid_out("protocol", with_gaps)
     own = with_gaps.gaps[with_gaps.gaps["group"] == "Syn"].query("model != 'both'")
     found = points(figure.axes[0])["Syn"]
     np.testing.assert_allclose(found, 100 * own[["gap", "matched_gap"]])
@@ -313,7 +309,7 @@ def test_many_points_are_drawn_as_pixels():
         found = results(
             models=[f"m{i}" for i in range(12)], groups={"Syn": n}, methods=("ac", "doc")
         )
-        (axes, *_) = drawn("scores", found, {}).axes
+        (axes, *_) = drawn("scores", found).axes
         (line,) = (line for line in axes.lines if line.get_label() == "Syn")
         assert bool(line.get_rasterized()) == many
 

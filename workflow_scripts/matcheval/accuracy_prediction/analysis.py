@@ -193,7 +193,6 @@ class AccuracyPrediction(Analysis):
         of_suite = {"suite": suites}
         of_scored = {**of_suite, "scored": self.scored}
         predicted = self.predicted.file(".parquet")
-        of_scores = ("matcheval.accuracy_prediction.scores",)
         return [
             Rule(
                 name="score_accuracy",
@@ -204,7 +203,6 @@ class AccuracyPrediction(Analysis):
                 custom_files=self._custom_files,
                 request=self._scoring_request,
                 values=of_scored,
-                code=of_scores,
                 message="Scoring {wildcards.scored} on suite {wildcards.suite}",
             ),
             Rule(
@@ -253,7 +251,6 @@ class AccuracyPrediction(Analysis):
                 request=self._predicting_request,
                 values=of_suite,
                 environment="models",  # one of its regressions is a network, and needs torch
-                code=of_scores,
                 message="Predicting the accuracies on suite {wildcards.suite}",
             ),
             Rule(
@@ -267,7 +264,6 @@ class AccuracyPrediction(Analysis):
                 },
                 request=self._predicting_request,
                 values=of_scored,
-                code=of_scores,
                 message="Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}",
             ),
             Rule(
@@ -283,7 +279,6 @@ class AccuracyPrediction(Analysis):
                 arguments=lambda wildcards: self._of_all_models(wildcards.suite),
                 request=self._predicting_request,
                 values=of_suite,
-                code=of_scores,
                 message="Comparing predicted and matched gaps on suite {wildcards.suite}",
             ),
             Rule(
@@ -301,7 +296,6 @@ class AccuracyPrediction(Analysis):
                     **of_suite,
                     "figure": {name for suite in suites for name in self.table_figures(suite)},
                 },
-                code=of_scores,
                 message="Plotting {wildcards.figure} of suite {wildcards.suite}",
             ),
             Rule(  # confidences and features, of which no table is kept

@@ -1,4 +1,4 @@
-"""Panels of points, one per method: scores, predictions and errors against accuracies or gaps."""
+"""Points and matrices: scores, errors and gaps against accuracies and gaps; correlations of them."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

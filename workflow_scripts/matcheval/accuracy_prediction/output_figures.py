@@ -1,4 +1,4 @@
-"""Figures of one model: histograms of its confidences on two sets, and a map of its features."""
+"""Confidences and features of one model on sets, and predicted accuracies of single sets."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

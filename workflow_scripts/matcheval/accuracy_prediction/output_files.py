@@ -1,4 +1,4 @@
-"""Reading the files of inference into `Outputs`."""
+"""Reading models' outputs into `Outputs`: the files of inference, and a user's prediction files."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import Outputs, joined, softmax
-from matcheval.datasets.suites import AllLabels
+from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined
+from matcheval.datasets.all_labels import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.outputs import Vectors, read_vectors
+from matcheval.inference.files import output_files
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
-from matcheval.inference.store import output_files
-from matcheval.predictions.files import ScoreMatrix, read_predictions
+from matcheval.inference.vectors import Vectors, read_vectors
+from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
+from matcheval.predictions.provenance import SameModels, check_same_model
 from matcheval.predictions.records import LabelRule
-from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)
 
@@ -161,12 +162,7 @@ class OutputFiles:
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
     """Read one model's outputs on one dataset."""
     predictions = read_predictions(files["predictions"])
-    found = Outputs(
-        labels=predictions.label.astype(np.int64),
-        predicted=predictions.prediction.astype(np.int64),
-        confidences=predictions.probability.astype(np.float64),
-        index=predictions.index,
-    )
+    found: dict[str, Any] = {"index": predictions.index}
     for kind in ("logits", "features"):
         if kind in files:
             vectors = read_vectors(files[kind], kind)
@@ -176,17 +172,15 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
                     file=files[kind],
                     remedy="Delete both, and run again",
                 )
-            changes: dict[str, Any] = {kind: vectors.values}
-            found = replace(found, **changes)
-    if found.logits is not None:
-        probabilities = softmax(found.logits)
-        found = replace(
-            found, probabilities=probabilities, predicted=found.logits.argmax(axis=1),
-            confidences=probabilities.max(axis=1),
-        )  # fmt: skip
+            found[kind] = vectors.values
     if "statistics" in files:
-        found = replace(found, statistics=read_statistics(files["statistics"])[0])
-    return found, predictions.metadata
+        found["statistics"] = read_statistics(files["statistics"])[0]
+    labels = predictions.label.astype(np.int64)
+    if "logits" in found:
+        return from_logits(found.pop("logits"), labels, **found), predictions.metadata
+    predicted = predictions.prediction.astype(np.int64)
+    confidences = predictions.probability.astype(np.float64)
+    return Outputs(labels, predicted, confidences, **found), predictions.metadata
 
 
 def check_same_datapoints(

@@ -1,4 +1,7 @@
-"""Computation of one model's scores on every set of a suite."""
+"""Scores of one model, or of all models of a pool, on every set of a suite and on parts of it.
+
+Parts of a set are of fewer datapoints or fewer classes: P2, Figures 4A and 3C.
+"""
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The tables of accuracy prediction for human readers."""
+"""The tables of accuracy prediction as they are written, beside the errors that papers print."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -48,6 +48,8 @@ from matcheval.io.text_tables import TextColumn, signed, write_readable
 
 LOGGER = logging.getLogger(__name__)
 
+# Mean absolute errors printed in papers: shown beside those of a study, used for nothing else.
+# P1: Guillory et al. (2021), Table 2. P2: Sun et al. (2024), Table 2, the row of 40 classifiers.
 Paper = Literal["none", "p1", "p2"]
 # Protocol, groups calibrated on, method, group of the sets.
 Key = tuple[str, str, str, str]
@@ -388,9 +390,7 @@ def write_predictions(
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
-    found = predict_accuracies(
-        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
-    )
+    found = predict_accuracies(every, calibrations, loo=loo, regressors=regressors, clip=clip)
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]

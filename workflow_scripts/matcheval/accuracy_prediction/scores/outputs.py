@@ -83,7 +83,7 @@ class ClassRule:
 class Outputs:
     """One model's outputs on the datapoints of one dataset, in dataset order.
 
-    What is not on file is None; scores that need it are not available then. `subsets.restrict`
+    What is not on file is None; scores that need it are not available then. `restrict`
     cuts outputs to the classes of a rule; what an attribute is then follows "Cut:".
 
     Attributes
