@@ -237,7 +237,7 @@ class DomainGeneralization(Analysis):
             name="score_domain_model",
             run=write_scores,
             input={"outputs": self._scored_outputs},
-            output={"scores": self.scores},
+            output={"scores": self.scores.file()},
             arguments=self._scoring,
             request=self._scoring_request,
             values={"suite": study.suites, "scored": self.trained},
