@@ -20,8 +20,6 @@ include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/training.smk"
 include: "rules/inference.smk"
-
-
 include: "rules/accuracy_prediction.smk"
 include: "rules/features.smk"
 include: "rules/matching.smk"
@@ -42,6 +40,4 @@ rule all:
     localrule: True
 
 
-include: "rules/checks.smk"
-include: "rules/preflight.smk"
-include: "rules/messages.smk"
+include: "rules/run.smk"
