@@ -12,7 +12,6 @@ import pandas as pd
 from take_over import update_page
 
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.io.text_tables import counted
@@ -75,7 +74,7 @@ def errors(study: str) -> str:
             continue
         by_group = rows.set_index("group")
         total = by_group.loc[ALL]
-        cells = [how(total), *titles(rows[:1], ALL_SCORES)]
+        cells = [how(total), *titles(rows[:1])]
         cells += [_points(by_group["mae"].get(group)) for group in groups]
         cells += [
             f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"

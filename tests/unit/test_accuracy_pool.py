@@ -10,7 +10,13 @@ from matcheval.accuracy_prediction.output_files import OutputFiles, average
 from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Members, from_logits, restrict
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, Views, score_pool
+from matcheval.accuracy_prediction.scoring import (
+    ModelScorer,
+    SuiteOutputs,
+    SuiteReader,
+    Views,
+    score_pool,
+)
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 
@@ -27,10 +33,14 @@ def outputs_of(dataset, model):
     return from_logits(logits, labels, index=np.arange(n))
 
 
+def given(**rule):
+    return SuiteOutputs(SUITE, "base", CLASSES, ClassRule(**rule), None)
+
+
 def score(read, single=(), views=None):
     chosen = [POOL_SCORES["ms_aol"]]
-    parts = {"view_scores": chosen, "views": views} if views else {}
-    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single, **parts)
+    parts = {"views": views} if views else {}
+    return score_pool(given(), MODELS, chosen, read, single, **parts)
 
 
 @pytest.mark.parametrize("whole_accuracy", [False, True])
@@ -113,7 +123,7 @@ def test_groups_and_several_labels_of_a_member():
     member = Member("whole", groups=groups)
     every = outputs_of("whole", "m0")
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
-    reader = SuiteReader(outputs_of("base", "m0"), CLASSES, ClassRule(members=Members.SUM))
+    reader = SuiteReader(given(members=Members.SUM), outputs_of("base", "m0"))
     base, found = reader.sides(member, dataclasses.replace(every, labels=several))
     assert reader.names(member) == ["small", "pet"]
     assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
@@ -134,7 +144,7 @@ def test_groups_and_several_labels_of_a_member():
 
 def test_outputs_of_other_classes_and_of_no_numbers():
     base, target = outputs_of("base", "m0"), outputs_of("whole", "m0")
-    reader = SuiteReader(base, CLASSES)
+    reader = SuiteReader(given(), base)
     with pytest.raises(InputError, match="3 classes on 'whole', and 4 on the base"):
         reader.sides(Member("whole"), from_logits(target.logits[:, :3], target.labels % 3))
     broken = from_logits(np.full((50, 4), np.nan), target.labels)

@@ -21,7 +21,6 @@ from matcheval.accuracy_prediction.predicting import (
     with_places,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
 
@@ -74,9 +73,7 @@ def test_raw_scores_are_not_standardised():
 def test_predictions_may_be_clipped():
     rows = [*LINE[:3], ("d", "h", 1.5, 0.3), ("e", "h", -1.0, 0.9)]
     for clip, expected in ((True, [0, 1]), (False, [-0.6, 1.9])):
-        found = predict_accuracies(
-            scores("doc", rows), ALL_SCORES, [Calibration(("g",))], loo=False, clip=clip
-        )
+        found = predict_accuracies(scores("doc", rows), [Calibration(("g",))], loo=False, clip=clip)
         assert found["predicted"].tolist() == pytest.approx(expected)
         assert found["error"].tolist() == pytest.approx(
             [abs(expected[0] - 0.3), abs(expected[1] - 0.9)]
@@ -123,7 +120,7 @@ LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", 
 
 
 def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
-    found = predict_accuracies(scores("doc", LINE), ALL_SCORES, [Calibration(("g",))], loo=False)
+    found = predict_accuracies(scores("doc", LINE), [Calibration(("g",))], loo=False)
     assert found["dataset"].tolist() == ["d"]
     row = found.iloc[0]
     # Gaps 0.1, 0.2, 0.3 at scores 0.1, 0.2, 0.3: the gap at 0.5 is 0.5.
@@ -136,7 +133,7 @@ def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
 def test_equal_scores_of_the_sets_fitted_on_are_flagged(regressor):
     rows = [(name, group, 0.1 if group == "g" else score, y) for name, group, score, y in LINE]
     found = predict_accuracies(
-        scores("entropy", rows), ALL_SCORES, [Calibration(("g",))], loo=False,
+        scores("entropy", rows), [Calibration(("g",))], loo=False,
         regressors=[regressor],
     )  # fmt: skip
     assert found["reason"].tolist() == [FLAGGED]
@@ -146,14 +143,14 @@ def test_equal_scores_of_the_sets_fitted_on_are_flagged(regressor):
 def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
     monkeypatch.setitem(REGRESSORS, "mlp", lambda x, y, new, *, seed: np.full(len(new), seed))
     found = predict_accuracies(
-        scores("entropy", LINE, seed=3), ALL_SCORES, [Calibration(("g",))], loo=False,
+        scores("entropy", LINE, seed=3), [Calibration(("g",))], loo=False,
         regressors=["mlp"],
     )  # fmt: skip
     assert found["predicted"].tolist() == [3]
 
 
 def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
-    found = predict_accuracies(scores("ac", LINE), ALL_SCORES, [Calibration(("g",))])
+    found = predict_accuracies(scores("ac", LINE), [Calibration(("g",))])
     assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4
     assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
 
@@ -162,7 +159,7 @@ def test_left_out_predictions_of_doc_and_ac_are_equal():
     ac = [(name, g, s, a) for name, g, s, a in LINE]
     doc = [(name, g, 0.85 - s, a) for name, g, s, a in LINE]
     both = [
-        predict_accuracies(scores(method, rows), ALL_SCORES).query("protocol == 'leave_one_out'")
+        predict_accuracies(scores(method, rows)).query("protocol == 'leave_one_out'")
         for method, rows in (("ac", ac), ("doc", doc))
     ]
     np.testing.assert_allclose(both[0]["predicted"], both[1]["predicted"], atol=1e-12)
@@ -171,7 +168,7 @@ def test_left_out_predictions_of_doc_and_ac_are_equal():
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
     rows = [*LINE[:3], ("d", "h", np.nan, 0.3), ("e", "h", 0.2, np.nan)]
     found = predict_accuracies(
-        scores("doc", rows), ALL_SCORES, [Calibration(("g",)), Calibration(("h",), ("g",))]
+        scores("doc", rows), [Calibration(("g",)), Calibration(("h",), ("g",))]
     )
     assert len(found) == 2 + 3 + 5
     by_protocol = dict(iter(found.groupby("protocol")))
@@ -186,7 +183,7 @@ def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
 
 def test_constant_scores_are_flagged_in_the_table():
     rows = [(name, "g", 1.0 if name == "a" else 0.2, accuracy) for name, _, _, accuracy in LINE]
-    found = predict_accuracies(scores("entropy", rows), ALL_SCORES)
+    found = predict_accuracies(scores("entropy", rows))
     assert found["reason"].tolist() == [FLAGGED, "", "", ""]
 
 
@@ -213,7 +210,7 @@ def predicted(errors):
     tables = []
     for model, of_model in errors.items():
         rows = [(f"{g}{i}", g, 0.5 + e, 0.5) for i, (g, e) in enumerate(of_model)]
-        tables.append(predict_accuracies(scores("ac", rows, model), ALL_SCORES, loo=False))
+        tables.append(predict_accuracies(scores("ac", rows, model), loo=False))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -257,7 +254,7 @@ def test_sets_of_one_subgroup_are_drawn_together():
     errors = np.repeat(np.random.default_rng(4).uniform(0, 0.2, 3), 5)
     rows = [(f"d{i}", "g", 0.5 + e, 0.5) for i, e in enumerate(errors)]
     table = scores("ac", rows).assign(subgroup=[f"c{i // 5}" for i in range(15)])
-    found = tabulate_errors(predict_accuracies(table, ALL_SCORES, loo=False), resamples=4000)
+    found = tabulate_errors(predict_accuracies(table, loo=False), resamples=4000)
     whole = found.iloc[-1]
     rng = np.random.default_rng(5)
     drawn = [rng.choice(errors[::5], 3).mean() for _ in range(4000)]

@@ -96,7 +96,6 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
             "needs features",
         ),
         ({"published": "p1"}, "no group is called Syn1"),
-        ({"view_methods": ["doc"], "methods": ["ac"]}, "'doc' is not among the methods"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
         ({"methods": "al"}, r"'al' is none of all"),
     ],
@@ -112,7 +111,7 @@ def test_what_is_close_to_that_is_taken(tmp_path):
     study(tmp_path, one={"calibrations": [{"fit": "a", "predict": g} for g in "bc"]})
     study(tmp_path, one={"calibrations": [{"fit": "a"}]}, methods=["doc"], leave_one_out=False)
     study(tmp_path, methods=["ac", "doc"], leave_one_out=False)
-    study(tmp_path, one={"reference": "digits-train"}, methods=["bop_js"], view_methods=["bop_js"])
+    study(tmp_path, one={"reference": "digits-train"}, methods=["bop_js"])
 
 
 def test_a_base_without_images_cannot_be_turned(tmp_path):
@@ -156,9 +155,7 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     pool = found.agreement_arguments(suite)
     assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
     assert pool["single"] == tuple(single)
-    assert pool["view_methods"] == pool["methods"] == ["ms_aol"]
-    some = prediction(tmp_path, view_methods=["ac"]).agreement_arguments(suite)
-    assert some["view_methods"] == []
+    assert pool["methods"] == ["ms_aol"]
     job = found.prediction_arguments(suite)
     assert job["uncounted"] == [*single, "e"]
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
@@ -216,7 +213,6 @@ def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
         found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
         wildcards = SimpleNamespace(suite="s", scored=scored)
         given = found.score_arguments(wildcards)
-        assert set(given["view_methods"]) <= set(SCORES)
         return set(given["methods"]) - set(SCORES)
 
     few = {"without": [*ALL_BUT_TWO[2:], *ALL_BUT_TWO[:2]]}

@@ -134,7 +134,7 @@ def test_counts_are_correlated_with_mean_errors_of_subgroups():
 def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
     predicted = predictions()
     predicted.loc[predicted["method"] == "mmd", ["predicted", "error"]] = np.nan
-    found = cells(error_columns(errors_of(predicted), ALL_SCORES))
+    found = cells(error_columns(errors_of(predicted)))
     assert found["Method"] == ["AC", "DoE", "MMD", "Frechet", "mean of methods"]
     assert found["Syn: fog"] == ["2.00**", "3.00*", "–", "5.00", "3.33"]
     assert found["Syn: snow"] == ["4.00", "3.00*", "–", "1.00**", "2.67"]
@@ -155,12 +155,12 @@ def test_published_errors_stand_beside_the_column_they_belong_to():
     direct = predictions(sets, DIRECT, methods=("ac", "base_accuracy"))
     errors = errors_of(pd.concat([direct, calibrated, mlp]))
     printed = published_errors("p1", "any")
-    found = cells(error_columns(errors, ALL_SCORES, printed, "P1"))
+    found = cells(error_columns(errors, printed, "P1"))
     assert found["Natural, P1"] == ["8.70", "", "", "5.00", "10.40", "", "", "", ""]
     assert found["Syn2, P1"] == ["7.50", "", "", "3.90", "4.90", "", "", "", ""]
     assert list(found)[2:6] == ["Syn2", "Syn2, P1", "Natural", "Natural, P1"]
     assert "All (points), P1" not in found
-    plain = cells(error_columns(errors, ALL_SCORES))
+    plain = cells(error_columns(errors))
     assert {head: found[head] for head in plain} == plain
 
 

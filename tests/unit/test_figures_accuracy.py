@@ -8,6 +8,9 @@ import pytest
 from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, texts_of
+from matcheval.accuracy_prediction import output_figures
+from matcheval.accuracy_prediction.drawing import Results
+from matcheval.accuracy_prediction.error_figures import PAIRS
 from matcheval.accuracy_prediction.errors import (
     ALL,
     CORRELATIONS,
@@ -19,18 +22,15 @@ from matcheval.accuracy_prediction.figures import (
     KINDS,
     figures_of_outputs,
     figures_of_tables,
-    outputs,
     plot_tables,
 )
-from matcheval.accuracy_prediction.figures.errors import PAIRS
-from matcheval.accuracy_prediction.figures.outputs import BASE, embed, plot_features
-from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.output_figures import BASE, embed, plot_features
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.predicting import PREDICTED, Calibration, predict_accuracies
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule
-from matcheval.accuracy_prediction.scoring import SCORES
+from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     CalibrationSettings,
@@ -77,7 +77,7 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(*, gaps=False, **options):
     every = scores(**options)
-    found = predict_accuracies(every, ALL_SCORES, [Calibration(("Syn",))])
+    found = predict_accuracies(every, [Calibration(("Syn",))])
     errors = tabulate_errors(found[found["model"] != "both"], resamples=20)
     of_gaps = None
     if gaps:
@@ -363,11 +363,13 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
         )  # fmt: skip
         write_predictions(records, tmp_path / name / "m.parquet")
     shown = []
-    monkeypatch.setattr(outputs, "save_figure", lambda figure, *_: shown.append(figure))
-    outputs.plot_outputs(
+    monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
+    output_figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "set"},
-        suite=Suite("s", (Member("set"),)), base="base", members=["m"],
-        files=OutputFiles(tmp_path), classes=["ape", "bee"], rule=ClassRule(), outputs=[],
+        given=SuiteOutputs(
+            Suite("s", (Member("set"),)), "base", ["ape", "bee"], ClassRule(), OutputFiles(tmp_path)
+        ),
+        members=["m"], outputs=[],
     )  # fmt: skip
     draw(shown[0])
     for axes, (name, values) in zip(shown[0].axes, confidence.items(), strict=True):

@@ -13,8 +13,8 @@ from matcheval.accuracy_prediction.figures import (
     figures_of_tables,
     plot_tables,
 )
-from matcheval.accuracy_prediction.figures.outputs import plot_outputs
 from matcheval.accuracy_prediction.gaps import write_gaps
+from matcheval.accuracy_prediction.output_figures import plot_outputs
 from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
@@ -198,8 +198,8 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_accuracy",
                 run=write_scores,
-                input={"files": self.score_inputs},
-                output={"scores": self.scores},
+                input={"results": self.score_inputs},
+                output={"scores": self.scores.file()},
                 arguments=self.score_arguments,
                 custom_files=self._custom_files,
                 request=self._scoring_request,
@@ -210,8 +210,8 @@ class AccuracyPrediction(Analysis):
             Rule(
                 name="score_agreement",
                 run=write_agreement,
-                input={"files": lambda wildcards: self._inputs(wildcards.suite, self.models)},
-                output={"scores": self.agreement},
+                input={"results": lambda wildcards: self._inputs(wildcards.suite, self.models)},
+                output={"scores": self.agreement.file()},
                 arguments=self.agreement_arguments,
                 custom_files=self._custom_files,
                 request=lambda wildcards: analysis_resources.of_reading(
@@ -223,8 +223,8 @@ class AccuracyPrediction(Analysis):
             Rule(  # how the matched evaluation protocol sees the same gaps
                 name="compare_gaps",
                 run=write_gaps,
-                input={"files": self.score_inputs},
-                output={"gaps": self.gaps},
+                input={"results": self.score_inputs},
+                output={"gaps": self.gaps.file()},
                 arguments=self.gap_arguments,
                 custom_files=self._custom_files,
                 request=self._scoring_request,
@@ -279,7 +279,7 @@ class AccuracyPrediction(Analysis):
                         suite=wildcards.suite, model=self.models
                     ),
                 },
-                output={"tables": self.comparison, "of_suite": self.gaps_of_suite},
+                output={"tables": self.comparison, "of_suite": self.gaps_of_suite.file()},
                 arguments=lambda wildcards: self._of_all_models(wildcards.suite),
                 request=self._predicting_request,
                 values=of_suite,
@@ -308,7 +308,7 @@ class AccuracyPrediction(Analysis):
                 name="plot_model_outputs",
                 run=plot_outputs,
                 input={
-                    "files": lambda wildcards: self._inputs(
+                    "results": lambda wildcards: self._inputs(
                         wildcards.suite, self._members_shown(wildcards)
                     )
                 },
@@ -393,8 +393,8 @@ class AccuracyPrediction(Analysis):
             suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
         )
 
-    def _reading(self, suite: str, models: list[str]) -> dict[str, Any]:
-        """Return the arguments of all jobs that read models' outputs on a suite."""
+    def _given(self, suite: str, models: list[str]) -> dict[str, Any]:
+        """Return where outputs on a suite lie and what counts of them, as of `SuiteOutputs`."""
         base, study = self.settings.suites[suite].base, self.study
         spec = study.datasets[base]
         known = list(spec.settings.known_classes or ())
@@ -406,17 +406,14 @@ class AccuracyPrediction(Analysis):
             "files": self._files(suite, models),
         }
 
-    def _of_views(self, methods: list[str]) -> dict[str, Any]:
-        """Return methods, those computed on parts of sets, too, and which parts (`Views`)."""
+    @property
+    def _views(self) -> dict[str, Any]:
+        """The parts of sets that scores are computed on, too, as of `Views`."""
         settings = self.settings
         return {
-            "methods": methods,
-            "view_methods": [n for n in methods if n in (settings.view_methods or methods)],
-            "views": {
-                "sizes": settings.test_sizes, "draws": settings.draws,
-                "missing_classes": settings.missing_classes,
-                "whole_accuracy": settings.test_size_accuracy == "whole",
-            },
+            "sizes": settings.test_sizes, "draws": settings.draws,
+            "missing_classes": settings.missing_classes,
+            "whole_accuracy": settings.test_size_accuracy == "whole",
         }  # fmt: skip
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -426,8 +423,8 @@ class AccuracyPrediction(Analysis):
         chosen = [score.name for score in self.chosen]
         own = [name for name in chosen if name in SCORES]
         return {
-            **self._reading(suite, members),
-            **self._of_views(own),
+            "given": self._given(suite, members),
+            "views": self._views,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
             "reference": self.settings.suites[suite].reference,
@@ -439,8 +436,9 @@ class AccuracyPrediction(Analysis):
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of the agreement of models on a suite."""
         return {
-            **self._reading(wildcards.suite, self.models),
-            **self._of_views([one.name for one in self.chosen if one.name in POOL_SCORES]),
+            "given": self._given(wildcards.suite, self.models),
+            "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
+            "views": self._views,
             "models": self.models,
             "single": self.settings.single,
         }
@@ -449,7 +447,7 @@ class AccuracyPrediction(Analysis):
         """Return the arguments of the matched gaps of a model on a suite."""
         matching = self.study.analysis(Matching).settings
         return {
-            **self._reading(wildcards.suite, [wildcards.model]),
+            "given": self._given(wildcards.suite, [wildcards.model]),
             "method": next(iter(matching.methods.values())).model_dump(mode="json"),
             "seeds": list(range(matching.seeds)),
         }
@@ -524,8 +522,7 @@ class AccuracyPrediction(Analysis):
         suite, members = wildcards.suite, self._members_shown(wildcards)
         kind, options = self.output_figures(suite)[wildcards.figure]
         return {
-            **self._reading(suite, members),
-            "suite": asdict(self.study.suites[suite]),
+            "given": self._given(suite, members) | {"suite": asdict(self.study.suites[suite])},
             "kind": kind,
             "options": options,
             "members": members,

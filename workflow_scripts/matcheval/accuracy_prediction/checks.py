@@ -48,7 +48,8 @@ class SettingsCheck:
             study.check_models(members, f"{field}.{name}")
             if name in study.models:
                 raise configuration_error(f"'{name}' is a model", field=field)
-        self._check_methods()
+        if settings.methods != "all":
+            _check_names("method", settings.methods, ALL_SCORES, analysis.field("methods"))
         if settings.suites:
             analysis.check_some_models()
             if not self.pool:
@@ -70,20 +71,6 @@ class SettingsCheck:
     def _has_images(self, dataset: str) -> bool:
         """Whether models are run on a dataset, rather than their results being on file."""
         return self.analysis.study.datasets[dataset].has_images
-
-    def _check_methods(self) -> None:
-        """Check the names of methods, and that those of reduced sets can be used on them."""
-        settings, field = self.settings, self.analysis.field("view_methods")
-        if settings.methods != "all":
-            _check_names("method", settings.methods, ALL_SCORES, self.analysis.field("methods"))
-        _check_names("method", settings.view_methods, ALL_SCORES, field)
-        chosen = [score.name for score in self.chosen]
-        for name in settings.view_methods:
-            if name not in chosen:
-                raise configuration_error(
-                    f"'{name}' is not among the methods that are used", field=field,
-                    remedy=f"Add it to {self.analysis.field('methods')}, or leave it out",
-                )  # fmt: skip
 
     def _check_inputs(self) -> None:
         """Check that there is what ensembles need, and the methods that are asked for by name."""

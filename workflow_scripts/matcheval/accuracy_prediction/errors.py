@@ -21,9 +21,14 @@ from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
 
-# What is drawn with replacement: sets; subgroups, whose sets, such as the severities of a
-# corruption, are not independent; models; pairs of model and set.
-DRAWN = ("sets", "subgroups", "models", "rows")
+# What is drawn with replacement for intervals; the sets of a subgroup, such as the severities of a
+# corruption, are not independent.
+DRAWN = {
+    "sets": "sets",
+    "subgroups": "subgroups, the sets of one drawn together",
+    "models": "models; NaN for fewer than three",
+    "rows": "pairs of model and set",
+}
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,8 +103,6 @@ def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Flo
 RESAMPLES = 2000
 ALL = "all"
 
-FloatsAggregation = npt.NDArray[np.float64]
-
 _VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
 _COLUMN = (
     Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
@@ -121,14 +124,11 @@ ERRORS = TableSchema(
         fraction("bias", "mean of predicted minus true accuracy, likewise"),
         fraction("sd_models", "standard deviation over models of their means over sets"),
         fraction("sd_all", "standard deviation over all models and sets"),
-        fraction("mae_sets_low", "bootstrap over sets"),
-        fraction("mae_sets_high", "bootstrap over sets"),
-        fraction("mae_subgroups_low", "bootstrap over subgroups, the sets of one drawn together"),
-        fraction("mae_subgroups_high", "bootstrap over subgroups, the sets of one drawn together"),
-        fraction("mae_models_low", "bootstrap over models; NaN for fewer than three"),
-        fraction("mae_models_high", "bootstrap over models; NaN for fewer than three"),
-        fraction("mae_rows_low", "bootstrap over pairs of model and set"),
-        fraction("mae_rows_high", "bootstrap over pairs of model and set"),
+        *(
+            fraction(f"mae_{of}_{side}", f"bootstrap over {text}")
+            for of, text in DRAWN.items()
+            for side in ("low", "high")
+        ),
         CONFIDENCE_LEVEL,
     ),
 )
@@ -248,7 +248,7 @@ class _Cells:
         signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
         known = np.isfinite(signed)
 
-        def mean(values: FloatsAggregation) -> FloatsAggregation:
+        def mean(values: Floats) -> Floats:
             """Average over seeds."""
             total = np.bincount(place[known], values[known], size)
             with np.errstate(invalid="ignore"):
@@ -269,8 +269,7 @@ class _Cells:
         intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples, seed)
         for m in range(len(error)):
             own = known[m]
-            values: dict[str, float | int] = dict.fromkeys(_VALUES, np.nan)
-            values |= {
+            values: dict[str, float | int] = {
                 "n_sets": int(own.any(axis=0).sum()), "n_models": int(own.any(axis=1).sum()),
                 "n_missing": int(wanted[m].sum() - own.sum()),
             }  # fmt: skip
@@ -286,12 +285,6 @@ class _Cells:
                     **intervals[m],
                 }  # fmt: skip
             yield values
-
-
-_VALUES = (
-    "mae", "bias", "sd_models", "sd_all",
-    *(f"mae_{of}_{side}" for of in DRAWN for side in ("low", "high")),
-)  # fmt: skip
 
 
 _WAY = ["suite", "protocol", "regressor", "calibrated_on"]

@@ -1,9 +1,8 @@
 """How the matched evaluation protocol sees the gaps whose size the methods predict."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,26 +10,22 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.errors import subgroups_of
-from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.predicting import WAY
-from matcheval.accuracy_prediction.scores.outputs import Classes, ClassRule, Outputs
+from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
 from matcheval.accuracy_prediction.scoring import (
     METHOD,
     SET,
     SUITE,
     WHOLE,
+    SuiteOutputs,
     SuiteReader,
-    set_columns,
 )
 from matcheval.datasets.pairs import Pair
-from matcheval.datasets.suites import Suite
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.gaps import matched_gap
 from matcheval.protocol.settings import MatchingMethod
 
 LOGGER = logging.getLogger(__name__)
@@ -61,50 +56,42 @@ GAPS = TableSchema(
 
 def tabulate_gaps(
     model: str,
-    suite: Suite,
-    base: str,
     reader: SuiteReader,
     read: Callable[[str], Outputs],
     method: MatchingMethod,
-    seeds: Iterable[int],
+    seeds: Sequence[int],
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
+    # Here, because a dry run imports this module and need not wait for Numba and SciPy.
+    from matcheval.protocol.decomposition import decompose
+    from matcheval.protocol.gaps import matched_gap
+
     rows = []
-    for member in suite.members:
-        of_base, of_set = reader.sides(member, read(member.dataset))
+    for member in reader.given.suite.members:
+        of_base, of_set = sides = reader.sides(member, read(member.dataset))
+        pair = Pair(member.dataset, reader.given.base, member.dataset)
+        matched = matched_gap(
+            Comparison(model, pair, *map(_predictions, sides)), method, list(seeds)
+        )
+        parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
         rows.append(
             {
-                **set_columns(model, suite, base, member),
-                **_gap(model, Pair(member.dataset, base, member.dataset), of_base, of_set, method,
-                       list(seeds)),
+                **reader.given.columns(model, member),
+                "n": len(of_set), "n_base": len(of_base),
+                "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
+                "gap": parts.gap, "gap_se": parts.gap_se,
+                "matched_gap": matched.mean, "matched_gap_sd": matched.std,
+                "share_matched": matched.share_matched,
+                "confidence_part": parts.confidence_part,
+                "confidence_part_low": parts.confidence_low,
+                "confidence_part_high": parts.confidence_high,
+                "conditional_part": parts.conditional_part,
+                "conditional_part_low": parts.conditional_low,
+                "conditional_part_high": parts.conditional_high,
+                "confidence_share": parts.share,
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=GAPS.names)
-
-
-def _gap(
-    model: str, pair: Pair, base: Outputs, target: Outputs, method: MatchingMethod, seeds: list[int]
-) -> Mapping[str, Any]:
-    comparison = Comparison(model, pair, _predictions(base), _predictions(target))
-    matched = matched_gap(comparison, method, seeds)
-    parts = decompose(_scored(base), _scored(target))
-    return {
-        "n": len(target), "n_base": len(base),
-        "accuracy_base": base.accuracy, "accuracy": target.accuracy,
-        "gap": parts.gap, "gap_se": parts.gap_se,
-        "matched_gap": matched.mean, "matched_gap_sd": matched.std,
-        "share_matched": matched.share_matched,
-        "confidence_part": parts.confidence_part,
-        "confidence_part_low": parts.confidence_low, "confidence_part_high": parts.confidence_high,
-        "conditional_part": parts.conditional_part,
-        "conditional_part_low": parts.conditional_low,
-        "conditional_part_high": parts.conditional_high,
-        "confidence_share": parts.share,
-    }  # fmt: skip
-
-
-def _scored(outputs: Outputs) -> Scored:
-    return Scored(outputs.confidences, outputs.correct)
 
 
 def single_labels(outputs: Outputs) -> Classes:
@@ -288,23 +275,13 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
 
 def write_gaps(
-    *,
-    model: str,
-    suite: Suite,
-    base: str,
-    classes: Sequence[str] | Path,
-    files: OutputFiles,
-    rule: ClassRule,
-    method: MatchingMethod,
-    seeds: Sequence[int],
-    gaps: Path,
+    *, model: str, given: SuiteOutputs, method: MatchingMethod, seeds: Sequence[int], gaps: Path
 ) -> None:
     """Write the gaps of one model on a suite, matched and decomposed."""
 
     def read(name: str) -> Outputs:
-        return files.read(name, model)
+        return given.files.read(name, model)
 
-    reader = SuiteReader(read(base), classes, rule)
-    table = tabulate_gaps(model, suite, base, reader, read, method, seeds)
+    table = tabulate_gaps(model, SuiteReader(given, read(given.base)), read, method, seeds)
     write_table(GAPS.from_frame(table), gaps)
     LOGGER.info("%s: %d sets", model, len(table))

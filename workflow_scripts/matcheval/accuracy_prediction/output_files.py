@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import Outputs, joined, softmax
+from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined
 from matcheval.datasets.all_labels import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
@@ -162,12 +162,7 @@ class OutputFiles:
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
     """Read one model's outputs on one dataset."""
     predictions = read_predictions(files["predictions"])
-    found = Outputs(
-        labels=predictions.label.astype(np.int64),
-        predicted=predictions.prediction.astype(np.int64),
-        confidences=predictions.probability.astype(np.float64),
-        index=predictions.index,
-    )
+    found: dict[str, Any] = {"index": predictions.index}
     for kind in ("logits", "features"):
         if kind in files:
             vectors = read_vectors(files[kind], kind)
@@ -177,17 +172,15 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
                     file=files[kind],
                     remedy="Delete both, and run again",
                 )
-            changes: dict[str, Any] = {kind: vectors.values}
-            found = replace(found, **changes)
-    if found.logits is not None:
-        probabilities = softmax(found.logits)
-        found = replace(
-            found, probabilities=probabilities, predicted=found.logits.argmax(axis=1),
-            confidences=probabilities.max(axis=1),
-        )  # fmt: skip
+            found[kind] = vectors.values
     if "statistics" in files:
-        found = replace(found, statistics=read_statistics(files["statistics"])[0])
-    return found, predictions.metadata
+        found["statistics"] = read_statistics(files["statistics"])[0]
+    labels = predictions.label.astype(np.int64)
+    if "logits" in found:
+        return from_logits(found.pop("logits"), labels, **found), predictions.metadata
+    predicted = predictions.prediction.astype(np.int64)
+    confidences = predictions.probability.astype(np.float64)
+    return Outputs(labels, predicted, confidences, **found), predictions.metadata
 
 
 def check_same_datapoints(

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.scores import AnyScore
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
-from matcheval.errors import InputError
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 
@@ -52,16 +51,6 @@ class LeftOut:
 
     predicted: Floats
     is_mean: npt.NDArray[np.bool_]
-
-
-def check_sets(n: int, what: str) -> None:
-    """Check that there are enough sets for a regression."""
-    if n < MIN_SETS:
-        raise InputError(
-            f"{n} sets for a regression: {what}",
-            file="accuracy_prediction",
-            remedy=f"Use at least {MIN_SETS} sets",
-        )
 
 
 def varies(x: Floats) -> bool:
@@ -159,7 +148,6 @@ class Calibration:
 
 def predict_accuracies(
     scores: pd.DataFrame,
-    known: Mapping[str, AnyScore],
     calibrations: Sequence[Calibration] = (),
     *,
     loo: bool = True,
@@ -169,7 +157,7 @@ def predict_accuracies(
     """Predict the accuracies on all sets from their scores."""
     parts = []
     for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
-        score = known[f"{method}:{variant}" if variant else str(method)]
+        score = ALL_SCORES[f"{method}:{variant}" if variant else str(method)]
         if score.predicts is Predicts.ACCURACY:
             parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"].tolist()))
         else:

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.io.text_tables import TextColumn, counted, signed
@@ -54,7 +53,7 @@ def _over_all_sets(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {str(key): value for key, value in row.items()}
         | {"title": title, "how": how(row), "name": f"{title}, {how(row)}"}
-        for title, row in zip(titles(rows, ALL_SCORES), rows.to_dict("records"), strict=True)
+        for title, row in zip(titles(rows), rows.to_dict("records"), strict=True)
     ]
 
 

@@ -22,7 +22,12 @@ from matcheval.accuracy_prediction.scores.features import LinearClassifier
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
+from matcheval.accuracy_prediction.scoring import (
+    ModelScorer,
+    SuiteOutputs,
+    SuiteReader,
+    score_suite,
+)
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
@@ -68,15 +73,16 @@ def score_rotation(
     chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
     suite, name = replace(job.suite, members=chosen), job.model.name
     turning = _Turning(job, config, is_to_stop, progress=progress)
-    reader = SuiteReader(
-        job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
+    given = SuiteOutputs(
+        suite, job.base, job.datasets / job.base / DESCRIPTION, job.rule, job.files
     )
+    reader = SuiteReader(given, job.files.read(job.base, name))
     scores = [score for name, score in SCORES.items() if name in job.methods]
     tables = []
     for seed in job.seeds:
         scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
         read = partial(_read, turning, seed)
-        tables.append(score_suite(name, suite, job.base, reader, [scorer], read))
+        tables.append(score_suite(name, reader, [scorer], read))
     return pd.concat(tables, ignore_index=True)
 
 

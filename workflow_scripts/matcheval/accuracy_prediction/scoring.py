@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
-from matcheval.accuracy_prediction.scores import SCORES as OF_MODELS
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
@@ -25,7 +24,6 @@ from matcheval.accuracy_prediction.scores.agreement import (
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
-    Floats,
     Outputs,
     class_rule,
     restrict,
@@ -121,17 +119,46 @@ class Views:
 
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
-_NOT_FINITE = "the score is not a finite number"
 _WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
 
 
-class SuiteReader:
-    """Cuts the base and the sets of a suite to the classes that count."""
+@dataclass(frozen=True)
+class SuiteOutputs:
+    """Models' outputs on the sets of a suite and on its base: where they lie, what counts of them.
 
-    def __init__(
-        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
-    ) -> None:
-        self.base, self._rule = base, rule
+    Attributes
+    ----------
+    suite : Suite
+    base : str
+        Name of the labelled set.
+    classes : sequence of str, or Path
+        Names of the base's classes, or the base's description, which has them; empty for numbers.
+    rule : ClassRule
+        How classes are treated; those that count follow from the members of the suite.
+    files : OutputFiles
+    """
+
+    suite: Suite
+    base: str
+    classes: Sequence[str] | Path
+    rule: ClassRule
+    files: OutputFiles
+
+    def columns(self, model: str, member: Member) -> dict[str, Any]:
+        """Return the columns of tables that name model, suite and set."""
+        return {
+            "model": model, "suite": self.suite.name, "base": self.base, "dataset": member.dataset,
+            "group": member.group, "subgroup": member.subgroup,
+            "severity": np.nan if member.severity is None else member.severity,
+        }  # fmt: skip
+
+
+class SuiteReader:
+    """Cuts a model's outputs on the base and the sets of a suite to the classes that count."""
+
+    def __init__(self, given: SuiteOutputs, base: Outputs) -> None:
+        self.given, self.base, self._rule = given, base, given.rule
+        classes = given.classes
         names: Sequence[str] = (
             read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
         )
@@ -180,7 +207,6 @@ class ModelScorer:
 
     sources: Sources
     scores: Sequence[AnyScore]
-    view_scores: Sequence[Score] = ()
     views: Views = _NO_VIEWS
     is_ensemble: bool = False
     _fitted: dict[str, Any] = field(default_factory=dict)
@@ -188,49 +214,41 @@ class ModelScorer:
     def rows(
         self, name: str, base: Outputs, target: Outputs, classes: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the scores on a set."""
-        yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
-        for view, draw, part in self.views.of(target, name, classes):
-            accuracy = self.views.accuracy(view, target.accuracy, part.accuracy)
-            for row in self._on(self.view_scores, view, draw, base, part):
-                yield row | {"accuracy": accuracy}
-
-    def _on(
-        self, scores: Sequence[AnyScore], view: str, seed: int, base: Outputs, target: Outputs
-    ) -> Iterator[dict[str, Any]]:
-        sides = Sides(base, target, self.sources.seed)
-        truth = {
-            "n": len(target), "n_base": len(base), "accuracy_base": base.accuracy,
-            "accuracy": target.accuracy,
-        }  # fmt: skip
-        for score in scores:
-            value, reason = self._compute(score, sides)
-            yield {
-                "method": score.method, "variant": score.variant, "seed": seed, "view": view,
-                "score": value, **truth, "reason": reason,
+        """Yield the scores on a set and on its parts, which have no scores of a pool."""
+        whole = [(WHOLE, self.sources.seed, target)]
+        for view, seed, part in chain(whole, self.views.of(target, name, classes)):
+            sides = Sides(base, part, self.sources.seed)
+            truth = {
+                "n": len(part), "n_base": len(base), "accuracy_base": base.accuracy,
+                "accuracy": self.views.accuracy(view, target.accuracy, part.accuracy),
             }  # fmt: skip
+            for score in self.scores:
+                if view == WHOLE or isinstance(score, Score):
+                    value, reason = self._compute(score, sides)
+                    yield {
+                        "method": score.method, "variant": score.variant, "seed": seed,
+                        "view": view, "score": value, **truth, "reason": reason,
+                    }  # fmt: skip
 
     def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
-            return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
+            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
-            return float("nan"), "confidences are not finite numbers"
+            return np.nan, "confidences are not finite numbers"
         missing = missing_inputs(score, self.sources, sides.target)
         if missing:
-            return float("nan"), f"needs {missing[0].value}"
+            return np.nan, f"needs {missing[0].value}"
         try:
             if score.name not in self._fitted:
                 self._fitted[score.name] = score.fitted(self.sources)
             value = score.compute(self._fitted[score.name], sides)
         except NotAvailableError as error:
-            return float("nan"), str(error)
-        return (value, "") if np.isfinite(value) else (float("nan"), _NOT_FINITE)
+            return np.nan, str(error)
+        return (value, "") if np.isfinite(value) else (np.nan, "the score is not a finite number")
 
 
 def score_suite(
     model: str,
-    suite: Suite,
-    base: str,
     reader: SuiteReader,
     scorers: Sequence[ModelScorer],
     read: Callable[[str], Outputs],
@@ -238,58 +256,12 @@ def score_suite(
     """Compute the scores of a model on all sets of a suite."""
     rows = []
     scorers = [*scorers[:1], *(replace(one, views=_NO_VIEWS) for one in scorers[1:])]
-    for member in suite.members:
-        known = set_columns(model, suite, base, member)
+    for member in reader.given.suite.members:
+        known = reader.given.columns(model, member)
         sides = reader.sides(member, read(member.dataset))
         for scorer in scorers:
             found = scorer.rows(member.dataset, *sides, reader.names(member))
             rows += [known | row for row in found]
-    return pd.DataFrame(rows, columns=SCORES.names)
-
-
-def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str, Any]:
-    """Return the columns that name model, suite and set."""
-    return {
-        "model": model, "suite": suite.name, "base": base, "dataset": member.dataset,
-        "group": member.group, "subgroup": member.subgroup,
-        "severity": float("nan") if member.severity is None else member.severity,
-    }  # fmt: skip
-
-
-_NO_VIEWS_POOL_SCORING = Views()
-
-
-def score_pool(
-    suite: Suite,
-    base: str,
-    models: Sequence[str],
-    classes: Sequence[str] | Path,
-    rule: ClassRule,
-    scores: Sequence[PoolScore],
-    read: Callable[[str, str], Outputs],
-    single: Collection[str] = (),
-    view_scores: Sequence[PoolScore] = (),
-    views: Views = _NO_VIEWS_POOL_SCORING,
-) -> pd.DataFrame:
-    """Compute the scores of all models on all sets of a suite."""
-    bases = _on_base(suite, base, models, classes, rule, read)
-    pools = {rule: pool for rule, pool, _ in bases.values()}
-    of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in pools.items()}
-    scorer = _Scorer(models, np.array([model not in single for model in models]))
-    rows = []
-    for member in suite.members:
-        counting, known, names = bases[member.dataset]
-        pool = _Pool(member.dataset)
-        for model in models:
-            pool.add(model, restrict(read(member.dataset, model), counting, is_base=False))
-        sides = of_base[counting], known
-        found = list(scorer.rows(scores, sides, pool))
-        for view, draw, part in pool.parts(views, names) if view_scores else ():
-            parts = scorer.rows(view_scores, sides, part, view, draw)
-            accuracies = zip(pool.accuracies, part.accuracies, strict=True)
-            true = [views.accuracy(view, *pair) for pair in accuracies] * len(view_scores)
-            found += [row | {"accuracy": a} for row, a in zip(parts, true, strict=True)]
-        rows += [set_columns(row["model"], suite, base, member) | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
 
 
@@ -324,8 +296,9 @@ class _Pool:
         self.correct.append(None if outputs.labels is None else outputs.correct)
 
     def parts(self, views: Views, classes: Sequence[str]) -> Iterator[tuple[str, int, "_Pool"]]:
-        """Yield the parts of the set, as `Views.of`."""
+        """Yield the set and its parts, as `Views.of`."""
         assert self._first is not None
+        yield WHOLE, 0, self
         numbered = replace(self._first[1], predicted=np.arange(len(self)))
         for view, draw, part in views.of(numbered, self.dataset, classes):
             rows = part.predicted
@@ -333,73 +306,70 @@ class _Pool:
             yield view, draw, _Pool(self.dataset, [one[rows] for one in self.predicted], correct)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scorer:
-    """Computes the scores of all models on a set."""
-
-    models: Sequence[str]
-    in_pool: npt.NDArray[np.bool_]
-
-    def rows(
-        self, scores: Sequence[PoolScore], base: tuple[Floats, _Pool], target: _Pool,
-        view: str = WHOLE, seed: int = 0,
-    ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Yield columns of `schemas.SCORES` but those of the set; a row per score and model."""
-        of_base, known = base
-        of_target = agreement(np.stack(target.predicted))
-        agreements = Agreements(of_target, of_base, np.array(known.accuracies))
-        for score in scores:
-            values, reason = self._compute(score, agreements)
-            each = zip(self.models, values, known.accuracies, target.accuracies, strict=True)
-            for model, value, accuracy_base, accuracy in each:
-                yield {
-                    "model": model, "method": score.method, "variant": score.variant, "seed": seed,
-                    "view": view, "score": value, "n": len(target), "n_base": len(known),
-                    "accuracy_base": accuracy_base, "accuracy": accuracy,
-                    "reason": reason or ("" if np.isfinite(value) else _UNDETERMINED),
-                }  # fmt: skip
-
-    def _compute(self, score: PoolScore, agreements: Agreements) -> tuple[Sequence[float], str]:
-        try:
-            return list(score_models(score, agreements, self.in_pool)), ""
-        except InputError as error:
-            return [float("nan")] * len(agreements.target), str(error)
-
-
-def _on_base(
-    suite: Suite, base: str, models: Sequence[str], classes: Sequence[str] | Path,
-    rule: ClassRule, read: Callable[[str, str], Outputs],
-) -> dict[str, tuple[ClassRule, _Pool, list[str]]]:  # fmt: skip
-    """Return for every set which classes count, the base cut to them, and their names."""
-    rules: dict[str, ClassRule] = {}
+def score_pool(
+    given: SuiteOutputs,
+    models: Sequence[str],
+    scores: Sequence[PoolScore],
+    read: Callable[[str, str], Outputs],
+    single: Collection[str] = (),
+    views: Views = _NO_VIEWS,
+) -> pd.DataFrame:
+    """Compute the scores of all models on all sets of a suite."""
+    rules: dict[str, ClassRule] = {}  # which classes count on every set
     names: dict[str, list[str]] = {}
-    pools: dict[ClassRule, _Pool] = {}
+    bases: dict[ClassRule, _Pool] = {}
     for model in models:
-        outputs = read(base, model)
+        outputs = read(given.base, model)
         if not rules:
-            reader = SuiteReader(outputs, classes, rule)
-            rules = {member.dataset: reader.rule_of(member) for member in suite.members}
-            names = {member.dataset: reader.names(member) for member in suite.members}
+            reader = SuiteReader(given, outputs)
+            rules = {member.dataset: reader.rule_of(member) for member in given.suite.members}
+            names = {member.dataset: reader.names(member) for member in given.suite.members}
             del reader  # it holds the outputs
         for one in dict.fromkeys(rules.values()):
-            pool = pools.setdefault(one, _Pool(base))
-            pool.add(model, restrict(outputs, one, is_base=True))
-    return {dataset: (one, pools[one], names[dataset]) for dataset, one in rules.items()}
+            bases.setdefault(one, _Pool(given.base)).add(
+                model, restrict(outputs, one, is_base=True)
+            )
+    of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in bases.items()}
+    in_pool = np.array([model not in single for model in models])
+    rows = []
+    for member in given.suite.members:
+        counting, pool = rules[member.dataset], _Pool(member.dataset)
+        for model in models:
+            pool.add(model, restrict(read(member.dataset, model), counting, is_base=False))
+        known = bases[counting]
+        for view, draw, part in pool.parts(views, names[member.dataset]):
+            of_target = agreement(np.stack(part.predicted))
+            agreements = Agreements(of_target, of_base[counting], np.array(known.accuracies))
+            true = [
+                views.accuracy(view, *pair)
+                for pair in zip(pool.accuracies, part.accuracies, strict=True)
+            ]
+            for score in scores:
+                try:
+                    values, reason = score_models(score, agreements, in_pool), ""
+                except InputError as error:
+                    values, reason = np.full(len(models), np.nan), str(error)
+                each = zip(models, values, known.accuracies, true, strict=True)
+                for model, value, accuracy_base, accuracy in each:
+                    rows.append(
+                        given.columns(model, member) | {
+                            "method": score.method, "variant": score.variant, "seed": draw,
+                            "view": view, "score": value, "n": len(part), "n_base": len(known),
+                            "accuracy_base": accuracy_base, "accuracy": accuracy,
+                            "reason": reason or ("" if np.isfinite(value) else _UNDETERMINED),
+                        }
+                    )  # fmt: skip
+    return pd.DataFrame(rows, columns=SCORES.names)
 
 
 def write_scores(
     *,
     scored: str,
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     reference: str | None,
     members: Sequence[str],
-    files: OutputFiles,
-    classes: Sequence[str] | Path,
     methods: Sequence[str],
-    view_methods: Sequence[str],
     options: Mapping[str, Any],
-    rule: ClassRule,
     views: Views,
     seeds: Sequence[int],
     scores: Path,
@@ -407,48 +377,41 @@ def write_scores(
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
 
     def read(names: str) -> Outputs:
-        return files.read_mean(names, members, scored)
+        return given.files.read_mean(names, members, scored)
 
     of_reference = read(reference) if reference else None
-    reader = SuiteReader(read(base), classes, rule)
+    reader = SuiteReader(given, read(given.base))
+    chosen = [ALL_SCORES[name] for name in methods]
     scorers = [
         ModelScorer(
-            Sources(reader.base, of_reference, options, seed),
-            [ALL_SCORES[name] for name in methods],
-            [OF_MODELS[name] for name in view_methods],
-            views,
+            Sources(reader.base, of_reference, options, seed), chosen, views,
             is_ensemble=len(members) > 1,
         )
         for seed in seeds
-    ]
-    table = score_suite(scored, suite, base, reader, scorers, read)
+    ]  # fmt: skip
+    table = score_suite(scored, reader, scorers, read)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
+    LOGGER.info("%s: %d sets, %d scores", scored, len(given.suite.members), table["score"].count())
 
 
 def write_agreement(
     *,
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     models: Sequence[str],
     single: Sequence[str],
-    classes: Sequence[str] | Path,
-    files: OutputFiles,
-    rule: ClassRule,
     methods: Sequence[str],
-    view_methods: Sequence[str],
     views: Views,
     scores: Path,
 ) -> None:
     """Write the scores of how often the models of a study agree on each set of a suite."""
-    in_parts = {member.dataset for member in suite.members if member.counting}
+    in_parts = {member.dataset for member in given.suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
-        whole = not in_parts if name == base else name not in in_parts
-        return files.read(name, model, wanted=() if whole else ("logits",))
+        whole = not in_parts if name == given.base else name not in in_parts
+        return given.files.read(name, model, wanted=() if whole else ("logits",))
 
-    chosen, of_parts = ([POOL_SCORES[name] for name in names] for names in (methods, view_methods))
-    table = score_pool(suite, base, models, classes, rule, chosen, read, single, of_parts, views)
+    chosen = [POOL_SCORES[name] for name in methods]
+    table = score_pool(given, models, chosen, read, single, views)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
+    LOGGER.info("%s: %d sets, %d models", given.suite.name, len(given.suite.members), len(models))

@@ -141,9 +141,6 @@ class AccuracyPredictionSettings(Settings):
         description="Whether sets are also scored without each class (singles), and without each "
         "two (pairs), the outputs of the models unchanged",
     )
-    view_methods: Annotated[tuple[str, ...], Unique] = Field(
-        (), description="Methods used on reduced sets; all of `methods` by default"
-    )
     matching: Boolean = Field(
         True, description="Whether the gap is matched and decomposed beside the predictions"
     )

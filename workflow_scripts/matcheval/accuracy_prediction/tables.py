@@ -1,7 +1,7 @@
 """The tables of accuracy prediction for human readers."""
 
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -40,7 +40,7 @@ from matcheval.accuracy_prediction.predicting import (
     with_places,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
@@ -55,9 +55,10 @@ Key = tuple[str, str, str, str]
 P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
 P2_SUITES = ("C10-Cs", "C10-W")
 
-_P1_DIRECT = {"ac": (0.092, 0.075, 0.087, 0.476), "doc_feat": (0.058, 0.043, 0.072, 0.474)}
-# By groups calibrated on, then by method: errors on the other groups, in the order of P1_GROUPS.
-_P1_CALIBRATED: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
+# By groups calibrated on (empty: no regression), then by method: errors on the other groups, in the
+# order of P1_GROUPS.
+_P1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "": {"ac": (0.092, 0.075, 0.087, 0.476), "doc_feat": (0.058, 0.043, 0.072, 0.474)},
     "Syn1": {
         "disc_a_proxy": (0.052, 0.335, 1.109),
         "disc_auc": (0.042, 0.207, 0.94),
@@ -108,30 +109,16 @@ _SOURCES = {
 def published_errors(paper: Paper, suite: str) -> dict[Key, float]:
     """Return the errors that a paper prints."""
     if paper == "p1":
-        return _of_p1()
+        return {
+            (CALIBRATED if on else DIRECT, on, method, group): value
+            for on, methods in _P1.items()
+            for method, values in methods.items()
+            for group, value in zip([g for g in P1_GROUPS if g != on], values, strict=True)
+        }
     if paper == "p2" and suite in P2_SUITES:
         column = P2_SUITES.index(suite)
         return {(LEAVE_ONE_OUT, "", m, ALL): v[column] / 100 for m, v in _P2.items()}
     return {}
-
-
-def _of_p1() -> dict[Key, float]:
-    found = {
-        (DIRECT, "", method, group): value
-        for method, values in _P1_DIRECT.items()
-        for group, value in zip(P1_GROUPS, values, strict=True)
-    }
-    for on, methods in _P1_CALIBRATED.items():
-        others = [group for group in P1_GROUPS if group != on]
-        for method, values in methods.items():
-            for group, value in zip(others, values, strict=True):
-                found[CALIBRATED, on, method, group] = value
-    return found
-
-
-def note(paper: Paper) -> str:
-    """Return what the columns of published errors are, for below a table."""
-    return f"Columns marked {paper.upper()} are printed in {_SOURCES[paper]}; empty cells are not."
 
 
 def check_published(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
@@ -169,22 +156,34 @@ def how(row: Mapping[Any, Any]) -> str:
     return text + _REGRESSORS.get(row["regressor"], "")
 
 
-def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
+def titles(rows: pd.DataFrame) -> list[str]:
     """Return the names of methods for readers, with their variants."""
-    names = [
-        (known[f"{method}:{variant}" if variant else method].title, variant)
-        for method, variant in zip(rows["method"], rows["variant"], strict=True)
-    ]
+    found = []
+    for method, variant in zip(rows["method"], rows["variant"], strict=True):
+        title = ALL_SCORES[f"{method}:{variant}" if variant else method].title
+        found.append(f"{title} ({variant.replace('_', ' ')})" if variant else title)
+    return found
+
+
+def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
+    """Format numbers of two digits; a dash stands for an unknown one."""
+    return [DASH if np.isnan(v) else signed(scale * v, 2, **options) for v in values]
+
+
+def _with_bounds(table: pd.DataFrame) -> list[str]:
+    """Format a column of numbers with the two columns of its bounds."""
     return [
-        f"{title} ({variant.replace('_', ' ')})" if variant else title for title, variant in names
+        DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
+        for value, low, high in table.itertuples(index=False, name=None)
     ]
+
+
+def _how_column(rows: Sequence[Mapping[Any, Any]]) -> TextColumn:
+    return TextColumn("How", [how(row) for row in rows], is_number=False)
 
 
 def error_columns(
-    table: pd.DataFrame,
-    known: Mapping[str, AnyScore],
-    published: Mapping[Key, float] = MappingProxyType({}),
-    paper: str = "",
+    table: pd.DataFrame, published: Mapping[Key, float] = MappingProxyType({}), paper: str = ""
 ) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets."""
     whole = table[table["view"] == WHOLE]
@@ -203,7 +202,7 @@ def error_columns(
     for case, block in whole.groupby(keys, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
         cells["How"] += [how(dict(zip(keys, case, strict=True)))] * (len(rows) + 1)
-        cells["Method"] += [*titles(rows, known), "mean of methods"]
+        cells["Method"] += [*titles(rows), "mean of methods"]
         for (group, subgroup), head in heads.items():
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             merged = rows.merge(column, on=["method", "variant"], how="left")
@@ -214,9 +213,10 @@ def error_columns(
             block[(block["group"] == ALL) & (block["subgroup"] == ALL)], on=["method", "variant"]
         )
         for of in ("sets", "subgroups"):
-            bounds = zip(total[f"mae_{of}_low"], total[f"mae_{of}_high"], strict=True)
-            cells[f"95 % over {of}"] += [*(_interval(*pair) for pair in bounds), ""]
-        cells["Bias"] += [*(_points(value) for value in total["bias"]), ""]
+            ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]]
+            bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends.to_numpy()]
+            cells[f"95 % over {of}"] += [*bounds, ""]
+        cells["Bias"] += [*_numbers(total["bias"], 100, plus=True), ""]
         cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
     return [
         TextColumn(head, column, is_number=head not in ("How", "Method"))
@@ -261,65 +261,43 @@ def _marked(column: pd.DataFrame) -> list[str]:
     return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
 
 
-def _interval(low: float, high: float) -> str:
-    return DASH if np.isnan(low) else f"[{100 * low:.2f}, {100 * high:.2f}]"
-
-
-def _points(value: float) -> str:
-    return DASH if np.isnan(value) else signed(100 * value, 2, plus=True)
-
-
-def correlation_columns(
-    table: pd.DataFrame, known: Mapping[str, AnyScore], uncounted: Sequence[str] = ()
-) -> list[TextColumn]:
+def correlation_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models."""
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
     rows = every[["method", "variant"]].drop_duplicates()
-    columns = [TextColumn("Method", titles(rows, known), is_number=False)]
+    columns = [TextColumn("Method", titles(rows), is_number=False)]
     kinds = ("spearman", "pearson", "kendall")
     for head, kind in zip(("Spearman ρ", "Pearson r", "Kendall τ-b"), kinds, strict=True):
         values = every.groupby(["method", "variant"], sort=False)[kind].agg(["mean", "min", "max"])
-        cells = [
-            DASH if np.isnan(mean) else f"{signed(mean, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
-            for mean, low, high in values.itertuples(index=False, name=None)
-        ]
-        columns.append(TextColumn(f"{head}, mean [lowest, highest] over models", cells))
+        head += ", mean [lowest, highest] over models"
+        columns.append(TextColumn(head, _with_bounds(values)))
     for group in dict.fromkeys(whole["group"]):
         part = whole[(whole["group"] == group) & (whole["subgroup"] == ALL)]
         if group != ALL and len(part):
             means = part.groupby(["method", "variant"], sort=False)["spearman"].mean()
             merged = [means.get((m, v), np.nan) for m, v in rows.itertuples(index=False, name=None)]
-            cells = [DASH if np.isnan(value) else signed(value, 2) for value in merged]
-            columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
+            columns.append(TextColumn(f"ρ in {group or 'no group'}", _numbers(merged)))
     return columns
 
 
-def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with what the protocol says of a gap: a row per method."""
     rows = table[_ROW].drop_duplicates()
     columns = [
-        TextColumn("How", [how(row) for row in rows.to_dict("records")], is_number=False),
-        TextColumn("Method", titles(rows, known), is_number=False),
+        _how_column(rows.to_dict("records")),
+        TextColumn("Method", titles(rows), is_number=False),
     ]
     for position, (measure, title) in enumerate(MEASURES.items()):
         part = rows.merge(table[table["measure"] == measure], on=_ROW, how="left")
         if position == 0:
-            cells = [DASH if np.isnan(v) else f"{100 * v:.2f}" for v in part["mae"]]
-            columns.append(TextColumn("Error (points)", cells))
-        columns.append(TextColumn(f"ρ with {title}", _correlations(part, "with_error")))
-        if measure != "confidence_part":  # given the gap, it says what the conditional part does
-            cells = _correlations(part, "given_gap")
-            columns.append(TextColumn(f"ρ with {title}, given the gap", cells))
+            columns.append(TextColumn("Error (points)", _numbers(part["mae"], 100)))
+        for name, condition in (("with_error", ""), ("given_gap", ", given the gap")):
+            # Given the gap, the confidence part says what the conditional part does.
+            if (name, measure) != ("given_gap", "confidence_part"):
+                cells = _with_bounds(part[[name, f"{name}_low", f"{name}_high"]])
+                columns.append(TextColumn(f"ρ with {title}{condition}", cells))
     return columns
-
-
-def _correlations(part: pd.DataFrame, name: str) -> list[str]:
-    values = part[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
-    return [
-        DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
-        for value, low, high in values
-    ]
 
 
 def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> list[str]:
@@ -340,11 +318,8 @@ def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[Text
     means = gaps[~gaps.index.isin(uncounted)].mean()
     columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
     for group in groups:
-        values = [*gaps[group], means[group]]
-        head = "All (points)" if group == ALL else group or "no group"
-        columns.append(
-            TextColumn(head, [DASH if np.isnan(v) else signed(100 * v, 2) for v in values])
-        )
+        values = _numbers([*gaps[group], means[group]], 100)
+        columns.append(TextColumn(place_name(group, ALL), values))
     return columns
 
 
@@ -354,7 +329,7 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
         table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
     rows = table.to_dict("records")
     return [
-        TextColumn("How", [how(row) for row in rows], is_number=False),
+        _how_column(rows),
         *(
             TextColumn(
                 head,
@@ -373,7 +348,7 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     rows = table.to_dict("records")
     groups = ["All" if row["group"] == ALL else row["group"] or "no group" for row in rows]
     return [
-        TextColumn("How", [how(row) for row in rows], is_number=False),
+        _how_column(rows),
         TextColumn("Group", groups, is_number=False),
         TextColumn("Subgroups", [str(row["n_subgroups"]) for row in rows]),
         TextColumn("Images", [f"{row['n_images']:,}" for row in rows]),
@@ -383,7 +358,7 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
     return [
-        TextColumn(head, [DASH if np.isnan(v) else signed(v, 2) for v in table[name]])
+        TextColumn(head, _numbers(table[name]))
         for name, head in (("spearman", "Spearman ρ"), ("kendall", "Kendall τ-b"))
     ]
 
@@ -413,9 +388,7 @@ def write_predictions(
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
-    found = predict_accuracies(
-        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
-    )
+    found = predict_accuracies(every, calibrations, loo=loo, regressors=regressors, clip=clip)
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]
@@ -423,17 +396,20 @@ def write_predictions(
     printed = published_errors(published, suite)
     of_errors = setting_notes(settings, missing["reason"].tolist())
     if printed:
-        of_errors.append(note(published))
+        of_errors.append(
+            f"Columns marked {published.upper()} are printed in {_SOURCES[published]}; empty cells "
+            "are not."
+        )
     notes = setting_notes(settings)
     of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
     write_readable(
         mean_errors, ERRORS,
-        partial(error_columns, known=ALL_SCORES, published=printed, paper=published.upper()),
+        partial(error_columns, published=printed, paper=published.upper()),
         errors, of_errors,
     )  # fmt: skip
     write_readable(
         tabulate_correlations(every), CORRELATIONS,
-        partial(correlation_columns, known=ALL_SCORES, uncounted=uncounted),
+        partial(correlation_columns, uncounted=uncounted),
         correlations, of_scores,
     )  # fmt: skip
     write_readable(
@@ -457,8 +433,7 @@ def write_model_errors(
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
     notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"].tolist())
-    readable = partial(error_columns, known=ALL_SCORES)
-    write_readable(tabulate_errors(found, confidence), ERRORS, readable, errors, notes)
+    write_readable(tabulate_errors(found, confidence), ERRORS, error_columns, errors, notes)
 
 
 def write_comparison(
@@ -479,6 +454,5 @@ def write_comparison(
     joined = join(PREDICTED.read(predicted).to_pandas(), every)
     counted = joined[~joined["model"].isin(uncounted)]
     compared = tabulate_comparison(counted, confidence)
-    readable = partial(comparison_columns, known=ALL_SCORES)
-    write_readable(compared, PREDICTED_GAPS, readable, tables, setting_notes(settings))
+    write_readable(compared, PREDICTED_GAPS, comparison_columns, tables, setting_notes(settings))
     LOGGER.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())

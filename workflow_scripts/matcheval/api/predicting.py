@@ -106,7 +106,7 @@ class AccuracyPredictions:
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        from matcheval.accuracy_prediction.figures.outputs import plot_estimates
+        from matcheval.accuracy_prediction.output_figures import plot_estimates
 
         return plot_estimates(self._table)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
@@ -93,7 +92,7 @@ def _per_run(each: pd.DataFrame) -> Iterator[dict[str, object]]:
         named = known.rename(columns={"seed": "run"}).assign(
             seed=0, suite="", base="", group="", subgroup="", severity=np.nan
         )
-        predicted = predict_accuracies(named, ALL_SCORES)
+        predicted = predict_accuracies(named)
         left_out = predicted[predicted["protocol"] == LEAVE_ONE_OUT]
         yield {
             "algorithm": name, "seed": seed, "n_sets": len(known),
@@ -121,7 +120,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
     means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
-    means["title"] = titles(means, ALL_SCORES)
+    means["title"] = titles(means)
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
     with style():
@@ -171,7 +170,7 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
         texts("Block", rows["block"]),
         texts("Selection", rows["selection"].str.replace("_", " ")),
         texts("Algorithm", rows["algorithm"].map(TITLES)),
-        texts("Method", titles(rows, ALL_SCORES)),
+        texts("Method", titles(rows)),
         numbers("Sets", rows["n_sets"]),
         numbers("Runs", rows["n_runs"]),
         TextColumn(

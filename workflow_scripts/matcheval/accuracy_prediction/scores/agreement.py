@@ -25,42 +25,30 @@ USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
 MIN_PAIRS = 3
 
 
-def agreement(predictions: Predictions, others: Predictions | None = None) -> Floats:
-    """Compute the share of datapoints on which models predict the same class."""
-    first = np.ascontiguousarray(predictions)
-    second = first if others is None else np.ascontiguousarray(others, first.dtype)
-    if first.shape[1] != second.shape[1] or not first.shape[1]:
-        raise InputError(
-            f"predictions on {first.shape[1]} and on {second.shape[1]} datapoints have no agreement"
-        )
-    return np.asarray(_equal_counts()(first, second, others is None) / first.shape[1])
+def agreement(predictions: Predictions) -> Floats:
+    """Compute the share of datapoints on which each two models predict the same class."""
+    counts = _equal_counts()(np.ascontiguousarray(predictions))
+    return np.asarray(counts / predictions.shape[1])
 
 
 @cache
-def _equal_counts() -> Callable[[Predictions, Predictions, bool], Classes]:
+def _equal_counts() -> Callable[[Predictions], Classes]:
     # Compiled here, because a dry run imports this module and need not wait for Numba.
     from matcheval.jit import compiled
 
     @compiled()
-    def equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
-        """Count equal predictions of each model of `first` and each of `second`."""
-        counts = np.empty((len(first), len(second)), np.int64)
-        for i in range(len(first)):
-            for j in range(i if symmetric else 0, len(second)):
+    def equal_counts(predictions: Predictions) -> Classes:
+        """Count equal predictions of each two models."""
+        counts = np.empty((len(predictions), len(predictions)), np.int64)
+        for i in range(len(predictions)):
+            for j in range(i, len(predictions)):
                 count = np.int32(0)  # narrow, so that more comparisons fit into a vector register
-                for k in range(first.shape[1]):
-                    count += np.int32(first[i, k] == second[j, k])
-                counts[i, j] = count
-                if symmetric:
-                    counts[j, i] = count
+                for k in range(predictions.shape[1]):
+                    count += np.int32(predictions[i, k] == predictions[j, k])
+                counts[i, j] = counts[j, i] = count
         return counts
 
     return equal_counts
-
-
-def accuracies(predictions: Predictions, labels: Classes) -> Floats:
-    """Compute the accuracies of models."""
-    return np.asarray(agreement(predictions, labels[None])[:, 0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.errors import ALL, tabulate_rankings
-from matcheval.accuracy_prediction.figures.results import (
+from matcheval.accuracy_prediction.drawing import (
     WAY,
     Floats,
     Results,
@@ -19,16 +18,12 @@ from matcheval.accuracy_prediction.figures.results import (
     way_text,
     with_titles,
 )
+from matcheval.accuracy_prediction.errors import ALL, tabulate_rankings
 from matcheval.accuracy_prediction.gaps import join
 from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, place_name
-from matcheval.figures.style import (
-    NOTE_SIZE,
-    REFERENCE,
-    grid_shape,
-    shortened,
-)
+from matcheval.figures.style import NOTE_SIZE, REFERENCE, grid_shape, shortened
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations

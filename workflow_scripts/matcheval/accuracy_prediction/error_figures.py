@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.figures.results import (
+from matcheval.accuracy_prediction.drawing import (
     COLORS,
     WAY,
     Results,
@@ -18,6 +17,7 @@ from matcheval.accuracy_prediction.figures.results import (
     way_text,
     with_titles,
 )
+from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.many_models import point_options

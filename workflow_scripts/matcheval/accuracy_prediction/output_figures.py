@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, drawing
-from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.drawing import COLORS, MARKERS, drawing
 from matcheval.accuracy_prediction.scores.features import features_of
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
-from matcheval.accuracy_prediction.scoring import SuiteReader
-from matcheval.datasets.suites import Suite
+from matcheval.accuracy_prediction.scores.outputs import Outputs
+from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures.saving import save_figure
 from matcheval.figures.style import (
@@ -185,20 +183,17 @@ def plot_outputs(
     *,
     kind: str,
     options: Mapping[str, Any],
-    suite: Suite,
-    base: str,
+    given: SuiteOutputs,
     members: Sequence[str],
-    files: OutputFiles,
-    classes: Sequence[str] | Path,
-    rule: ClassRule,
     outputs: Sequence[Path],
 ) -> None:
     """Write a figure of the confidences or features of one model on a suite."""
 
     def read(name: str) -> Outputs:
-        return files.read_mean(name, members, options["model"])
+        return given.files.read_mean(name, members, options["model"])
 
-    reader = SuiteReader(read(base), classes, rule)
+    suite, base = given.suite, given.base
+    reader = SuiteReader(given, read(base))
     if kind == "confidences":
         (member,) = (m for m in suite.members if m.dataset == options["dataset"])
         sides = reader.sides(member, read(member.dataset))

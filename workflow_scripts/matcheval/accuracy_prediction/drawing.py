@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, titles
 from matcheval.figures.many_models import point_options
@@ -142,7 +141,7 @@ def with_titles(table: pd.DataFrame) -> pd.DataFrame:
     """Add a column `title`, the name of the method for readers."""
     rows = table[["method", "variant"]].drop_duplicates()
     names: Mapping[tuple[str, str], str] = dict(
-        zip(rows.itertuples(index=False, name=None), titles(rows, ALL_SCORES), strict=True)
+        zip(rows.itertuples(index=False, name=None), titles(rows), strict=True)
     )
     keys = zip(table["method"], table["variant"], strict=True)
     return table.assign(title=[names[key] for key in keys])

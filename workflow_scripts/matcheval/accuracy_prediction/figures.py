@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.accuracy_prediction import correlation_figures, error_figures
+from matcheval.accuracy_prediction.drawing import Results
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
-from matcheval.accuracy_prediction.figures import correlations, errors
-from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PREDICTED
 from matcheval.accuracy_prediction.scores import AnyScore
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS: Mapping[str, Callable[..., "Figure"]] = {
-    "errors": errors.plot_errors,
-    "scores": correlations.plot_scores,
-    "predictions": correlations.plot_predictions,
-    "errors_by_accuracy": correlations.plot_errors_by_accuracy,
-    "two_methods": errors.plot_two_methods,
-    "correlations": correlations.plot_correlations,
-    "rankings": correlations.plot_rankings,
-    "models": errors.plot_models,
-    "sizes": errors.plot_sizes,
-    "missing_classes": errors.plot_missing_classes,
-    "protocol": correlations.plot_protocol,
+    "errors": error_figures.plot_errors,
+    "scores": correlation_figures.plot_scores,
+    "predictions": correlation_figures.plot_predictions,
+    "errors_by_accuracy": correlation_figures.plot_errors_by_accuracy,
+    "two_methods": error_figures.plot_two_methods,
+    "correlations": correlation_figures.plot_correlations,
+    "rankings": correlation_figures.plot_rankings,
+    "models": error_figures.plot_models,
+    "sizes": error_figures.plot_sizes,
+    "missing_classes": error_figures.plot_missing_classes,
+    "protocol": correlation_figures.plot_protocol,
 }
 
 
