@@ -18,9 +18,9 @@ def configuration(name) -> dict:
     return config | {"models": str(ROOT / config["models"])}
 
 
-def digit_domains() -> dict:
-    """The configuration of the embedded study of domain generalisation."""
-    return yaml.safe_load((ROOT / "studies" / "digit-domains.yaml").read_text(encoding="utf-8"))
+def digit_domains(name="digit-domains") -> dict:
+    """The configuration of a study that names no models, such as the embedded one of domains."""
+    return yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def load(given) -> Study:

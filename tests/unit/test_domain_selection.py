@@ -230,6 +230,7 @@ class TestSummaries:
 
 
 PAIRS = [(0.5, 0.5), (0.5, 0.5)]
+RUN = line([0], PAIRS)
 
 
 class TestReading:
@@ -241,7 +242,7 @@ class TestReading:
         assert [(r.step, r.accuracies["0"]) for r in records] == [(0, 0.75), (300, 0.5)]
 
     def test_a_single_run(self, tmp_path):
-        write_run(tmp_path / "a", line([0], PAIRS))
+        write_run(tmp_path / "a", RUN)
         assert len(read_sweep(tmp_path / "a")) == 1
 
     def test_warns_of_folders_without_records_and_of_short_runs(self, tmp_path, caplog):
@@ -254,56 +255,36 @@ class TestReading:
         assert "1 runs end before others do, such as b" in caplog.text
 
     @pytest.mark.parametrize(
-        ("text", "message"),
+        ("runs", "message"),
         [
-            ("{", "line 1: is not a JSON object"),
-            ("[]", "is not a mapping of keys"),
-            (
-                line([0], PAIRS).replace('"test_envs": [0]', '"test_envs": 0'),
-                "'args.test_envs': '0' is not a list",
-            ),
-            (line([2], PAIRS), "'test_envs': are \\[2\\], but there are 2 domains"),
-            (line([0], PAIRS, step=0.5), "'step': '0.5' is not a whole number"),
-            (line([0], PAIRS, step=-1), "'step': -1 must be at least 0"),
-            (line([0, 0], PAIRS), "'test_envs': are .0, 0., one of them twice"),
-            (line([0], PAIRS).replace("trial_seed", "trial"), "'args': trial_seed missing. Delete"),
-            (line([0], [(0.5, 0.5)]), "lacks accuracies"),
-            (line([0], [(0.5, 1.5), (0.5, 0.5)]), "'env0_out_acc': 1.5 must be at most 1"),
-            (line([0], [(math.nan, 1), (0.5, 0.5)]), "'env0_in_acc': nan is not a finite number"),
-            (line([0], PAIRS).replace("env1_out", "env2_out"), "lacks accuracies"),
-            (line([0], PAIRS, dataset="PACS"), "PACS has 4 domains, not 2"),
+            (["{"], "line 1: is not a JSON object"),
+            (["[]"], "is not a mapping of keys"),
+            ([RUN.replace("[0]", "0")], "'args.test_envs': '0' is not a list"),
+            ([line([2], PAIRS)], "'test_envs': are \\[2\\], but there are 2 domains"),
+            ([line([0], PAIRS, step=0.5)], "'step': '0.5' is not a whole number"),
+            ([line([0], PAIRS, step=-1)], "'step': -1 must be at least 0"),
+            ([line([0, 0], PAIRS)], "'test_envs': are .0, 0., one of them twice"),
+            ([RUN.replace("trial_seed", "trial")], "'args': trial_seed missing. Delete"),
+            ([line([0], [(0.5, 0.5)])], "lacks accuracies"),
+            ([line([0], [(0.5, 1.5), (0.5, 0.5)])], "'env0_out_acc': 1.5 must be at most 1"),
+            ([line([0], [(math.nan, 1), PAIRS[0]])], "'env0_in_acc': nan is not a finite number"),
+            ([RUN.replace("env1_out", "env2_out")], "lacks accuracies"),
+            ([line([0], PAIRS, dataset="PACS")], "PACS has 4 domains, not 2"),
+            ([RUN, RUN], "1: holds the same run as 0: ERM"),
+            ([RUN + "\n" + line([1], PAIRS, step=300)], "several runs"),
+            ([RUN, line([1], [*PAIRS, PAIRS[0]])], "different numbers of domains"),
+            ([""], "no run with records"),
+            (None, "no such folder"),
         ],
     )
-    def test_bad_records(self, tmp_path, text, message):
-        write_run(tmp_path / "a", text)
+    def test_what_is_refused(self, tmp_path, runs, message):
+        for number, text in enumerate(runs or ()):
+            write_run(tmp_path / str(number), *filter(None, [text]))
         with pytest.raises(InputError, match=message):
-            read_sweep(tmp_path)
-
-    def test_two_folders_of_one_run(self, tmp_path):
-        write_run(tmp_path / "a", line([0], PAIRS))
-        write_run(tmp_path / "b", line([0], PAIRS))
-        with pytest.raises(InputError, match="b: holds the same run as a: ERM"):
-            read_sweep(tmp_path)
-
-    def test_several_runs_in_a_file(self, tmp_path):
-        write_run(tmp_path / "a", line([0], PAIRS), line([1], PAIRS, step=300))
-        with pytest.raises(InputError, match="several runs"):
-            read_sweep(tmp_path)
-
-    def test_different_numbers_of_domains(self, tmp_path):
-        write_run(tmp_path / "a", line([0], PAIRS))
-        write_run(tmp_path / "b", line([1], [*PAIRS, (0.5, 0.5)]))
-        with pytest.raises(InputError, match="different numbers of domains"):
-            read_sweep(tmp_path)
-
-    def test_no_runs(self, tmp_path):
-        with pytest.raises(InputError, match="no such folder"):
-            read_sweep(tmp_path / "absent")
-        with pytest.raises(InputError, match="no run with records"):
-            read_sweep(tmp_path)
+            read_sweep(tmp_path / "absent" if runs is None else tmp_path)
 
     def test_no_runs_that_the_rules_apply_to(self, tmp_path, capsys):
-        write_run(tmp_path / "a", line([0], PAIRS))
+        write_run(tmp_path / "a", RUN)
         with pytest.raises(SystemExit):
             main(["domainbed", str(tmp_path), "--rule", "leave-one-domain-out"])
         assert "no runs that the chosen rules apply to" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from matcheval.training.options import ALGORITHMS
-from studies import ROOT, load
+from studies import ROOT, digit_domains, load
 
 DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
 PUBLISHED = ROOT / "studies" / "domainbed-pacs.csv"
@@ -18,9 +18,7 @@ needs_package = pytest.mark.skipif(
 
 @pytest.fixture
 def given(tmp_path):
-    from yaml import safe_load
-
-    config = safe_load((ROOT / "studies" / "pacs.yaml").read_text(encoding="utf-8"))
+    config = digit_domains("pacs")
     config["published_values"]["file"] = str(PUBLISHED)
     return config | {"results": str(tmp_path)}
 

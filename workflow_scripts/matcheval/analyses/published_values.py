@@ -386,15 +386,19 @@ class PublishedValues(Analysis):
         return self.result.files if self.settings.file else []
 
     @property
+    def tables(self) -> list[str]:
+        """Files of the tables that values are looked up in."""
+        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
+
+    @property
     def rules(self) -> list[Rule]:
         """The rule of the comparison."""
         study, file = self.study, self.settings.file
-        tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
         return [
             Rule(
                 name="compare_published",
                 run=write_comparison,
-                input={"tables": tables, "published": file or []},
+                input={"tables": self.tables, "published": file or []},
                 output={"outputs": self.result},
                 arguments=lambda wildcards: {"study": study.name, "folder": study.folder},
                 message=f"Comparing the results of study {study.name} with published values",

@@ -282,15 +282,16 @@ class DomainGeneralization(Analysis):
         trained = self.trained[wildcards.scored]
         outputs = [name for name in study.inference.outputs if name != "top"]
         return {
-            "suite": asdict(Suite(suite, study.suites[suite].members)),
-            "base": trained.validation_text,
+            "given": {
+                "suite": asdict(Suite(suite, study.suites[suite].members)),
+                "base": trained.validation_text,
+                "classes": study.dataset_files(trained.validation[0])[0],
+                "rule": {},
+                "files": {"folder": study.predictions_folder, "outputs": outputs},
+            },
             "reference": trained.train_text,
             "members": [wildcards.scored],
-            "files": {"folder": study.predictions_folder, "outputs": outputs},
-            "classes": study.dataset_files(trained.validation[0])[0],
-            "rule": {},
             "methods": list(settings.methods),
-            "view_methods": [],
             "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
             "views": {},
             "seeds": [0],

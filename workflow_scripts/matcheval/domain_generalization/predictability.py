@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization.figures import COLORS, MARKERS
@@ -93,7 +92,7 @@ def _per_run(each: pd.DataFrame) -> Iterator[dict[str, object]]:
         named = known.rename(columns={"seed": "run"}).assign(
             seed=0, suite="", base="", group="", subgroup="", severity=np.nan
         )
-        predicted = predict_accuracies(named, ALL_SCORES)
+        predicted = predict_accuracies(named)
         left_out = predicted[predicted["protocol"] == LEAVE_ONE_OUT]
         yield {
             "algorithm": name, "seed": seed, "n_sets": len(known),
