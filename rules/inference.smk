@@ -21,11 +21,12 @@ rule index_suite:
         **REQUESTS.resources("index_suite"),
     params:
         job=JOBS.suite_parameters,
-        code=digest("index_suite"),
+        function="matcheval.datasets.suites:write_suite",
+        code=digest("analyse", "matcheval.datasets.suites:write_suite"),
     message:
         "Checking the datasets of suite {wildcards.suite}"
     script:
-        "../workflow_scripts/index_suite.py"
+        "../workflow_scripts/analyse.py"
 
 
 rule predict_datasets:

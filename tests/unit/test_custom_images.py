@@ -17,15 +17,16 @@ from PIL import Image
 from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
 from matcheval.datasets import prepare as preparing
 from matcheval.datasets.custom import Parquet
-from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import (
     CIFAR10,
-    check_same_classes,
     compare_classes,
     imagenet_classes,
     resolve_classes,
 )
+from matcheval.datasets.suites import write_classes
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
@@ -383,12 +384,17 @@ class TestLabelSpaces:
         with pytest.raises(InputError, match="'a' occurs twice"):
             resolve_classes(["a", "b", "a"])
 
-    def test_sets_that_differ_are_named_with_their_classes(self):
-        check_same_classes({"x": CIFAR10, "y": CIFAR10})
-        with pytest.raises(
-            InputError, match=r"y: 'classes': compared with 'x': .*'bird' is missing"
-        ):
-            check_same_classes({"x": CIFAR10, "y": ("owl", *CIFAR10[:2], *CIFAR10[3:])})
+    def test_sets_that_differ_are_named_with_their_classes(self, tmp_path):
+        classes = {"x": CIFAR10, "y": CIFAR10, "z": ("owl", *CIFAR10[:2], *CIFAR10[3:])}
+        for name, known in classes.items():
+            one = make_dataset(name, IMAGES[:1], [0], classes=known, max_value=255, source="")
+            write_dataset(one, tmp_path / name)
+        x, y, z = (tmp_path / name / "dataset.json" for name in classes)
+        write_classes(original=x, replication=y, classes=tmp_path / "classes.txt")
+        assert (tmp_path / "classes.txt").read_text().split() == list(CIFAR10)
+        with pytest.raises(InputError, match=r"z: 'classes': compared with 'x': .*'bird' is missi"):
+            write_classes(original=x, replication=z, classes=tmp_path / "none.txt")
+        assert not (tmp_path / "none.txt").exists()
 
     @given(st.permutations(CIFAR10), st.permutations(CIFAR10))
     def test_only_equal_orders_are_equal(self, a, b):

@@ -194,7 +194,15 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
-    line = [warm_python(), str(SCRIPTS / "prepare_dataset.py"), "--name", "d", "--kind", "digits"]
+    line = [
+        warm_python(),
+        str(SCRIPTS / "prepare.py"),
+        "dataset",
+        "--name",
+        "d",
+        "--kind",
+        "digits",
+    ]
     options = ["--options", '{"part": "validation"}', "--output", str(tmp_path / "d")]
     done = subprocess.run(line + options, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -42,7 +42,7 @@ def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
 
 _SAMPLING = {"SAMPLING_VERSION": SAMPLING_VERSION}
 STAGES = {
-    "prepare_dataset": Stage(
+    "prepare:prepare": Stage(
         {
             f"builder_version of {name}": k.builder_version
             for name, k in KINDS.items()
@@ -55,7 +55,7 @@ STAGES = {
     ),
     "predict_datasets": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
     "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
-    "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
+    "prepare:prepare_derived": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
     "simulate_annotations": Stage(_SAMPLING),
     "count_selections": Stage(_SAMPLING),
     "sample_dataset": Stage(_SAMPLING),
