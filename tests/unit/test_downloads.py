@@ -14,7 +14,7 @@ import pytest
 import yaml
 from safetensors.numpy import save
 
-from image_sets import npy, npz, tar
+from image_sets import npy, npz
 from matcheval.downloads.fetching import _length, download
 from matcheval.downloads.sources import SOURCES, published_file, published_files
 from matcheval.downloads.verification import check_format, file_digests
@@ -428,9 +428,6 @@ def test_lengths_that_servers_tell(text, length):
 FORMATS = {
     "a.npy": npy(np.arange(9)),
     "a.npz": npz(a=np.arange(9)),
-    "a.tar": tar({"x": b"y"}),
-    "a.tar.gz": tar({"x": b"y"}, "w:gz"),
-    "b.tar.gz": tar({"x": b"y"}),  # as ImageNetV2's
     "a.safetensors": save({"w": np.zeros(2)}),
     "a.pth": b"\x80",
 }
