@@ -3,6 +3,7 @@
 import argparse
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from matcheval.downloads.fetching import HOURS, LEAST_RATE, download
@@ -20,7 +21,7 @@ def download_file(
     try:
         file = published_file(name)
         download(
-            file.urls, output, sha256=file.sha256, md5=file.md5, size=file.size,
+            file.urls, output, **asdict(file.expected),
             mirror=mirror or None, hours=hours, least_rate=least_rate, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:
