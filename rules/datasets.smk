@@ -23,7 +23,7 @@ rule prepare_dataset:
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        "python -m prepare_dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+        "python -m prepare dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
 # Of datasets whose images are made when they are read, there is no file of images.
@@ -60,7 +60,7 @@ rule derive_dataset:
     message:
         "Deriving dataset {wildcards.dataset}"
     shell:
-        "python -m derive_dataset {params.arguments:q} > {log:q} 2>&1"
+        "python -m prepare derived {params.arguments:q} > {log:q} 2>&1"
 
 
 # Only for pairs whose classes are not known before the datasets are built; the classes of all other
@@ -77,8 +77,8 @@ rule compare_classes:
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
-        function="matcheval.datasets.folders:compare_classes",
-        code=digest("analyse", "matcheval.datasets.folders:compare_classes"),
+        function="matcheval.datasets.suites:write_classes",
+        code=digest("analyse", "matcheval.datasets.suites:write_classes"),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:

@@ -26,7 +26,7 @@ rule download_file:
     message:
         "Downloading {wildcards.file}"
     shell:
-        "python -m download_file --name {wildcards.file:q} --output {output:q}"
+        "python -m download file --name {wildcards.file:q} --output {output:q}"
         " {resources.machine} --log {log:q}"
 
 
@@ -47,7 +47,7 @@ rule download_weights:
     message:
         "Downloading {wildcards.weights}"
     shell:
-        "python -m download_weights --url {params.url:q} --output {output:q}"
+        "python -m download weights --url {params.url:q} --output {output:q}"
         " {resources.machine} > {log:q} 2>&1"
 
 

@@ -8,9 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from image_sets import encode
 from matcheval.cli.main import main
-from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.protocol.settings import MatchingSettings
@@ -178,16 +176,6 @@ class TestStudyFiles:
         assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
         (here / "s.yaml").write_text(study.replace("study: s\n", ""))
         assert "Name the study" in error_of(capsys, "check-study", "s.yaml")
-
-
-def test_damaged_images_are_named_by_what_they_are():
-    image = encode(np.zeros((8, 8, 3), np.uint8), "PNG")
-    for read in (decode_rgb, inspect_image):
-        with pytest.raises(UnreadableImageError, match=r"no JPEG, PNG, .* or TIFF file"):
-            read(b"\x00" + image)
-        with pytest.raises(UnreadableImageError) as caught:
-            read(image[:40])
-        assert "BytesIO" not in str(caught.value)
 
 
 def test_a_line_that_is_not_utf_8(tmp_path):

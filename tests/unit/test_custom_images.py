@@ -17,15 +17,16 @@ from PIL import Image
 from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
 from matcheval.datasets import prepare as preparing
 from matcheval.datasets.custom import Parquet
-from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import (
     CIFAR10,
-    check_same_classes,
     compare_classes,
     imagenet_classes,
     resolve_classes,
 )
+from matcheval.datasets.suites import write_classes
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
@@ -202,25 +203,6 @@ class TestParquet:
         assert dataset.stored == "files"
         assert bytes(dataset.images.encoded(3)) == encode(IMAGES[3], "JPEG")
 
-    def test_first_images_of_each_class(self, make, tmp_path):
-        path = self.table(tmp_path / "a.parquet")
-        dataset = make("parquet", {"files": path, "classes": "cifar10", "per_class": 1})
-        assert len(dataset) == len(set(LABELS))
-        assert sorted(dataset.labels) == sorted(set(LABELS))
-
-    def test_the_images_that_another_set_leaves(self, make, tmp_path):
-        """`per_class` and `skip_per_class` split a set by class, whatever the classes' sizes."""
-        options = {"files": self.table(tmp_path / "a.parquet"), "classes": "cifar10"}
-        whole = make("parquet", options)
-        first, second, rest = (
-            make("parquet", {**options, **further})
-            for further in (
-                {"per_class": 1}, {"skip_per_class": 1, "per_class": 1}, {"skip_per_class": 2},
-            )
-        )  # fmt: skip
-        assert sorted([*first.names, *second.names, *rest.names]) == sorted(whole.names)
-        assert [max(np.bincount(one.labels)) for one in (first, second)] == [1, 1]
-
     def test_other_columns_are_named(self, make, tmp_path):
         path = self.table(tmp_path / "a.parquet")
         with pytest.raises(InputError, match=r"no column 'img'\. It has image, label"):
@@ -324,15 +306,6 @@ class TestResize:
             blocks = np.asarray(decoded, float).reshape(32, 2, 32, 4, 3).mean(axis=(1, 3))
             assert np.abs(dataset.pixels[0] - blocks).max() <= 1
 
-    def test_bicubic_is_the_default(self, make, tmp_path):
-        path = write(tmp_path / "set", {"a/x.png": encode(IMAGES[0]), "b/y.png": encode(IMAGES[1])})
-        given, default = (
-            make("image_folder", {"path": path, "resize": 16, **more}).pixels[:]
-            for more in ({"resize_filter": "bicubic"}, {})
-        )
-        assert given.shape == (2, 16, 16, 3)
-        assert np.array_equal(given, default)
-
 
 def test_memory_does_not_grow_with_the_number_of_images(make, tmp_path):
     big = encode(np.random.default_rng(0).integers(0, 256, (200, 200, 3), np.uint8), "JPEG")
@@ -383,12 +356,17 @@ class TestLabelSpaces:
         with pytest.raises(InputError, match="'a' occurs twice"):
             resolve_classes(["a", "b", "a"])
 
-    def test_sets_that_differ_are_named_with_their_classes(self):
-        check_same_classes({"x": CIFAR10, "y": CIFAR10})
-        with pytest.raises(
-            InputError, match=r"y: 'classes': compared with 'x': .*'bird' is missing"
-        ):
-            check_same_classes({"x": CIFAR10, "y": ("owl", *CIFAR10[:2], *CIFAR10[3:])})
+    def test_sets_that_differ_are_named_with_their_classes(self, tmp_path):
+        classes = {"x": CIFAR10, "y": CIFAR10, "z": ("owl", *CIFAR10[:2], *CIFAR10[3:])}
+        for name, known in classes.items():
+            one = make_dataset(name, IMAGES[:1], [0], classes=known, max_value=255, source="")
+            write_dataset(one, tmp_path / name)
+        x, y, z = (tmp_path / name / "dataset.json" for name in classes)
+        write_classes(original=x, replication=y, classes=tmp_path / "classes.txt")
+        assert (tmp_path / "classes.txt").read_text().split() == list(CIFAR10)
+        with pytest.raises(InputError, match=r"z: 'classes': compared with 'x': .*'bird' is missi"):
+            write_classes(original=x, replication=z, classes=tmp_path / "none.txt")
+        assert not (tmp_path / "none.txt").exists()
 
     @given(st.permutations(CIFAR10), st.permutations(CIFAR10))
     def test_only_equal_orders_are_equal(self, a, b):
@@ -411,7 +389,9 @@ class TestSpecs:
         assert names == set(published_files())
 
     def test_changed_files_are_detected(self, tmp_path):
-        write(tmp_path / "set", {"a/x.png": b"1", "b/y.png": b"2"})
+        write(tmp_path / "set", {"a/x.png": b"1"})
+        write(tmp_path / "elsewhere", {"y.png": b"2"})
+        (tmp_path / "set" / "b").symlink_to(tmp_path / "elsewhere")
         spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
         states = {spec.custom_files_state}
         for change in ({"a/x.png": b"12"}, {"b/z.png": b"3"}):
@@ -439,14 +419,3 @@ def test_a_full_disk_is_reported(make, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"images\.npy: the disk is full: No space left on device"):
         make("image_folder", {"path": path})
     assert list((tmp_path / "datasets" / "d").iterdir()) == []
-
-
-def test_changes_in_linked_folders_are_detected(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "a.png").write_bytes(b"1")
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "cat").symlink_to(tmp_path / "elsewhere")
-    spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
-    before = spec.custom_files_state
-    (tmp_path / "elsewhere" / "b.png").write_bytes(b"2")
-    assert spec.custom_files_state != before

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from download_file import main
+from download import main
 from image_sets import encode, sources_yaml
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import ARCHIVE
@@ -41,7 +41,7 @@ def test_the_archive_is_downloaded_and_its_photographs_are_used(tmp_path, monkey
     with serving() as server:
         server.files = published
         server.failures[ARCHIVE] = [("cut", 500)]
-        main(["--name", ARCHIVE, "--output", str(path), "--mirror", server.address])
+        main(["file", "--name", ARCHIVE, "--output", str(path), "--mirror", server.address])
         assert [request.path for request in server.requests] == [ARCHIVE] * 2
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)

@@ -191,14 +191,14 @@ def test_prepared_sets_are_checked_against_each_other(tmp_path):
     write_dataset(first, tmp_path / "a")
     folders = {"a": tmp_path / "a", "b": write(tmp_path, "b", np.array([3, 3, 4]))}
     members = (Member("a"), Member("b", classes=("3", "9")), Member("file-only"))
-    write_suite(Suite("s", members), folders, tmp_path / "s.json")
+    write_suite(suite=Suite("s", members), folders=folders, index=tmp_path / "s.json")
     assert read_members(tmp_path / "s.json") == ["a", "b"]
     empty = (Member("a"), Member("b", classes=("9",)))
     with pytest.raises(InputError, match="'b' has no images of the classes 9"):
-        write_suite(Suite("s", empty), folders, tmp_path / "t.json")
+        write_suite(suite=Suite("s", empty), folders=folders, index=tmp_path / "t.json")
     folders["b"] = write(tmp_path / "few", "b", np.array([1, 2]), DIGITS[:3])
     with pytest.raises(InputError, match="dataset 'b' has, against 'a'"):
-        write_suite(Suite("s", members[:2]), folders, tmp_path / "t.json")
+        write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
     assert not (tmp_path / "t.json").exists()
     with pytest.raises(InputError, match=r"t.json: no such file"):
         read_members(tmp_path / "t.json")

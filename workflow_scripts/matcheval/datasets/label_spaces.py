@@ -150,14 +150,6 @@ def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
     return classes
 
 
-def check_same_classes(descriptions: Mapping[str, Sequence[str]]) -> None:
-    """Check that datasets have the same classes in the same order."""
-    (first, expected), *others = descriptions.items()
-    for name, found in others:
-        if problem := compare_classes(found, expected):
-            raise InputError(f"compared with '{first}': {problem}", file=name, field="classes")
-
-
 def _quoted(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:_MAX_LISTED])
     more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""

@@ -1,4 +1,4 @@
-"""Building a dataset and writing its folder, as the script `prepare_dataset.py` does.
+"""Building a dataset and writing its folder, as the script `prepare.py` does.
 
 Image files that together may be larger than the memory are read, checked and written one by one.
 An idle core checks about 1,000 JPEG files of 500 × 375 pixels a second, so that ImageNet's

@@ -187,7 +187,7 @@ class Sources:
         file, path = published_file(name), self.downloads / name
         if not path.is_file():
             raise InputError("no such file", file=path, remedy=f"Download {file.urls[0]}")
-        self.digests[name] = verify_file(path, Expected(file.sha256, file.md5, file.size))
+        self.digests[name] = verify_file(path, file.expected)
         return path
 
     def custom_path(self, path: str) -> Path:

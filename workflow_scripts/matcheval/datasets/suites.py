@@ -1,5 +1,6 @@
 """Suites: named collections of datasets, with what is known of each as data."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,11 @@ import numpy.typing as npt
 from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_description
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
+from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json, write_json
 from matcheval.io.user_files import read_csv_rows
+
+log = logging.getLogger(__name__)
 
 # Names of groups, each with the names of its classes.
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -48,7 +52,17 @@ class Suite:
         return [member.dataset for member in self.members]
 
 
-def write_suite(suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
+def write_classes(*, original: Path, replication: Path, classes: Path) -> None:
+    """Check that two datasets have the same classes, and write the class names, one per line."""
+    one, other = (read_description(file.parent) for file in (original, replication))
+    if problem := compare_classes(other["classes"], one["classes"]):
+        problem = f"compared with '{one['name']}': {problem}"
+        raise InputError(problem, file=other["name"], field="classes")
+    with atomic_file(classes) as partial:
+        partial.write_text("\n".join(one["classes"]) + "\n", encoding="utf-8")
+
+
+def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
     """Check the prepared datasets of a suite against each other, and write what they contain."""
     problems, digests = ErrorCollector(), {}
     first: tuple[str, Sequence[str]] | None = None
@@ -73,6 +87,7 @@ def write_suite(suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
             digests[member.dataset] = description["sha256"]
     problems.raise_any()
     write_json(digests, index)
+    log.info("%s: %d datasets", suite.name, len(folders))
 
 
 def read_members(path: Path) -> list[str]:

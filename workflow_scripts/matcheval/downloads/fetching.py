@@ -4,7 +4,6 @@ An attempt appends the missing bytes to a partial file beside the final one; whi
 file it belongs to is saved next to it, so that a later attempt, or process, can continue it.
 """
 
-import argparse
 import json
 import logging
 import os
@@ -53,14 +52,6 @@ class SlowError(TransferError):
 
 class MissingError(Exception):
     """An address has no such file, or another one, so that repeating the attempt is useless."""
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say when a download is given up."""
-    parser.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
-    parser.add_argument(
-        "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"
-    )
 
 
 def download(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
 
@@ -19,31 +20,31 @@ class PublishedFile:
     """A published file."""
 
     name: str
-    dataset: str
     urls: tuple[str, ...]
-    size: int | None = None
-    sha256: str | None = None
-    md5: str | None = None
+    expected: Expected
 
     @property
     def identity(self) -> str:
         """Text that changes if another file is published: a checksum, or else the addresses."""
-        return self.sha256 or self.md5 or " ".join(self.urls)
+        return self.expected.sha256 or self.expected.md5 or " ".join(self.urls)
 
 
 @cache
 def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, PublishedFile]:
     """Read the list of all published files."""
     files: dict[str, PublishedFile] = {}
-    for dataset, block in read_yaml(path).items():
+    for block in read_yaml(path).values():
         for name, entry in block["files"].items():
             if name in files:
                 raise InputError("occurs twice", file=path, field=name)
-            files[name] = PublishedFile(
-                name, dataset, tuple(entry.get("urls") or ()),
-                *(entry.get(key) for key in ("size", *_DIGESTS)),
-            )  # fmt: skip
-            _check(files[name], path)
+            if not entry.get("urls"):
+                raise InputError("has no urls", file=path, field=name)
+            for kind, length in _DIGESTS.items():
+                digest = str(entry.get(kind) or "0" * length)
+                if not re.fullmatch(f"[0-9a-f]{{{length}}}", digest):
+                    raise InputError(f"'{digest}' is not a valid {kind}", file=path, field=name)
+            expected = Expected(*(entry.get(key) for key in (*_DIGESTS, "size")))
+            files[name] = PublishedFile(name, tuple(entry["urls"]), expected)
     return files
 
 
@@ -55,12 +56,3 @@ def published_file(name: str) -> PublishedFile:
             f"unknown file '{name}'", file=SOURCES.name, remedy=f"Known: {', '.join(files)}"
         )
     return files[name]
-
-
-def _check(file: PublishedFile, path: object) -> None:
-    if not file.urls:
-        raise InputError("has no urls", file=path, field=file.name)
-    for kind, length in _DIGESTS.items():
-        digest = getattr(file, kind)
-        if digest is not None and not re.fullmatch(f"[0-9a-f]{{{length}}}", str(digest)):
-            raise InputError(f"'{digest}' is not a valid {kind}", file=path, field=file.name)

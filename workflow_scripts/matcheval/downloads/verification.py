@@ -1,12 +1,9 @@
 """Whether a file is the published one: by its checksum, or by the format that its name tells."""
 
-import gzip
 import hashlib
 import json
 import math
-import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +13,6 @@ from matcheval.io.array_archives import read_header
 
 _CHUNK_BYTES = 1 << 22
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
-_TAR_MAGIC = slice(257, 262)
 
 
 @dataclass(frozen=True)
@@ -92,33 +88,6 @@ def _is_npy(path: Path, start: bytes) -> bool:
     return dtype.hasobject or size == path.stat().st_size
 
 
-def _is_parquet(path: Path, start: bytes) -> bool:
-    with path.open("rb") as file:
-        file.seek(-4, 2)
-        return start[:4] == file.read(4) == b"PAR1"
-
-
-def _is_tar(path: Path, start: bytes) -> bool:
-    size = path.stat().st_size
-    if start[_TAR_MAGIC] != b"ustar" or size % tarfile.BLOCKSIZE or size < 2 * tarfile.BLOCKSIZE:
-        return False
-    with path.open("rb") as file:  # two empty blocks end it
-        file.seek(-2 * tarfile.BLOCKSIZE, 2)
-        return not any(file.read())
-
-
-def _is_gzip(path: Path, start: bytes) -> bool:
-    if start[:2] != b"\x1f\x8b":
-        return _is_tar(path, start)  # ImageNetV2's archives are named .tar.gz
-    try:
-        with gzip.open(path) as stream:  # the checksum is at the end
-            while stream.read(_CHUNK_BYTES):
-                pass
-    except (OSError, EOFError, zlib.error):
-        return False
-    return True
-
-
 def _is_safetensors(path: Path, start: bytes) -> bool:
     size, length = path.stat().st_size, int.from_bytes(start[:8], "little")
     if length > size:
@@ -133,13 +102,9 @@ def _is_safetensors(path: Path, start: bytes) -> bool:
     return size == 8 + length + max(ends, default=0)
 
 
+# Of the files that are published without a checksum.
 _CHECKS: dict[str, Callable[[Path, bytes], bool]] = {
-    ".zip": _is_zip,
     ".npz": _is_zip,
     ".npy": _is_npy,
-    ".parquet": _is_parquet,
-    ".tar": _is_tar,
-    ".gz": _is_gzip,
-    ".tgz": _is_gzip,
     ".safetensors": _is_safetensors,
 }

@@ -1,7 +1,7 @@
 """Tables with declared schemas: names, types and units of columns, checked before writing."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -180,8 +180,8 @@ class TableSchema:
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     """Read a Parquet file."""
-    what, remedy = "a readable Parquet file, perhaps truncated", DAMAGED
-    with readable(path, what, pa.ArrowException, remedy=remedy):
+    what = "a readable Parquet file, perhaps truncated"
+    with readable(path, what, pa.ArrowException, remedy=DAMAGED):
         verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
         with pq.ParquetFile(path) as file:
@@ -194,12 +194,17 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
     """Check that tables can be written in the format of a file, and return its suffix."""
-    return check_format(path, tuple(_WRITERS), "cannot write {} tables")
+    return check_format(path, (".parquet", ".csv"), "cannot write {} tables")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write a table atomically as Parquet or CSV, depending on the suffix of `path`."""
-    _WRITERS[check_suffix(path)](table, path)
+    if check_suffix(path) == ".csv":
+        with atomic_file(path) as partial:
+            pa_csv.write_csv(table, partial)
+    else:
+        with parquet_file(path, table.schema) as writer:
+            writer.write_table(table)
 
 
 @contextmanager
@@ -230,22 +235,6 @@ def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[pq
             yield writer
             writer.add_key_value_metadata({DIGEST_KEY: EMPTY_DIGEST})
         enter_digest(partial)
-
-
-def _write_parquet(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    with parquet_file(path, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    with atomic_file(path) as partial:
-        pa_csv.write_csv(table, partial)
-
-
-_WRITERS: dict[str, Callable[[pa.Table, str | os.PathLike[str]], None]] = {
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-}
 
 
 def fraction(name: str, meaning: str) -> Column:

@@ -1,4 +1,4 @@
-"""JSON that commands print, for other programs to read."""
+"""What commands show: JSON for other programs to read, and the progress of long work."""
 
 import argparse
 import json

@@ -73,18 +73,12 @@ def markdown(columns: Sequence[TextColumn]) -> str:
 def latex(columns: Sequence[TextColumn]) -> str:
     """Format a LaTeX `tabular`, which requires the package `booktabs`."""
     alignment = "".join("r" if column.is_number else "l" for column in columns)
+    heads = _latex_row([column.head for column in columns])
     rows = zip(*(column.cells for column in columns), strict=True)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{alignment}}}",
-            r"\toprule",
-            _latex_row([column.head for column in columns]),
-            r"\midrule",
-            *map(_latex_row, rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
+    body = "".join(f"{_latex_row(row)}\n" for row in rows)
+    return (
+        f"\\begin{{tabular}}{{{alignment}}}\n\\toprule\n{heads}\n\\midrule\n{body}"
+        "\\bottomrule\n\\end{tabular}\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The user's CSV files, read as rows of text or as columns."""
+"""The user's CSV files, read as rows of text or as columns, and YAML files."""
 
 import csv
 import io

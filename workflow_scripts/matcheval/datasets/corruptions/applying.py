@@ -8,9 +8,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather  # noqa: F401
-from matcheval.datasets.corruptions.corruption import CORRUPTIONS, Bytes, to_bytes
+from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather
+from matcheval.datasets.corruptions.corruption import REGISTERED, Bytes, Corruption, to_bytes
 
+CORRUPTIONS: dict[str, Corruption] = {
+    name: corruption
+    for family in (noise, blur, weather, digital, c_bar)
+    for name, corruption in REGISTERED.items()
+    if corruption.apply.__module__ == family.__name__
+}
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
 # again; that of larger ones goes back to the system, which clears it for every step.
 _BLOCK = 1 << 16

@@ -75,7 +75,7 @@ def _truncate(values: Images, result: Bytes) -> None:
         result[i] = np.uint8(level + rounding)
 
 
-CORRUPTIONS: dict[str, Corruption] = {}
+REGISTERED: dict[str, Corruption] = {}
 
 
 def corruption(
@@ -94,7 +94,7 @@ def corruption(
 
     def register(apply: Apply) -> Apply:
         name, parameters = apply.__name__, {32: small, 224: large or small}
-        CORRUPTIONS[name] = Corruption(name, parameters, apply, on_bytes, random, load)
+        REGISTERED[name] = Corruption(name, parameters, apply, on_bytes, random, load)
         return apply
 
     return register

@@ -1,0 +1,60 @@
+"""Build a dataset: from its source, or from other datasets."""
+
+import argparse
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.datasets.derived import Derivation, derive
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.prepare import KINDS, prepare_dataset
+from matcheval.errors import InputError
+from matcheval.execution.entry_points import run_command
+
+log = logging.getLogger("prepare")
+
+
+def prepare(name: str, kind: str, options: str, downloads: str, threads: int, output: str) -> None:
+    """Build a dataset from its source and write it to a folder."""
+    try:
+        parsed = json.loads(options)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON ({error})", file=name, field="options") from error
+    if not isinstance(parsed, dict):
+        raise InputError("not a JSON object", file=name, field="options")
+    dataset = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
+    is_array = dataset.stored != "files"
+    sizes = "×".join(map(str, dataset.image_shape)) if is_array else "various sizes"
+    log.info("%s: %d images of %s, sha256 %s", name, len(dataset), sizes, dataset.sha256[:16])
+
+
+def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> None:
+    """Build a dataset from other ones and write it to a folder."""
+    dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
+    write_dataset(dataset, output)
+    log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and build the dataset."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("dataset", help="from its source")
+    one.set_defaults(function=prepare)
+    one.add_argument("--name", required=True, help="name of the dataset")
+    one.add_argument("--kind", required=True, help=f"kind of dataset: {', '.join(KINDS)}")
+    one.add_argument("--options", default="{}", help="the kind's options, a JSON object")
+    one.add_argument("--downloads", default="downloads", help="folder of the published files")
+    one.add_argument("--threads", type=int, default=1, help="CPU threads for decoding images")
+    one.add_argument("--output", required=True, help="folder to write")
+    derived = commands.add_parser("derived", help="a part, a union, or a set labelled by origin")
+    derived.set_defaults(function=prepare_derived)
+    derived.add_argument("--derivation", required=True, help="what to build, a JSON object")
+    derived.add_argument("--sources", required=True, nargs="+", help="dataset folders")
+    derived.add_argument("--output", required=True, help="folder to write")
+    run_command(**vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()
