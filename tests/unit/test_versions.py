@@ -46,13 +46,13 @@ def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
     assert stages.undecided(lambda script, *modules: f"code of {script} {modules}") == []
     # Builders of datasets and algorithms, which are imported by name, count as well.
     (warning,) = stages.undecided(
-        lambda script, *modules: f"code of {script} {modules[script == 'train_model' :]}"
+        lambda script, *modules: f"code of {script} {modules[script == 'train' :]}"
     )
-    assert "The code of train_model was edited" in warning
+    assert "The code of train was edited" in warning
     assert "raise TRAINING_VERSION" in warning
     # With a raised version, results are made again anyway.
     known = json.loads(stages.FILE.read_text())
-    known["train_model"]["versions"]["TRAINING_VERSION"] -= 1
+    known["train"]["versions"]["TRAINING_VERSION"] -= 1
     stages.FILE.write_text(json.dumps(known))
     changed = stages.undecided(lambda script, *modules: "")
     assert len(changed) == len(stages.STAGES) - 1
@@ -71,13 +71,11 @@ COMMANDS = {
     "download_file": "2226ffcfbd3c",
     "download_weights": "d6298453c537",
     "extract_features": "fa5992beef4b",
-    "predict_datasets": "19a6492eeba9",
-    "predict_dataset": "19a6492eeba9",
-    "predict_tested": "19a6492eeba9",
+    "predict_datasets": "49c008b9b4df",
     "simulate_annotations": "39c9453be5cc",
     "count_selections": "2d9231c74cee",
     "sample_dataset": "bfac8c56fd66",
-    "train_model": "9acdfe518054",
+    "train_model": "f7b7aa61decf",
     "read_warehouse_set": "f12a7d191d6f",
     "hash_warehouse_reference": "095f89283e55",
     "search_warehouse": "c1a2d314d01b",
