@@ -37,7 +37,7 @@ def cpu_seconds(folder: Path, n_models: int, way: str) -> float:
     rows = [HEAD, *(ROW.format(seed=seed) for seed in range(n_models))]
     (folder / "models.csv").write_text("\n".join(rows) + "\n")
     (folder / "study.yaml").write_text("models: models.csv\nmatching: {reliability_models: []}\n")
-    (folder / "workflow_scripts" / "train_model.py").write_text(STAND_IN)
+    (folder / "workflow_scripts" / "train.py").write_text(STAND_IN)
     profile = folder / "profiles" / "laptop" / "config.yaml"
     if way == "Snakemake's own":
         rules = folder / "rules" / "messages.smk"

@@ -57,12 +57,12 @@ rule predict_datasets:
         "Predicting with {wildcards.batch}"
     shell:
         LEASE_GPU
-        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
+        + "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains are run on the datasets that it names.
-rule predict_dataset:
+use rule predict_datasets as predict_dataset with:
     input:
         unpack(JOBS.model_files),
     output:
@@ -71,8 +71,6 @@ rule predict_dataset:
         f"{OWN}/logs/predict_dataset/{{dataset}}/{{model}}.log",
     benchmark:
         f"{OWN}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
-    conda:
-        "../envs/models.yaml"
     threads: REQUESTS.threads("predict_dataset")
     resources:
         **REQUESTS.resources("predict_dataset"),
@@ -83,14 +81,10 @@ rule predict_dataset:
         version=JOBS.inference_version,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
-    shell:
-        LEASE_GPU
-        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
-        " {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
-rule predict_tested:
+use rule predict_datasets as predict_tested with:
     input:
         unpack(JOBS.tested_files),
     output:
@@ -101,8 +95,6 @@ rule predict_tested:
         f"{OWN}/benchmarks/predict_tested/{{tested}}.tsv"
     wildcard_constraints:
         tested=one_of(STUDY.tested),
-    conda:
-        "../envs/models.yaml"
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
@@ -115,10 +107,6 @@ rule predict_tested:
         version=JOBS.inference_version,
     message:
         "Predicting with {wildcards.tested}"
-    shell:
-        LEASE_GPU
-        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
-        " {resources.machine} > {log:q} 2>&1"
 
 
 rule predictions:

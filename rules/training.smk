@@ -31,5 +31,5 @@ rule train_model:
         "Training {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m train_model {params.arguments:q} --threads {threads} {resources.machine}"
+        + "python -m train {params.arguments:q} --threads {threads} {resources.machine}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"

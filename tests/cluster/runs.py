@@ -11,7 +11,7 @@ from pathlib import Path
 from engine import SMALL_CATALOGUE, Workflow
 from slurm import Cluster
 
-# Put at the head of train_model.py: what a model does before it is trained, by its name. A model
+# Put at the head of train.py: what a model does before it is trained, by its name. A model
 # `hold...` waits until there is a file `go`, or one for it; the others misbehave at their first
 # start, or always.
 DISTURBANCE = """
@@ -31,7 +31,7 @@ while _name.startswith("hold") and not any(map(os.path.exists, ["go", f"go.{_nam
     time.sleep(0.1)
 """
 
-# Put at the head of train_model.py and predict_datasets.py: on a node, the first job of these names
+# Put at the head of train.py and predict.py: on a node, the first job of these names
 # goes no further than its first epoch or dataset, until it is told that its time is nearly over.
 UNTIL_TOLD = """
 import os, pathlib, sys, time
@@ -136,7 +136,7 @@ class ClusterRun(Run):
         catalogue = self.folder / "studies" / "small.csv"
         rows = "".join(row.replace("linear", name, 1) + "\n" for name in names)
         catalogue.write_text(catalogue.read_text() + rows)
-        self.workflow.edit("workflow_scripts/train_model.py", MAIN, DISTURBANCE + MAIN)
+        self.workflow.edit("workflow_scripts/train.py", MAIN, DISTURBANCE + MAIN)
 
     def hold_until_told(self, script: str, *names: str) -> Path:
         """Hold up the first job of a script for some models; the file with its jobs' numbers."""

@@ -450,7 +450,7 @@ def command(files, tmp_path, *more):
     (tmp_path / "datasets" / "digits-validation").symlink_to(files / "dataset")
     model = [asdict(ModelSource("m", "trained")), str(files / "m.safetensors")]
     return [
-        warm_python(), str(SCRIPTS / "predict_datasets.py"), "--models", json.dumps([model]),
+        warm_python(), str(SCRIPTS / "predict.py"), "--models", json.dumps([model]),
         "--indexes", json.dumps([index]), "--datasets", str(tmp_path / "datasets"),
         "--predictions", str(tmp_path / "out"), "--batch-size", "64", "--threads", "1", *more,
     ]  # fmt: skip

@@ -118,7 +118,7 @@ def test_incompatible_fields_are_rejected():
         replace(RECIPE, momentum=0.0)
     with pytest.raises(InputError, match="warmup_cosine has a built-in warm-up"):
         replace(RECIPE, schedule="warmup_cosine", warmup_epochs=1.0)
-    with pytest.raises(InputError, match=r"β is 0\. Give more than 0"):
+    with pytest.raises(InputError, match=r"β is 0.0. Give more than 0"):
         replace(RECIPE, augmentation="basic_ricap", augmentation_parameter=0.0)
 
 

@@ -483,7 +483,7 @@ class TestResuming:
         recipe = replace(RECIPE, architecture="resnet", width=8, depth=2, epochs=12)
         names = ("m.safetensors", "m.history.csv")
         command = [
-            sys.executable, str(SCRIPTS / "train_model.py"), "--name", "m", "--save-minutes", "0",
+            sys.executable, str(SCRIPTS / "train.py"), "--name", "m", "--save-minutes", "0",
             "--recipe", json.dumps(recipe.to_mapping()), "--train", str(folders[0][0]),
             "--validation", str(folders[1][0]), "--output", str(tmp_path / names[0]),
             "--history", str(tmp_path / names[1]),
@@ -547,7 +547,7 @@ def test_two_epochs_on_cifar_images_lower_the_loss(family, tmp_path):
 
 def command(folders, tmp_path, recipe):
     return [
-        warm_python(), str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
+        warm_python(), str(SCRIPTS / "train.py"), "--name", "cli", "--recipe", recipe,
         "--train", str(folders[0][0]), "--validation", str(folders[1][0]), "--threads", "1",
         "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import subprocess
 
 from engine import environment
 
-# Put at the head of predict_datasets.py: notes the GPU, and predicts without one.
+# Put at the head of predict.py: notes the GPU, and predicts without one.
 NOTE = """
 import json, os, pathlib, sys, time
 _place = sys.argv.index("--device") + 1
@@ -24,7 +24,7 @@ with open("notes", "a") as _file:
 
 def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
     main = 'if __name__ == "__main__":'
-    small.edit("workflow_scripts/predict_datasets.py", main, NOTE + main)
+    small.edit("workflow_scripts/predict.py", main, NOTE + main)
     small.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
     command = [*small.command("predictions"), "--cores", "6"]
     variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}

@@ -121,7 +121,7 @@ def test_edits_that_change_nothing(small):
     small.edit(f"{library}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
     tables = small.folder / library / "io" / "files.py"
     tables.write_text(tables.read_text() + "\n\ndef nobody_calls_this():\n    return 1\n")
-    small.edit("rules/training.smk", '"python -m train_model ', '"python -m  train_model ')
+    small.edit("rules/training.smk", '"python -m train ', '"python -m  train ')
     for folder in ("rules", "workflow_scripts"):
         for path in (small.folder / folder).rglob("*"):
             os.utime(path)
@@ -214,7 +214,7 @@ class TestKilled:
 
         def one_is_trained() -> bool:
             """Whether a job of this tree runs the rule's script."""
-            return any("-m train_model " in line for line in processes(workflow.folder))
+            return any("-m train " in line for line in processes(workflow.folder))
 
         workflow.kill_when(one_is_trained)
         whole = built.artifacts()
@@ -239,7 +239,7 @@ class TestKilled:
             "    os.kill(os.getpid(), signal.SIGKILL)\n"
         )
         main = 'if __name__ == "__main__":'
-        small.edit("workflow_scripts/train_model.py", main, kill_once + main)
+        small.edit("workflow_scripts/train.py", main, kill_once + main)
         result = small.run("predictions", "matched", "--keep-going", check=False)
         assert result.returncode == 1
         output = result.stdout + result.stderr

@@ -47,8 +47,8 @@ STAGES = {
             if k.has_images
         },
     ),
-    "train_model": Stage({"TRAINING_VERSION": TRAINING_VERSION}),
-    "predict_datasets": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
+    "train": Stage({"TRAINING_VERSION": TRAINING_VERSION}),
+    "predict": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
     "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
     "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
     "sample": Stage({"SAMPLING_VERSION": SAMPLING_VERSION}),

@@ -22,15 +22,8 @@ def resolve_device(name: str) -> torch.device:
         raise InputError(
             f"unknown device '{name}'", field="device", remedy=f"Known: {', '.join(DEVICES)}"
         )
-    available = [
-        device
-        for device, is_available in (
-            ("cuda", torch.cuda.is_available()),
-            ("mps", torch.backends.mps.is_available()),
-            ("cpu", True),
-        )
-        if is_available
-    ]
+    available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
+    available.append("cpu")
     if name == "auto":
         log.info("device auto: %s", available[0])
         return torch.device(available[0])

@@ -45,18 +45,6 @@ class Geometry:
                 remedy=f"Known: {', '.join(INTERPOLATIONS)}",
             )
 
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> "Geometry":
-        """Build a geometry from the values that `to_mapping` returned."""
-        fields: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-        }
-        return cls(**fields)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-
     @property
     def name(self) -> str:
         """A name for files; geometries of equal names give equal pixels."""
@@ -263,14 +251,15 @@ class Transform:
             If a value is invalid.
         """
         values = json.loads(text)
-        return cls(
-            Geometry.from_mapping(values["geometry"]), tuple(values["mean"]), tuple(values["std"])
-        )
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in values["geometry"].items()
+        }
+        return cls(Geometry(**fields), tuple(values["mean"]), tuple(values["std"]))
 
     def to_json(self) -> str:
         """Return the transform as JSON."""
-        values = {"geometry": self.geometry.to_mapping(), "mean": self.mean, "std": self.std}
-        return json.dumps(values, sort_keys=True)
+        return json.dumps(asdict(self), sort_keys=True)
 
     def text(self, max_value: int) -> str:
         """Describe the transform in words, for a file's provenance.

@@ -1,6 +1,5 @@
 """The base class of algorithms: what happens in a training step, and what is resumed."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -67,8 +66,28 @@ class Setup:
     compiled: bool = False
 
 
+class Outputs(NamedTuple):
+    """What the network makes of the batch of one training set, with its graph.
+
+    Attributes
+    ----------
+    logits : float32 tensor, shape (n, n_classes)
+    features : float32 tensor, shape (n, n_features)
+        The head's input; of width 0 unless the algorithm `needs_features`.
+    targets : float32 tensor, shape (n, n_classes)
+    """
+
+    logits: Tensor
+    features: Tensor
+    targets: Tensor
+
+
 class Algorithm(nn.Module):
     """An algorithm with everything that a training step changes.
+
+    A step goes along the gradient of `objective` with one optimiser, unless a subclass replaces
+    `step`. With the option `burn_in_steps`, the optimiser is built anew after that many steps, as
+    the loss changes abruptly.
 
     `state_dict` has the parameters and buffers of the network, of its moving average and of what a
     subclass adds (heads, moving averages, counters: as submodules and buffers), and the states of
@@ -95,17 +114,26 @@ class Algorithm(nn.Module):
         The recipe's loss of logits and targets.
     optimizers : dict of str to Optimizer
     needs_features : bool
-        Whether the subclass calls `logits_and_features`.
+        Whether the subclass uses features.
+    joint : bool
+        Whether the network runs on all batches joined, or on one after the other, which makes a
+        difference to batch norm.
+    n_updates : int64 tensor, shape ()
+        Steps so far; on the CPU, where reading it waits for no device.
     """
 
     needs_features: ClassVar[bool] = False
+    joint: ClassVar[bool] = True
+    n_updates: Tensor
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__()
         self.network, self.recipe, self.setup = network, recipe, setup
         self.options: Any = recipe.typed_options[0]
         self.loss = build_loss(recipe.loss, recipe.loss_parameter)
-        self.optimizers: dict[str, Optimizer] = {}
+        self.register_buffer("n_updates", torch.tensor(0))
+        self._burn_in: int | None = getattr(self.options, "burn_in_steps", None)
+        self.optimizers = {"network": Optimizer(network, recipe)}
         self.average: AveragedModel | None = None
         if recipe.ema_decay:
             self.average = AveragedModel(
@@ -122,7 +150,20 @@ class Algorithm(nn.Module):
         with torch.random.fork_rng(devices=[]):  # its first call in a process draws numbers
             self._training_network = [torch.compile(forward) if setup.compiled else forward]
 
-    @abstractmethod
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step.
+
+        Parameters
+        ----------
+        domains : sequence of Outputs
+            One per training set, in their order.
+
+        Returns
+        -------
+        tensor, shape ()
+        """
+        raise NotImplementedError
+
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
         """Update network and state by a batch of each training set.
 
@@ -137,6 +178,45 @@ class Algorithm(nn.Module):
         -------
         Update
         """
+        if int(self.n_updates) == self._burn_in:
+            self.optimizers["network"] = self.late_optimizer()
+        domains = self._outputs(minibatches)
+        loss = self.objective(domains)
+        self.optimizers["network"].step(loss, factor)
+        self.n_updates += 1
+        return Update(loss.detach(), torch.cat([each.logits for each in domains]).detach())
+
+    def late_optimizer(self) -> Optimizer:
+        """Build the optimiser of the steps after the burn-in."""
+        return Optimizer(self.network, self.recipe)
+
+    @property
+    def burnt_in(self) -> bool:
+        """Whether the steps of the burn-in are over."""
+        return self._burn_in is not None and int(self.n_updates) >= self._burn_in
+
+    def joint_loss(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the recipe's loss over all images."""
+        every = joined(domains)
+        return self.loss(every.logits, every.targets)
+
+    def risks(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the recipe's loss of each training set, shape (n_domains,)."""
+        return torch.stack([self.loss(each.logits, each.targets) for each in domains])
+
+    def _outputs(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
+        if not self.joint:
+            return [self._run(*batch) for batch in minibatches]
+        parts = self._run(*concatenated(minibatches))
+        sizes = [len(batch.targets) for batch in minibatches]
+        split = zip(*(torch.split(values, sizes) for values in parts), strict=True)
+        return [Outputs(*values) for values in split]
+
+    def _run(self, images: Tensor, targets: Tensor) -> Outputs:
+        if self.needs_features:
+            return Outputs(*self.logits_and_features(images), targets)
+        logits: Tensor = self.in_precision(self._training_network[0], images).float()
+        return Outputs(logits, logits[:, :0], targets)
 
     def update(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
         """Take a training step, and update the moving average of the weights.
@@ -156,23 +236,8 @@ class Algorithm(nn.Module):
             self.average.update_parameters(self.network)
         return done
 
-    def logits(self, images: Tensor) -> Tensor:
-        """Run the network in training, in the recipe's precision, without features.
-
-        Parameters
-        ----------
-        images : float32 tensor, shape (n, channels, height, width)
-            Normalised images.
-
-        Returns
-        -------
-        float32 tensor, shape (n, n_classes)
-        """
-        logits: Tensor = self.in_precision(self._training_network[0], images)
-        return logits.float()
-
     def logits_and_features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Run the network in training as `logits` does, in an algorithm that `needs_features`.
+        """Run the network in training, in the recipe's precision, if it `needs_features`.
 
         Parameters
         ----------
@@ -280,6 +345,11 @@ def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
     return Minibatch(torch.cat(images), torch.cat(targets))
 
 
+def joined(domains: Sequence[Outputs]) -> Outputs:
+    """Join the outputs of all training sets."""
+    return Outputs(*(torch.cat(values) for values in zip(*domains, strict=True)))
+
+
 IMPLEMENTATIONS: dict[type[AlgorithmOptions], type[Algorithm]] = {}
 _Kind = TypeVar("_Kind", bound=type[Algorithm])
 
@@ -292,139 +362,3 @@ def implements(options: type[AlgorithmOptions]) -> Callable[[_Kind], _Kind]:
         return kind
 
     return enter
-
-
-class Outputs(NamedTuple):
-    """What the network makes of the batch of one training set, with its graph.
-
-    Attributes
-    ----------
-    logits : float32 tensor, shape (n, n_classes)
-    features : float32 tensor, shape (n, n_features)
-        The head's input; of width 0 unless the algorithm `needs_features`.
-    targets : float32 tensor, shape (n, n_classes)
-    """
-
-    logits: Tensor
-    features: Tensor
-    targets: Tensor
-
-
-class SingleLoss(Algorithm):
-    """A step of one optimiser along the gradient of `objective`.
-
-    With the option `burn_in_steps`, the optimiser is built anew after that many steps, as the loss
-    changes abruptly.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    joint : bool
-        Whether the network runs on all batches joined, or on one after the other, which makes a
-        difference to batch norm.
-    n_updates : int64 tensor, shape ()
-        Steps so far; on the CPU, where reading it waits for no device.
-    """
-
-    joint: ClassVar[bool] = True
-    n_updates: Tensor
-
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
-        self.register_buffer("n_updates", torch.tensor(0))
-        self._burn_in: int | None = getattr(self.options, "burn_in_steps", None)
-        self.optimizers["network"] = Optimizer(network, recipe)
-
-    @abstractmethod
-    def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-            One per training set, in their order.
-
-        Returns
-        -------
-        tensor, shape ()
-        """
-
-    def late_optimizer(self) -> Optimizer:
-        """Build the optimiser of the steps after the burn-in."""
-        return Optimizer(self.network, self.recipe)
-
-    @property
-    def burnt_in(self) -> bool:
-        """Whether the steps of the burn-in are over."""
-        return self._burn_in is not None and int(self.n_updates) >= self._burn_in
-
-    def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network.
-
-        Parameters
-        ----------
-        minibatches : sequence of Minibatch
-        factor : float
-            As for `Algorithm.step`.
-
-        Returns
-        -------
-        Update
-        """
-        if int(self.n_updates) == self._burn_in:
-            self.optimizers["network"] = self.late_optimizer()
-        domains = self._outputs(minibatches)
-        loss = self.objective(domains)
-        self.optimizers["network"].step(loss, factor)
-        self.n_updates += 1
-        return Update(loss.detach(), torch.cat([each.logits for each in domains]).detach())
-
-    def joint_loss(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the recipe's loss over all images.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
-        every = joined(domains)
-        return self.loss(every.logits, every.targets)
-
-    def risks(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the recipe's loss of each training set.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape (n_domains,)
-        """
-        return torch.stack([self.loss(each.logits, each.targets) for each in domains])
-
-    def _outputs(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
-        if not self.joint:
-            return [self._run(*batch) for batch in minibatches]
-        parts = self._run(*concatenated(minibatches))
-        sizes = [len(batch.targets) for batch in minibatches]
-        split = zip(*(torch.split(values, sizes) for values in parts), strict=True)
-        return [Outputs(*values) for values in split]
-
-    def _run(self, images: Tensor, targets: Tensor) -> Outputs:
-        if self.needs_features:
-            return Outputs(*self.logits_and_features(images), targets)
-        logits = self.logits(images)
-        return Outputs(logits, logits[:, :0], targets)
-
-
-def joined(domains: Sequence[Outputs]) -> Outputs:
-    """Join the outputs of all training sets."""
-    return Outputs(*(torch.cat(values) for values in zip(*domains, strict=True)))

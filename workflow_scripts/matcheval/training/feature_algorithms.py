@@ -12,7 +12,6 @@ from matcheval.training.algorithm import (
     Minibatch,
     Outputs,
     Setup,
-    SingleLoss,
     Update,
     concatenated,
     implements,
@@ -102,7 +101,7 @@ def joint_product_divergence(
 
 
 @implements(CoralOptions)
-class Coral(SingleLoss):
+class Coral(Algorithm):
     """Deep CORAL (Sun & Saenko 2016): features of all sets get the same moments."""
 
     options: CoralOptions
@@ -116,7 +115,7 @@ class Coral(SingleLoss):
 
 
 @implements(VneOptions)
-class Vne(SingleLoss):
+class Vne(Algorithm):
     """Loss over all images, minus the weighted von Neumann entropy (Kim et al. 2023)."""
 
     options: VneOptions
@@ -124,12 +123,13 @@ class Vne(SingleLoss):
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
-        entropy = von_neumann_entropy(joined(domains).features)
-        return self.joint_loss(domains) - self.options.weight * entropy
+        every = joined(domains)
+        entropy = von_neumann_entropy(every.features)
+        return self.loss(every.logits, every.targets) - self.options.weight * entropy
 
 
 @implements(RcsOptions)
-class Rcs(SingleLoss):
+class Rcs(Algorithm):
     """Joint-product distribution alignment (Chen et al. 2023); RCS in Sun et al. (2024)."""
 
     options: RcsOptions
@@ -157,7 +157,7 @@ class Rcs(SingleLoss):
             ridge=self.options.ridge,
             width=self.width if fixed else None,
         )
-        return self.joint_loss(domains) + self.options.weight * penalty
+        return self.loss(every.logits, every.targets) + self.options.weight * penalty
 
 
 def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def variance_difference(variances: Tensor) -> Tensor:
 
 
 @implements(FishrOptions)
-class Fishr(SingleLoss):
+class Fishr(Algorithm):
     """Fishr (Rame et al. 2022): after the burn-in, gradients get the same variances."""
 
     options: FishrOptions
@@ -268,7 +268,7 @@ def dissimilarity(
 
 
 @implements(SelfregOptions)
-class Selfreg(SingleLoss):
+class Selfreg(Algorithm):
     """SelfReg (Kim et al. 2021): images of a class, and mixtures of them, are made similar."""
 
     options: SelfregOptions
@@ -294,7 +294,7 @@ class Selfreg(SingleLoss):
             share,
             self.options.feature_weight,
         )
-        loss = self.joint_loss(domains)
+        loss = self.loss(every.logits, every.targets)
         return loss + loss.detach().clamp_max(1) * penalty
 
 
@@ -348,7 +348,6 @@ class Sagnet(Algorithm):
         self.style_head = nn.Linear(
             self.network_head.in_features, self.network_head.out_features
         ).to(self.device)
-        self.optimizers["network"] = Optimizer(network, recipe)
         self.optimizers["style_head"] = Optimizer(self.style_head, recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:

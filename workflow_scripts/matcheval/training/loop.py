@@ -7,7 +7,6 @@ settings), and only a training of the same identity goes on from it: a killed jo
 
 import json
 import logging
-import os
 import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -165,30 +164,14 @@ HISTORY = TableSchema(
         Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
         Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
         Column("validation_loss", pa.float64(), "1", "loss after the pass, or NaN"),
-        Column(
-            "validation_accuracy",
-            pa.float64(),
-            "1",
-            "accuracy after the pass, or NaN",
-        ),
+        Column("validation_accuracy", pa.float64(), "1", "accuracy after the pass, or NaN"),
     ),
 )
 
 
-def write_history(history: Sequence[Epoch], path: str | os.PathLike[str]) -> None:
+def _write_history(history: Sequence[Epoch], path: Path) -> None:
     """Write a history as CSV, atomically."""
     write_table(HISTORY.from_records(history), path)
-
-
-def parse_recipe(text: str, name: str) -> Recipe:
-    """Read a recipe from JSON."""
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON ({error})", file=name, field="recipe") from error
-    if not isinstance(values, dict):
-        raise InputError("not a JSON object", file=name, field="recipe")
-    return Recipe.from_mapping(values, name)
 
 
 def train_to_checkpoint(
@@ -204,7 +187,10 @@ def train_to_checkpoint(
     progress: bool = False,
 ) -> Epoch:
     """Train a model, and write its history and its checkpoint."""
-    recipe = parse_recipe(recipe_json, name)
+    try:
+        recipe = Recipe.from_mapping(dict(json.loads(recipe_json)), name)
+    except (json.JSONDecodeError, TypeError) as error:
+        raise InputError(f"not a JSON object ({error})", file=name, field="recipe") from error
     train_sets = [read_dataset(folder) for folder in train_folders]
     validation_sets = [read_dataset(folder) for folder in validation_folders]
     first = train_sets[0]
@@ -218,17 +204,11 @@ def train_to_checkpoint(
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
     trained = train(
-        name,
-        recipe,
-        train_sets,
-        validation_sets,
-        engine=engine,
-        resume_file=resume_file,
+        name, recipe, train_sets, validation_sets, engine=engine, resume_file=resume_file,
         identity={"data": data, "versions": versions},
-        on_epoch=lambda history: write_history(history, history_file),
-        is_to_stop=is_to_stop,
-        progress=progress,
-    )
+        on_epoch=lambda history: _write_history(history, history_file),
+        is_to_stop=is_to_stop, progress=progress,
+    )  # fmt: skip
     info = CheckpointInfo(
         model=name,
         architecture=recipe.architecture,
@@ -245,7 +225,7 @@ def train_to_checkpoint(
         mean=trained.mean,
         std=trained.std,
     )
-    write_history(trained.history, history_file)
+    _write_history(trained.history, history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
     resume_file.unlink(missing_ok=True)
     return trained.history[kept_epoch(trained.history, recipe.keep) - 1]

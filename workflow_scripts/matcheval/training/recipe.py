@@ -78,6 +78,7 @@ def check_range(
     *,
     open_low: bool = False,
     open_high: bool = False,
+    symbol: str = "",
 ) -> None:
     """Check that a number is in its range."""
     above = low < value if open_low else low <= value
@@ -86,46 +87,34 @@ def check_range(
         least = "more than" if open_low else "at least"
         most = "less than" if open_high else "at most"
         end = f" and {most} {high:g}" if math.isfinite(high) else ""
-        raise InputError(f"is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
+        raise InputError(f"{symbol}is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a loss or an augmentation."""
+    """The parameter of a loss or an augmentation, from 0 to less than `high`."""
 
     symbol: str
     default: float
-    low: float
-    high: float
-    open_low: bool = False
-
-    def check(self, value: float, field: str) -> None:
-        """Check that a value is in the range."""
-        in_low = self.low < value if self.open_low else self.low <= value
-        if not (in_low and value < self.high):
-            least = "more than" if self.open_low else "at least"
-            raise InputError(
-                f"{self.symbol} is {value:g}",
-                field=field,
-                remedy=f"Give {least} {self.low:g} and less than {self.high:g}",
-            )
+    high: float = math.inf
+    above_0: bool = False
 
 
 # A loss that is not listed has no parameter.
 LOSS_PARAMETERS = {
-    "focal": Parameter("γ", 2.0, 0.0, math.inf),
-    "label_smoothing": Parameter("α", 0.1, 0.0, 1.0),
-    "mmce": Parameter("λ", 4.0, 0.0, math.inf),
-    "mmce_weighted": Parameter("λ", 2.0, 0.0, math.inf),
-    "mmce_mukhoti": Parameter("λ", 1.0, 0.0, math.inf),
-    "mmce_weighted_mukhoti": Parameter("λ", 2.0, 0.0, math.inf),
+    "focal": Parameter("γ", 2.0),
+    "label_smoothing": Parameter("α", 0.1, high=1),
+    "mmce": Parameter("λ", 4.0),
+    "mmce_weighted": Parameter("λ", 2.0),
+    "mmce_mukhoti": Parameter("λ", 1.0),
+    "mmce_weighted_mukhoti": Parameter("λ", 2.0),
 }
 
 # An augmentation that is not listed has no parameter.
 AUGMENTATION_PARAMETERS = {
-    "basic_mixup": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
-    "basic_cutmix": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
-    "basic_ricap": Parameter("β", 0.3, 0.0, math.inf, open_low=True),
+    "basic_mixup": Parameter("α", 1.0, above_0=True),
+    "basic_cutmix": Parameter("α", 1.0, above_0=True),
+    "basic_ricap": Parameter("β", 0.3, above_0=True),
 }
 
 
@@ -403,4 +392,7 @@ class Recipe:
                 field=field,
                 remedy="Leave it empty",
             )
-        parameter.check(value, field)
+        check_range(
+            value, field, 0, parameter.high, open_low=parameter.above_0, open_high=True,
+            symbol=f"{parameter.symbol} ",
+        )  # fmt: skip

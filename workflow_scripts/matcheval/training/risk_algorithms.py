@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from matcheval.training.algorithm import Outputs, Setup, SingleLoss, implements, joined
+from matcheval.training.algorithm import Algorithm, Outputs, Setup, implements, joined
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
     EqrmOptions,
@@ -19,7 +19,7 @@ from matcheval.training.recipe import Recipe
 
 
 @implements(ErmOptions)
-class Erm(SingleLoss):
+class Erm(Algorithm):
     """Empirical risk minimisation (Vapnik 1998): the mean loss over all images."""
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
@@ -33,14 +33,16 @@ def mean_square(logits: Tensor) -> Tensor:
 
 
 @implements(SdOptions)
-class Sd(SingleLoss):
+class Sd(Algorithm):
     """Spectral decoupling (Pezeshki et al. 2021): the mean squared logit is kept small."""
 
     options: SdOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
-        return self.joint_loss(domains) + self.options.weight * mean_square(joined(domains).logits)
+        every = joined(domains)
+        penalty = mean_square(every.logits)
+        return self.loss(every.logits, every.targets) + self.options.weight * penalty
 
 
 _BISECTIONS = 32
@@ -106,7 +108,7 @@ def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: fl
 
 
 @implements(VrexOptions)
-class Vrex(SingleLoss):
+class Vrex(Algorithm):
     """V-REx (Krueger et al. 2021): mean risk plus weighted variance; weight 1 in the burn-in."""
 
     options: VrexOptions
@@ -119,7 +121,7 @@ class Vrex(SingleLoss):
 
 
 @implements(GroupDroOptions)
-class GroupDro(SingleLoss):
+class GroupDro(Algorithm):
     """Group DRO (Sagawa et al. 2020): weighted sum of risks; weights grow with the risks."""
 
     options: GroupDroOptions
@@ -141,7 +143,7 @@ _QUANTILES = {"bisection": bisected_quantile, "implicit": implicit_quantile}
 
 
 @implements(EqrmOptions)
-class Eqrm(SingleLoss):
+class Eqrm(Algorithm):
     """EQRM (Eastwood et al. 2022): mean risk, after the burn-in a quantile of the risks."""
 
     options: EqrmOptions

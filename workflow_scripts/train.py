@@ -10,16 +10,16 @@ from typing import Any
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop
 
-log = logging.getLogger("train_model")
+log = logging.getLogger("train")
 
 
-def train_model(
+def train(
     name: str,
     recipe: str,
-    train: Sequence[str],
-    validation: Sequence[str],
-    output: str,
-    history: str,
+    train: Sequence[Path],
+    validation: Sequence[Path],
+    output: Path,
+    history: Path,
     **engine: Any,
 ) -> None:
     """Train a model."""
@@ -28,16 +28,9 @@ def train_model(
 
     start = time.perf_counter()
     kept = train_to_checkpoint(
-        name,
-        recipe,
-        [Path(folder) for folder in train],
-        [Path(folder) for folder in validation],
-        Path(output),
-        Path(history),
-        engine=Engine(**engine),
-        is_to_stop=is_to_stop(),
-        progress=show_progress(),
-    )
+        name, recipe, train, validation, output, history, engine=Engine(**engine),
+        is_to_stop=is_to_stop(), progress=show_progress(),
+    )  # fmt: skip
     log.info(
         f"{name}: accuracy {kept.train_accuracy:.4f} in training, {kept.validation_accuracy:.4f} "
         f"in validation, of the weights after {kept.epoch} epochs, in "
@@ -48,17 +41,15 @@ def train_model(
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for option, meaning in (
-        ("--name", "the model's name, from which its seeds are derived"),
-        ("--recipe", "the recipe's fields, a JSON object"),
-        ("--output", "checkpoint to write, .safetensors"),
-        ("--history", "history by epoch to write, .csv"),
+    parser.add_argument("--name", required=True, help="from which the model's seeds are derived")
+    parser.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
+    for option, number, meaning in (
+        ("--train", "+", "folders of the training sets"),
+        ("--validation", "+", "folders of the validation sets"),
+        ("--output", None, "checkpoint to write, .safetensors"),
+        ("--history", None, "history by epoch to write, .csv"),
     ):
-        parser.add_argument(option, required=True, help=meaning)
-    parser.add_argument("--train", required=True, nargs="+", help="folders of the training sets")
-    parser.add_argument(
-        "--validation", required=True, nargs="+", help="folders of the validation sets"
-    )
+        parser.add_argument(option, required=True, type=Path, nargs=number, help=meaning)
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument(
@@ -77,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--save-minutes", type=float, default=10, help="minutes between saves of the resume state"
     )
-    run_command(train_model, **vars(parser.parse_args(argv)))
+    run_command(train, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop
 from matcheval.inference import N_TOP, OUTPUTS
 
-log = logging.getLogger("predict_datasets")
+log = logging.getLogger("predict")
 
 
 def predict(
