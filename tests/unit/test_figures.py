@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import plot_confidence as confidence_script
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.io.tables import write_table
+from matcheval.protocol.analysis import draw_confidence
 from matcheval.protocol.figures.confidence import plot_confidence
 from matcheval.protocol.figures.gaps import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
@@ -341,7 +341,7 @@ def test_matched_gaps_have_their_intervals():
 def test_the_script_of_confidence(tmp_path):
     write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
     outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
-    confidence_script.main(table=tmp_path / "table.parquet", outputs=outputs)
+    draw_confidence(table=tmp_path / "table.parquet", outputs=outputs)
     assert all(path.stat().st_size for path in outputs)
 
 

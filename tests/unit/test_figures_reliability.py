@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import plot_reliability as reliability_script
 from drawings import PAIR, draw, lines_of, texts_of
 from helpers import predictions, simulate
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
+from matcheval.protocol.analysis import draw_reliability
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.figures.reliability import Role, plot_reliability, reliability_data
@@ -148,7 +148,7 @@ def test_script_of_reliability(tmp_path):
         comparison, MatchingMethod(criterion=Criterion.PROBABILITY), seeds
     ).pairs()
     write_table(pairs, tmp_path / "pairs.parquet")
-    reliability_script.main(
+    draw_reliability(
         model="net.a1",
         pair=PAIR,
         original=[original],

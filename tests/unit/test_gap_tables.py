@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import plot_gaps as gaps_script
-import plot_matched_accuracy as accuracy_script
 from drawings import draw, texts_of
 from helpers import matched_gap, predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
+from matcheval.protocol.analysis import draw_gaps, draw_matched_accuracy
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
@@ -356,9 +355,7 @@ class TestFigure:
         for name, (schema, frame) in files.items():
             write_table(schema.from_frame(frame), tmp_path / f"{name}.parquet")
         paths = {name: tmp_path / f"{name}.parquet" for name in files}
-        gaps_script.main(
-            **paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"]
-        )
+        draw_gaps(**paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"])
         paths.pop("means")
-        accuracy_script.main(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
+        draw_matched_accuracy(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
         assert {"gaps.png", "accuracy.png"} <= {path.name for path in tmp_path.iterdir()}

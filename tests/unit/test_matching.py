@@ -139,12 +139,13 @@ class TestAgainstTheTranscription:
     def test_no_index_is_out_of_bounds(self, monkeypatch, n_source):
         """Without compilation NumPy checks every index, and the picks are the same."""
         monkeypatch.setattr(compiling, "compiled", lambda **_: lambda function: function)
-        spec = importlib.util.find_spec(match.__module__)
+        spec = importlib.util.find_spec("matcheval.protocol.kernel")
         plain = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(plain)
         found = plan(simulate(n_source, 3, 1), simulate(70, 3, 2), PROBABILITY, 1)
         with np.errstate(over="ignore"):  # counting bits multiplies modulo 2**64
-            picks = plain.match(found, np.random.default_rng(3))
+            uniform = np.random.default_rng(3).random(70)
+            picks = plain.walk(found.low, found.high, uniform, found.source_order)
         assert picks.tolist() == match(found, np.random.default_rng(3)).tolist()
 
     @BOTH

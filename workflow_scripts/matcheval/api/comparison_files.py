@@ -14,7 +14,8 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
 from matcheval.protocol.comparisons import with_suspicions
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, join_runs
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import ShownFile
 

@@ -17,7 +17,6 @@ from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import read_models
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.settings import Names, Settings
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
@@ -79,7 +78,7 @@ class PairTableAnalysis(TableAnalysis):
         self.study.check_models(self.settings.without, self.field("without"))
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
-            self.matching.runs.check_can_be_matched(pair)
+            self.matching.check_can_be_matched(pair)
         if self.settings.pairs:
             self.check_some_models()
 
@@ -95,24 +94,21 @@ class PairTableAnalysis(TableAnalysis):
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a pair's table is made from."""
-        files = self.matching.gaps.inputs(wildcards, self.models)
-        return [*files, *self.matching.classes_of_pair(wildcards)]
+        return self.matching.inputs_with_groups(wildcards.pair, self.models)
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_pair`."""
         return {
-            **self.matching.gaps.parameters(wildcards, self.models),
+            **self.matching.pair_arguments(wildcards.pair, self.models),
             "options": self.options(self.settings),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""
-        return self.matching.gaps.custom_files_state(wildcards, self.models)
+        return self.matching.custom_files_state(wildcards.pair, self.models)
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         """By the number of models and of runs, and the size of the larger set."""
-        datasets = self.study.pairs[wildcards.pair].datasets.values()
-        images = max(dataset_size(self.study, name).images for name in datasets)
-        matching = self.matching.settings
-        n_runs = matching.seeds * len(matching.methods) * self.runs_per_seed
+        n_runs = len(self.matching.seeds) * len(self.matching.matchings) * self.runs_per_seed
+        images = self.matching.images(wildcards.pair)
         return analysis_resources.of_matching(len(self.models), n_runs, images)

@@ -1,10 +1,7 @@
 """Schemas of the tables of runs, matched pairs and results: columns, types, units, meanings."""
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
-from matcheval.errors import InputError
 from matcheval.io.columns import MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
@@ -53,24 +50,6 @@ IDENTITY_COLUMNS = (
 )
 
 COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COLUMNS)
-
-
-def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate the runs of several models on one pair and criterion, in the order given."""
-    if not tables:
-        raise InputError("no runs to join")
-    first = tables[0]
-    for table in tables[1:]:
-        for origin in ("original", "replication"):
-            key = f"{origin} datapoints".encode()
-            here, there = (t.schema.metadata or {} for t in (table, first))
-            if here.get(key) != there.get(key):
-                raise InputError(
-                    f"model '{table['model'][0]}' has other indices or labels on "
-                    f"'{table[origin][0]}' than model '{first['model'][0]}'",
-                    remedy="Predict the same datapoints with all models of a study",
-                )
-    return pa.concat_tables(tables)
 
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:

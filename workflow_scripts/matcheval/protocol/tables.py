@@ -10,7 +10,25 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.protocol.schemas import MODEL_TABLE, join_runs
+from matcheval.protocol.schemas import MODEL_TABLE
+
+
+def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
+    """Concatenate the runs of several models on one pair and criterion, in the order given."""
+    if not tables:
+        raise InputError("no runs to join")
+    first = tables[0]
+    for table in tables[1:]:
+        for origin in ("original", "replication"):
+            key = f"{origin} datapoints".encode()
+            here, there = (t.schema.metadata or {} for t in (table, first))
+            if here.get(key) != there.get(key):
+                raise InputError(
+                    f"model '{table['model'][0]}' has other indices or labels on "
+                    f"'{table[origin][0]}' than model '{first['model'][0]}'",
+                    remedy="Predict the same datapoints with all models of a study",
+                )
+    return pa.concat_tables(tables)
 
 
 def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
