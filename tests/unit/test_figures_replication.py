@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from test_replication import SETTINGS, results, settings_with
 
-import plot_replication as script
 from drawings import draw, texts_of
 from matcheval.io.tables import write_table
+from matcheval.replication.analysis import draw_fit
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import Extremes, fit_replication
 from matcheval.replication.tables import FITS, REGION, RESULTS
@@ -137,7 +137,7 @@ def test_script(tmp_path):
     write_table(FITS.from_frame(pd.DataFrame([fit.row])), tmp_path / "f.parquet")
     write_table(REGION.from_frame(fit.region), tmp_path / "g.parquet")
     outputs = [tmp_path / "figure.pdf", tmp_path / "figure.png"]
-    script.main(
+    draw_fit(
         results=tmp_path / "r.parquet", fits=tmp_path / "f.parquet", region=tmp_path / "g.parquet",
         scale=Scale.PROBIT, outputs=outputs,
     )  # fmt: skip

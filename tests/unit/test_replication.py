@@ -6,15 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.special import ndtri
 
-import count_correct as count_script
-import fit_replication as fit_script
-import summarize_replication as summary_script
-import tabulate_replication as table_script
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
 from matcheval.predictions.correctness import ACCURACIES, Correctness
+from matcheval.replication.analysis import count_correct, write_changes, write_fits, write_results
 from matcheval.replication.fits import GRID_POINTS, Extremes, ReplicationSettings, fit_replication
 from matcheval.replication.tables import (
     CHANGES,
@@ -389,23 +386,21 @@ def test_scripts(tmp_path):
     (tmp_path / "t.csv").write_text("model,old,new\n" + rows)
     for name in ("old", "new"):
         options = {"file": f"{tmp_path}/t.csv", "columns": {"model": "model", "top1": name}}
-        count_script.main(
+        count_correct(
             dataset=DatasetSpec(name, "accuracies", options | {"n": 100}),
             models=list(MODELS), results=[], top_k_files=[],
             accuracies=tmp_path / f"{name}.parquet",
         )  # fmt: skip
     outputs, fits, changes = map(outputs_of, ("results", "fits", "changes"))
-    table_script.main(
+    write_results(
         original=tmp_path / "old.parquet", replication=tmp_path / "new.parquet",
         pair=PAIR, top=1, confidence=0.9, models=[], sets=[], files=[], outputs=outputs,
     )  # fmt: skip
-    fit_script.main(
+    write_fits(
         results=outputs[0], settings=SETTINGS, families={}, outputs=fits,
         region=tmp_path / "region.parquet",
     )  # fmt: skip
-    summary_script.main(
-        results=[outputs[0]], selection_frequencies={}, range_without=[], outputs=changes
-    )
+    write_changes(results=[outputs[0]], selection_frequencies={}, range_without=[], outputs=changes)
     for paths, schema in ((outputs, RESULTS), (fits, FITS), (changes, CHANGES)):
         table = schema.read(paths[0]).to_pandas()
         csv = pd.read_csv(paths[1], keep_default_na=False, na_values=["nan"])

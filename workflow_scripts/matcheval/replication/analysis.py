@@ -1,16 +1,152 @@
 """The replication study as an analysis: accuracies of all models, ranks, fits and figures."""
 
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
+
+from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import configuration_error
+from matcheval.figures.saving import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.replication.fits import ReplicationSettings
+from matcheval.io.tables import read_parquet, write_table
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.correctness import (
+    ACCURACIES,
+    dataset_accuracies,
+    dataset_correctness,
+)
+from matcheval.replication.figures import plot_replication
+from matcheval.replication.fits import ReplicationSettings, fit_replication
+from matcheval.replication.tables import (
+    CHANGES,
+    FITS,
+    REGION,
+    RESULTS,
+    changes_columns,
+    fits_columns,
+    results_columns,
+    summarize_changes,
+    tabulate_replication,
+)
 from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.statistics.scales import Scale
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Artifact, Wildcards
+from matcheval.study.rules import Artifact, Rule, Wildcards
 from matcheval.study.study import Study
+
+
+def count_correct(
+    *,
+    dataset: DatasetSpec,
+    models: Sequence[str],
+    results: Sequence[str],
+    top_k_files: Sequence[str],
+    accuracies: Path,
+) -> None:
+    """Count each model's correct predictions on one dataset."""
+    files = results if dataset.has_probabilities else ()
+    table = dataset_accuracies(dataset, models, files, top_k_files)
+    write_table(table, accuracies)
+    logging.info("%s: %d models, %d accuracies", dataset.name, len(models), table.num_rows)
+
+
+def write_results(
+    *,
+    original: Path,
+    replication: Path,
+    pair: Pair,
+    top: int,
+    confidence: float,
+    models: Sequence[str],
+    sets: Sequence[DatasetSpec],
+    files: Sequence[Sequence[str]],
+    outputs: Sequence[Path],
+) -> None:
+    """Tabulate accuracies, intervals, gaps and ranks of the models on one pair."""
+    images = [
+        dataset_correctness(spec, models, of_set) for spec, of_set in zip(sets, files, strict=True)
+    ]
+    results = tabulate_replication(
+        ACCURACIES.read(original), ACCURACIES.read(replication), pair, top, confidence, images
+    )
+    write_readable(results, RESULTS, results_columns, outputs)
+    logging.info("%d models", len(results))
+
+
+def write_fits(
+    *,
+    results: Path,
+    settings: ReplicationSettings,
+    families: Mapping[str, str],
+    outputs: Sequence[Path],
+    region: Path,
+) -> None:
+    """Fit a line on every scale to the accuracies on one pair, with confidence regions."""
+    table = RESULTS.read(results).to_pandas()
+    fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
+    write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)
+    write_table(REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
+    for fit in fits:
+        logging.info("%s fit of %d models", fit.row["scale"], fit.row["n_models"])
+
+
+def draw_fit(
+    *, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]
+) -> None:
+    """Plot models, fitted line and confidence region on one scale."""
+    table = FITS.read(fits).to_pandas()
+    fit = table[table["scale"] == scale.value].iloc[0]
+    models, regions = RESULTS.read(results).to_pandas(), REGION.read(region).to_pandas()
+    save_figure(plot_replication(models, fit, regions, scale), *outputs)
+
+
+def write_changes(
+    *,
+    results: Sequence[Path],
+    selection_frequencies: Mapping[str, Path],
+    range_without: Sequence[str],
+    outputs: Sequence[Path],
+) -> None:
+    """Write the average change and the agreement of ranks for every pair of a study."""
+    tables = [RESULTS.read(path).to_pandas() for path in results]
+    frequencies = {
+        name: float(read_parquet(path)["frequency"].to_numpy().mean())
+        for name, path in selection_frequencies.items()
+    }
+    changes = summarize_changes(
+        tables, range_without=range_without, selection_frequencies=frequencies
+    )
+    write_readable(changes, CHANGES, changes_columns, outputs)
+    logging.info("%d tables", len(changes))
+
+
+_CAPTIONS = {
+    "results": """Accuracy of every model on both sets of **{{ snakemake.wildcards.pair }}** (top
+{{ snakemake.wildcards.top }}), with Clopper-Pearson intervals. The gap is original minus new
+accuracy, Δ rank is original minus new rank: negative if the model lost places. Models with equal
+accuracies are ranked by name. The random part of the gap bounds what is due to the choice of the
+new images; the rest is due to adaptivity and to differences between the distributions, which a
+single new set cannot separate.""",
+    "fits": """Least squares fits of new against original accuracy over the models of **{{
+snakemake.wildcards.pair }}** (top {{ snakemake.wildcards.top }}): linear in percent, with the
+offset in percentage points, and probit (both accuracies transformed by the inverse of the normal
+distribution function). Intervals are bootstrap percentiles over resampled models, rounded
+outward.""",
+    "changes": """For every pair of the study: the mean over all models of new minus original
+accuracy, in percentage points, and the agreement between the two rankings of the models.""",
+    "plot": """Accuracy on the replication against accuracy on the original of **{{
+snakemake.wildcards.pair }}**, one point per model with Clopper-Pearson intervals in both
+directions. On the dashed line both accuracies are equal; a model's vertical distance below it is
+its accuracy loss. The other line is the least squares fit on {{ snakemake.wildcards.scale }}
+axes, shaded with its bootstrap confidence region (models resampled; pointwise). With a slope
+above 1, the advantage of one model over another is larger on the replication than on the
+original. Hollow points are not included in the fit.""",
+}
 
 
 class Replication(Analysis):
@@ -23,18 +159,15 @@ class Replication(Analysis):
     def __init__(self, settings: ReplicationSettings, study: Study) -> None:
         super().__init__(settings, study)
         stem, labels = "{pair}/top{top}", {"pair": "{pair}", "top": "{top}"}
-        self.result = self.table(stem, "replication_results", {**labels, "what": "results"})
-        self.fits = self.table(f"{stem}.fits", "replication_fits", {**labels, "what": "fits"})
+        self.result = self.table(stem, _CAPTIONS["results"], {**labels, "what": "results"})
+        self.fits = self.table(f"{stem}.fits", _CAPTIONS["fits"], {**labels, "what": "fits"})
         self.region = Artifact(f"{study.folder}/replication/{stem}.region", (".parquet",))
         self.plot = self.figure(
-            "{pair}/replication/top{top}-{scale}", "replication",
+            "{pair}/replication/top{top}-{scale}", _CAPTIONS["plot"],
             {**labels, "what": "{scale} axes"},
         )  # fmt: skip
-        self.changes = self.table(
-            "changes",
-            "replication_changes",
-            {"pair": "all", "top": "all", "what": "average changes"},
-        )
+        shown = {"pair": "all", "top": "all", "what": "average changes"}
+        self.changes = self.table("changes", _CAPTIONS["changes"], shown)
 
     def check(self) -> None:
         """Check names of models, and that as many top classes are kept as are counted."""
@@ -91,11 +224,13 @@ class Replication(Analysis):
         )
         return self.section(data, {"is_headline": not matched}, [self.result])
 
-    # --- inputs and parameters of jobs
+    @property
+    def all_results(self) -> list[str]:
+        """The tables of all pairs."""
+        each = {"pair": self.study.pairs, "top": self.settings.top}
+        return Artifact(self.result.file(".parquet"), ("",)).expand(**each)
 
-    def count_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a job that counts correct predictions waits for."""
-        return self.study.results_inputs(wildcards.dataset)
+    # --- arguments of jobs, and its rules
 
     def _top_k_files(self, dataset: str) -> list[str]:
         """Files of the models' top classes on a dataset, if more than one counts."""
@@ -106,71 +241,102 @@ class Replication(Analysis):
             for file in self.study.results_files(dataset)
         ]
 
-    def count_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a job that counts correct predictions."""
-        return {
-            "dataset": vars(self.study.datasets[wildcards.dataset]),
-            "models": list(self.study.models),
-            "results": self.study.results_files(wildcards.dataset),
-            "top_k_files": self._top_k_files(wildcards.dataset),
-        }
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of such a job."""
-        return self.study.custom_results_state(wildcards.dataset)
-
-    def accuracies_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the tables of accuracies on both sets of a pair, by origin."""
-        pair = self.study.pairs[wildcards.pair]
-        return {o: self.study.accuracies_file(name) for o, name in pair.datasets.items()}
-
-    def image_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a pair's table waits for beside accuracies: predictions of paired images."""
-        return [
-            file
-            for name in self._sets_of_same_images(wildcards.pair)
-            for file in self.study.results_inputs(name)
-        ]
-
     def _sets_of_same_images(self, pair: str) -> tuple[str, ...]:
         """Return both sets of a pair that shows the same images, if these are known one by one."""
         names = tuple(self.study.pairs[pair].datasets.values())
         known = (self.study.datasets[name].kind_class.has_correctness for name in names)
         return names if self.study.pairs[pair].paired and all(known) else ()
 
-    def pair_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table."""
-        same = self._sets_of_same_images(wildcards.pair)
+    def _accuracies(self, wildcards: Wildcards, origin: str) -> str:
+        return self.study.accuracies_file(self.study.pairs[wildcards.pair].datasets[origin])
+
+    def _arguments_of_pair(self, wildcards: Wildcards) -> dict[str, Any]:
+        study, same = self.study, self._sets_of_same_images(wildcards.pair)
         return {
-            "pair": vars(self.study.pairs[wildcards.pair]),
-            "confidence": self.study.confidence,
-            "models": list(self.study.models) if same else [],
-            "sets": [vars(self.study.datasets[name]) for name in same],
-            "files": [self.study.probability_files(name, self.study.models) for name in same],
+            "pair": vars(study.pairs[wildcards.pair]),
+            "confidence": study.confidence,
+            "models": list(study.models) if same else [],
+            "sets": [vars(study.datasets[name]) for name in same],
+            "files": [study.probability_files(name, study.models) for name in same],
         }
 
     @property
-    def fit_parameters(self) -> dict[str, Any]:
-        """What fits depend on."""
-        keys = {"scales", "resamples", "seed", "extremes", "fit_without", "fit_range"}
-        settings = self.settings.model_dump(mode="json", include=keys)
-        families = {name: model.family for name, model in self.study.models.items()}
-        return {"settings": settings, "families": families}
-
-    @property
-    def all_results(self) -> list[str]:
-        """The tables of all pairs."""
-        return [
-            self.result.file(".parquet", pair=pair, top=top)
-            for pair in self.study.pairs
-            for top in self.settings.top
-        ]
-
-    @property
-    def selection_frequencies(self) -> dict[str, str]:
-        """Files of the selection frequencies of the sets that have such, by name."""
-        return {
+    def rules(self) -> list[Rule]:
+        """From predictions to accuracies, to tables, fits and figures."""
+        study, results = self.study, self.result.file(".parquet")
+        pair = "{wildcards.pair}, top {wildcards.top}"
+        of_pair = {"top": [str(top) for top in self.settings.top]}
+        fitted = {"scales", "resamples", "seed", "extremes", "fit_without", "fit_range"}
+        frequencies = {
             name: built.selection_frequencies
-            for name, built in self.study.built_datasets.items()
-            if name in self.study.paired and built.selection_frequencies
+            for name, built in study.built_datasets.items()
+            if name in study.paired and built.selection_frequencies
         }
+        return [
+            Rule(
+                name="count_correct",
+                run=count_correct,
+                input={"files": lambda w: study.results_inputs(w.dataset)},
+                output={"accuracies": study.accuracies_file("{dataset}")},
+                arguments=lambda w: {
+                    "dataset": vars(study.datasets[w.dataset]),
+                    "models": list(study.models),
+                    "results": study.results_files(w.dataset),
+                    "top_k_files": self._top_k_files(w.dataset),
+                },
+                custom_files=lambda w: study.custom_results_state(w.dataset),
+                message="Counting correct predictions on {wildcards.dataset}",
+            ),
+            Rule(
+                name="tabulate_replication",
+                run=write_results,
+                input={
+                    "images": lambda w: [
+                        file
+                        for name in self._sets_of_same_images(w.pair)
+                        for file in study.results_inputs(name)
+                    ],
+                    "original": lambda w: self._accuracies(w, "original"),
+                    "replication": lambda w: self._accuracies(w, "replication"),
+                },
+                output={"outputs": self.result},
+                arguments=self._arguments_of_pair,
+                values=of_pair,
+                message=f"Tabulating the replication of {pair}",
+            ),
+            Rule(
+                name="fit_replication",
+                run=write_fits,
+                input={"results": results},
+                output={"outputs": self.fits, "region": self.region.file()},
+                arguments=lambda _: {
+                    "settings": self.settings.model_dump(mode="json", include=fitted),
+                    "families": {name: model.family for name, model in study.models.items()},
+                },
+                values=of_pair,
+                message=f"Fitting the replication of {pair}",
+            ),
+            Rule(
+                name="plot_replication",
+                run=draw_fit,
+                input={
+                    "results": results,
+                    "fits": self.fits.file(".parquet"),
+                    "region": self.region.file(),
+                },
+                output={"outputs": self.plot},
+                values={**of_pair, "scale": [scale.value for scale in Scale]},
+                message=f"Plotting the replication of {pair}, {{wildcards.scale}} axes",
+            ),
+            Rule(
+                name="summarize_replication",
+                run=write_changes,
+                input={"files": list(frequencies.values()), "results": self.all_results},
+                output={"outputs": self.changes},
+                arguments=lambda _: {
+                    "selection_frequencies": frequencies,
+                    "range_without": self.settings.range_without,
+                },
+                message=f"Summarising the replications of study {study.name}",
+            ),
+        ]
