@@ -10,11 +10,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.figures.reliability import (
-    Role,
-    reliability_curve,
-    reliability_data,
-)
+from matcheval.protocol.reliability import Role, reliability_curve, reliability_data
 from matcheval.protocol.schemas import PAIRS
 from matcheval.protocol.settings import Criterion, MatchingMethod
 

@@ -96,8 +96,8 @@ class Compared:
         InputError
             If it is a reliability diagram of more than one model.
         """
-        from matcheval.protocol.figures.confidence import plot_confidence
-        from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.confidence import plot_confidence
+        from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -134,7 +134,7 @@ def reliability_figure(
     seeds : sequence of int
         Of the runs.
     """
-    from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
+    from matcheval.protocol.reliability import plot_reliability, reliability_data
 
     title = method.criterion.description
     data = reliability_data(comparison, matched.pairs(), title, method.epsilon, seeds)

@@ -25,10 +25,10 @@ from matcheval.protocol.comparisons import (
     suspicions_of,
     with_suspicions,
 )
-from matcheval.protocol.figures.confidence import plot_confidence
-from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
+from matcheval.protocol.confidence import plot_confidence
+from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingMethod, MatchingSettings, matching_label
 from matcheval.protocol.tables import join_runs, tabulate_runs
