@@ -4,7 +4,6 @@ import json
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import make_settings
 import pytest
@@ -110,25 +109,23 @@ class TestOwnStudy:
 
     def test_files_of_predictions(self, tmp_path):
         study = load(**own_study(tmp_path))
-        one = SimpleNamespace(pair="both", model="m.v1")
         matching = study.analyses["matching"]
         old, new = f"{tmp_path}/old/m.v1.csv", f"{tmp_path}/new/m.v1.csv"
-        assert matching.runs.inputs(one) == [old, new]
-        given = matching.runs.parameters(one)
+        assert matching.inputs("both", ["m.v1"]) == [old, new]
+        given = matching.pair_arguments("both", ["m.v1"])
         assert (given["original"], given["replication"]) == ([old], [new])
 
     def test_batches_in_catalogue_order(self, tmp_path):
         config = own_study(tmp_path, matching={"models_per_job": 1})
-        assert load(**config).analyses["matching"].runs.batches == {"000": ["m.v1"], "001": ["n"]}
+        assert load(**config).analyses["matching"].batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_own_files_are_told_apart_by_size_and_time(self, tmp_path):
         study = load(**own_study(tmp_path))
-        matching, one = study.analyses["matching"], SimpleNamespace(pair="both", model="n")
-        before = matching.runs.custom_files_state(one)
+        matching = study.analyses["matching"]
+        before = matching.custom_files_state("both", ["n"])
         os.utime(tmp_path / "new" / "n.csv", (1, 1))
-        assert matching.runs.custom_files_state(one) != before
-        images = SimpleNamespace(pair="new-writers", model="linear-ce")
-        assert load().analyses["matching"].runs.custom_files_state(images) == []
+        assert matching.custom_files_state("both", ["n"]) != before
+        assert load().analyses["matching"].custom_files_state("new-writers") == []
 
     def test_training_is_needed_for_images_only(self, tmp_path):
         catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
@@ -348,7 +345,7 @@ class TestBadOwnStudy:
         assert study.analyses["replication"].fitted_scales == []  # two models determine no line
         assert study.results_files("old") == [f"{tmp_path}/all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            matching.runs.inputs(SimpleNamespace(pair="both", model="n"))
+            matching.inputs("both", ["n"])
 
     @pytest.mark.parametrize(
         ("old", "message"),

@@ -136,7 +136,7 @@ def test_an_environment_has_what_its_scripts_import(environment):
 
 def test_a_missing_package_is_noticed():
     without = [name for name in pins("analysis") if name != "pandas"]
-    (message,) = missing(["plot_confidence"], without)
+    (message,) = missing(["matcheval.protocol.words"], without)
     assert "pandas is not in the environment" in message
 
 

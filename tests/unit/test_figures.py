@@ -9,8 +9,8 @@ import pytest
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.io.tables import write_table
 from matcheval.protocol.analysis import draw_confidence
-from matcheval.protocol.figures.confidence import plot_confidence
-from matcheval.protocol.figures.gaps import plot_matched_accuracy, running_median, sampling_range
+from matcheval.protocol.confidence import plot_confidence
+from matcheval.protocol.gap_figures import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
 
 

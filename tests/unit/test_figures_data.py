@@ -10,12 +10,7 @@ from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.figures.reliability import (
-    Role,
-    reliability_curve,
-    reliability_data,
-    split_subsets,
-)
+from matcheval.protocol.reliability import Role, reliability_curve, reliability_data
 from matcheval.protocol.schemas import PAIRS
 from matcheval.protocol.settings import Criterion, MatchingMethod
 
@@ -58,20 +53,6 @@ def test_empty_bins_and_empty_sets_are_nan():
     assert np.isnan(empty.density).all()
 
 
-@pytest.mark.parametrize(
-    ("probability", "correct", "bins", "message"),
-    [
-        ([0.5], [True], 0, "0 bins"),
-        ([0.5], [True, False], 5, "shape"),
-        ([1.5], [True], 5, r"\[0, 1\]"),
-        ([float("nan")], [True], 5, r"\[0, 1\]"),
-    ],
-)
-def test_invalid_bins_and_values(probability, correct, bins, message):
-    with pytest.raises(InputError, match=message):
-        reliability_curve(probability, correct, bins)
-
-
 @given(probabilities, st.integers(1, 40), st.randoms(use_true_random=False))
 def test_bins_hold_every_point_once(probability, bins, random):
     correct = [random.random() < 0.5 for _ in probability]
@@ -88,11 +69,16 @@ def test_bins_hold_every_point_once(probability, bins, random):
         assert np.sum(curve.density * np.diff(curve.edges)) == pytest.approx(1)
 
 
+def subsets_of(source, target, pairs, seeds):
+    comparison = Comparison("m", Pair("p", "s", "t", source="s"), source, target)
+    return reliability_data(comparison, pairs, "", 0.005, seeds).subsets
+
+
 def test_subsets_by_hand():
     source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
     target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
     pairs = pairs_table((4, 5, 3), (4, 7, 8), (6, 7, 8))  # no match with seed 2
-    subsets = split_subsets(source, target, pairs, [2, 4, 6], source_name="s", target_name="t")
+    subsets = subsets_of(source, target, pairs, [2, 4, 6])
     assert [subset.role for subset in subsets] == list(Role)
     assert [subset.dataset for subset in subsets] == ["s", "t", "s", "t", "t"]
     assert [subset.n_seeds for subset in subsets] == [1, 1, 3, 3, 3]
@@ -111,28 +97,16 @@ def test_subsets_by_hand():
 
 def test_subsets_without_matched_and_without_unmatched_points():
     source, target = predictions([0.5, 0.6]), predictions([0.5])
-    none = split_subsets(source, target, pairs_table(), [0, 1], source_name="s", target_name="t")
+    none = subsets_of(source, target, pairs_table(), [0, 1])
     assert [len(subset.probability) for subset in none] == [2, 1, 0, 0, 2]
-    both = split_subsets(
-        source, target, pairs_table((0, 0, 0)), [0], source_name="s", target_name="t"
-    )
+    both = subsets_of(source, target, pairs_table((0, 0, 0)), [0])
     assert [len(subset.probability) for subset in both] == [2, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("row", "seeds", "message"),
-    [
-        ((3, 0, 0), [0, 1], "seeds \\[3\\]"),
-        ((0, 2, 0), [0], "datapoint 2 of 's'"),
-        ((0, 0, 5), [0], "datapoint 5 of 't'"),
-        ((0, 0, 0), [], "at least one seed"),
-        ((0, 0, 0), [0, 0], "each only once"),
-    ],
-)
-def test_pairs_of_other_predictions(row, seeds, message):
-    source, target = predictions([0.5, 0.6]), predictions([0.5])
-    with pytest.raises(InputError, match=message):
-        split_subsets(source, target, pairs_table(row), seeds, source_name="s", target_name="t")
+@pytest.mark.parametrize(("row", "datapoint"), [((0, 2, 0), 2), ((0, 0, 5), 5)])
+def test_pairs_of_other_predictions(row, datapoint):
+    with pytest.raises(InputError, match=f"datapoint {datapoint}, which has no"):
+        subsets_of(predictions([0.5, 0.6]), predictions([0.5]), pairs_table(row), [0])
 
 
 @pytest.mark.parametrize("replication_is_larger", [False, True])

@@ -11,7 +11,7 @@ from matcheval.predictions.records import write_predictions
 from matcheval.protocol.analysis import draw_reliability
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.figures.reliability import Role, plot_reliability, reliability_data
+from matcheval.protocol.reliability import Role, plot_reliability, reliability_data
 from matcheval.protocol.settings import Criterion, MatchingMethod
 
 

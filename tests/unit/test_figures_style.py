@@ -192,8 +192,8 @@ def test_other_formats_are_errors(tmp_path):
 def test_importing_the_figures_loads_nothing_heavy():
     modules = (
         "matcheval.figures.saving, matcheval.figures.contact_sheet, "
-        "matcheval.protocol.figures.confidence, matcheval.protocol.figures.gaps, "
-        "matcheval.protocol.figures.reliability, matcheval.replication.figures"
+        "matcheval.protocol.confidence, matcheval.protocol.gap_figures, "
+        "matcheval.protocol.reliability, matcheval.replication.figures"
     )
     heavy = {"matplotlib", "numba", "torch"}
     code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"

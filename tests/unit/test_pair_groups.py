@@ -165,12 +165,10 @@ class TestSettings:
             load(config)
 
     def test_what_belongs_together_does_not_change_the_matching(self, tmp_path):
-        from types import SimpleNamespace
-
-        at = SimpleNamespace(pair="new-writers", batch="000")
         plain, paired = (
             load(self.study(tmp_path, **pair)).analyses["matching"]
             for pair in ({}, {"paired": True})
         )
-        assert plain.runs.parameters(at) == paired.runs.parameters(at)
-        assert plain.gaps.parameters(at) != paired.gaps.parameters(at)
+        at = "new-writers", ["000"]
+        assert plain.matching_arguments(*at) == paired.matching_arguments(*at)
+        assert plain.pair_arguments("new-writers") != paired.pair_arguments("new-writers")

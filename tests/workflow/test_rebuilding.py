@@ -142,7 +142,7 @@ def test_results_that_are_copied_without_their_times(built, tmp_path):
 
 
 def test_code_of_a_figure(small):
-    path = small.folder / "workflow_scripts/matcheval/protocol/figures/confidence.py"
+    path = small.folder / "workflow_scripts/matcheval/protocol/confidence.py"
     path.write_text(path.read_text() + "\nCHANGED = True\n")
     assert jobs(small.plan()) == {"plot_confidence": 1}
 

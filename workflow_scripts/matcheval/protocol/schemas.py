@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from matcheval.io.tables import MODEL, Column, TableSchema, fraction
+from matcheval.io.columns import MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),

@@ -29,14 +29,18 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.predictions.records import Predictions
+from matcheval.protocol.comparisons import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from matcheval.protocol.comparisons import Comparison
-
 Floats = npt.NDArray[np.float64]
+
+FEW = 10  # datapoints per seed; the accuracy of a bin with fewer is considered unreliable
+DENSITY_BINS = 25
+_CONFIDENCE = "Confidence (predicted probability)"
+_LIMITS = (-0.02, 1.02)
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,6 @@ def reliability_curve(
     """Bin datapoints by confidence into equal-width bins."""
     p = np.asarray(probability, dtype=np.float64)
     is_correct = np.asarray(correct, dtype=np.float64)
-    if bins < 1:
-        raise InputError(f"{bins} bins", remedy="Give at least 1, usually 10 to 15")
-    if p.ndim != 1 or p.shape != is_correct.shape:
-        raise InputError(
-            f"probability has shape {p.shape}, correct {is_correct.shape}",
-            remedy="Give one value of each per datapoint",
-        )
-    if not np.all((p >= 0) & (p <= 1)):
-        raise InputError("some probabilities lie outside [0, 1]")
-
     edges = np.arange(bins + 1) / bins  # each is the double nearest to k / bins
     which = np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
     count = np.bincount(which, minlength=bins)
@@ -117,102 +111,47 @@ class Subset:
 class ReliabilityData:
     """Data of the reliability figure: the subsets of one model, pair and matching."""
 
-    model: str
-    pair: str
+    comparison: Comparison
     title: str
     epsilon: float
-    original: str
-    replication: str
     subsets: tuple[Subset, ...]
 
 
 def reliability_data(
-    comparison: "Comparison", pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
+    comparison: Comparison, pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
 ) -> ReliabilityData:
-    """Collect the data of the reliability figure for a comparison."""
-    pair = comparison.pair
-    subsets = split_subsets(
-        comparison.source,
-        comparison.target,
-        pairs,
-        seeds,
-        source_name=comparison.source_name,
-        target_name=comparison.target_name,
-    )
-    return ReliabilityData(
-        model=comparison.model,
-        pair=pair.name,
-        title=title,
-        epsilon=epsilon,
-        original=pair.original,
-        replication=pair.replication,
-        subsets=subsets,
-    )
-
-
-def split_subsets(
-    source: Predictions,
-    target: Predictions,
-    pairs: pa.Table,
-    seeds: Sequence[int],
-    *,
-    source_name: str,
-    target_name: str,
-) -> tuple[Subset, ...]:
-    """Split one model's predictions into the five subsets, pooled over seeds."""
-    seeds = list(seeds)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
-    seed, source_index, target_index = (
-        pairs[name].to_numpy() for name in ("seed", "source_index", "target_index")
-    )
-    foreign = sorted(set(np.unique(seed).tolist()) - set(seeds))
-    if foreign:
-        raise InputError(f"the matched pairs have seeds {foreign}, which are not among {seeds}")
-    source_rows = _rows(source, source_index, source_name)
-    target_rows = _rows(target, target_index, target_name)
-
-    is_unmatched = np.ones((len(seeds), len(target)), dtype=np.bool_)
+    """Split the predictions of a comparison into the five subsets, pooled over seeds."""
+    sides = {"source": comparison.source, "target": comparison.target}
+    names = {"source": comparison.source_name, "target": comparison.target_name}
+    rows = {side: _rows(one, pairs[f"{side}_index"].to_numpy()) for side, one in sides.items()}
+    is_unmatched = np.ones((len(seeds), len(comparison.target)), dtype=np.bool_)
     order = {seed: position for position, seed in enumerate(seeds)}
-    is_unmatched[[order[s] for s in seed.tolist()], target_rows] = False
-    unmatched_rows = np.nonzero(is_unmatched)[1]
+    is_unmatched[[order[s] for s in pairs["seed"].to_pylist()], rows["target"]] = False
 
-    n = len(seeds)
-    return (
-        _subset(Role.SOURCE, source_name, source, np.arange(len(source)), 1),
-        _subset(Role.TARGET, target_name, target, np.arange(len(target)), 1),
-        _subset(Role.MATCHED_SOURCE, source_name, source, source_rows, n),
-        _subset(Role.MATCHED_TARGET, target_name, target, target_rows, n),
-        _subset(Role.UNMATCHED_TARGET, target_name, target, unmatched_rows, n),
+    def subset(role: Role, side: str, chosen: Any, n_seeds: int = 1) -> Subset:
+        probability = sides[side].probability[chosen].astype(np.float64)
+        return Subset(role, names[side], probability, sides[side].correct[chosen], n_seeds)
+
+    subsets = (
+        subset(Role.SOURCE, "source", slice(None)),
+        subset(Role.TARGET, "target", slice(None)),
+        subset(Role.MATCHED_SOURCE, "source", rows["source"], len(seeds)),
+        subset(Role.MATCHED_TARGET, "target", rows["target"], len(seeds)),
+        subset(Role.UNMATCHED_TARGET, "target", np.nonzero(is_unmatched)[1], len(seeds)),
     )
+    return ReliabilityData(comparison, title, epsilon, subsets)
 
 
-def _subset(
-    role: Role, name: str, predictions: Predictions, rows: npt.NDArray[np.intp], n_seeds: int
-) -> Subset:
-    probability = predictions.probability[rows].astype(np.float64)
-    return Subset(role, name, probability, predictions.correct[rows], n_seeds)
-
-
-def _rows(
-    predictions: Predictions, index: npt.NDArray[np.int32], name: str
-) -> npt.NDArray[np.intp]:
+def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
     """Look up the rows of datapoints by their indices."""
     rows = np.searchsorted(predictions.index, index)
     found = predictions.index[np.minimum(rows, len(predictions) - 1)] == index
     if not found.all():
         raise InputError(
-            f"the matched pairs contain datapoint {index[~found][0]} of '{name}', which has no "
-            "prediction",
+            f"the matched pairs contain datapoint {index[~found][0]}, which has no prediction",
             remedy="They were matched on other predictions: delete them and match again",
         )
     return rows
-
-
-FEW = 10  # datapoints per seed; the accuracy of a bin with fewer is considered unreliable
-DENSITY_BINS = 25
-_CONFIDENCE = "Confidence (predicted probability)"
-_LIMITS = (-0.02, 1.02)
 
 
 @dataclass(frozen=True)
@@ -258,14 +197,15 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
 def _title(data: ReliabilityData) -> str:
     n_seeds = data.subsets[-1].n_seeds
     seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
-    return f"{data.model} on {data.pair}\n{data.title}, ε = {data.epsilon:g}, {seeds}"
+    subject = f"{data.comparison.model} on {data.comparison.pair.name}"
+    return f"{subject}\n{data.title}, ε = {data.epsilon:g}, {seeds}"
 
 
 def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:
     """Return the style of a subset, which its set has in all figures."""
     if subset.role is Role.UNMATCHED_TARGET:
         return UNMATCHED
-    if subset.dataset == data.original:
+    if subset.dataset == data.comparison.pair.original:
         return MATCHED_ORIGINAL if subset.role.is_pooled else ORIGINAL
     return MATCHED_REPLICATION if subset.role.is_pooled else REPLICATION
 

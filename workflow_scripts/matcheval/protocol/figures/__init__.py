@@ -1,1 +1,0 @@
-"""Figures of the matched evaluation protocol: one module each, and the data they derive."""
