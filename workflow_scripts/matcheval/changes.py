@@ -9,5 +9,7 @@ KEYS = {
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {
-    "matched-eval completion": "`shtab matcheval.cli.parser.build_parser` prints the same",
+    "matched-eval completion": "`shtab matcheval.cli.main.build_parser` prints the same, without "
+    "names of files",
+    "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
 }
