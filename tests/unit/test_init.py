@@ -175,7 +175,7 @@ class TestPredictions:
     def test_a_pattern_and_a_folder(self, capsys, undrawn):
         predictions("old", ["a", "b"])
         predictions("new", ["a", "b"], n=20, suffix="parquet")
-        told = init(capsys, "--original", "old/{model}.csv", "--replication", "new")
+        told = init(capsys, "old/{model}.csv", "new")
         study = written("old-new")
         assert study["datasets"] == {
             "old": {"kind": "predictions", "files": "old/{model}.csv"},
@@ -308,7 +308,6 @@ class TestFiles:
         [
             ([], 2, "name two sets"),
             (["digits"], 2, "name two sets"),
-            (["a", "b", "--replication", "c"], 2, "name the other set once"),
             (["digits", "--example", "digits"], 2, "--example takes no sets"),
             (["digits", "digits-new-writers", "--name", "../x"], 1, "not a valid name"),
             (["digits", "digits-new-writers", "--output", "x.txt"], 1, "ends in .yaml"),

@@ -11,7 +11,6 @@ from matcheval.errors import InputError, printable
 from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.names import is_name
-from matcheval.predictions.layout import Layout
 from matcheval.starting.commands import own_command_line
 from matcheval.starting.drafting import Draft, Wishes, as_name, draft_study
 from matcheval.starting.examples import EXAMPLES
@@ -30,7 +29,7 @@ ORIGINAL and OTHER are each
 OTHER may also be a folder of sets of either kind.
 
   matched-eval init photos/old photos/new
-  matched-eval init --original 'old/{model}.csv' --replication 'new/{model}.csv'
+  matched-eval init 'old/{model}.csv' 'new/{model}.csv'
   matched-eval init cifar10 cifar10.1
   matched-eval init photos/old photos/shifted
   matched-eval init --example predictions
@@ -39,12 +38,10 @@ OTHER may also be a folder of sets of either kind.
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `init`."""
-    parser.add_argument("first", nargs="?", metavar="ORIGINAL", help="the original set")
+    parser.add_argument("original", nargs="?", metavar="ORIGINAL", help="the original set")
     parser.add_argument(
-        "second", nargs="?", metavar="OTHER", help="the set to compare, or a folder of sets"
+        "other", nargs="?", metavar="OTHER", help="the set to compare, or a folder of sets"
     )
-    parser.add_argument("--original", metavar="SET", help="the same as ORIGINAL")
-    parser.add_argument("--replication", metavar="SET", help="the same as OTHER")
     parser.add_argument(
         "--example", choices=list(EXAMPLES),
         help="write an example with its data: "
@@ -83,15 +80,19 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> None:
     """Write a study, and say what runs it."""
-    _check_results(arguments.results)
+    if not arguments.results or Path(arguments.results).is_file():
+        raise InputError(f"--results '{arguments.results}' is no folder")
     if arguments.example:
         draft, name, file = _example(arguments)
         models = None
     else:
-        names = _names_of_sets(arguments)
-        given = [look_at(name) for name in names]
+        if not arguments.original or not arguments.other:
+            arguments.parser.error(
+                f"name two sets, ORIGINAL and OTHER, or an example: --example {'|'.join(EXAMPLES)}"
+            )
+        original, other = look_at(arguments.original), look_at(arguments.other)
         models = arguments.models
-        draft = draft_study(given[0], given[1], _wishes(arguments, given))
+        draft = draft_study(original, other, _wishes(arguments, [original, other]))
         name, file = _place(arguments, draft.name)
         _check_files(arguments, name, file)
     from matcheval.starting.writing import write_study  # takes a second: all analyses
@@ -114,27 +115,10 @@ def run_init(arguments: argparse.Namespace) -> None:
         sys.stdout.write(printable(_described(told, draft)))
 
 
-def _names_of_sets(arguments: argparse.Namespace) -> list[str]:
-    given = [arguments.original or arguments.first]
-    second = arguments.second
-    if arguments.original and arguments.first is not None:
-        second, extra = arguments.first, arguments.second
-        if extra is not None or arguments.replication:
-            arguments.parser.error("name the original once: ORIGINAL, or --original")
-    elif arguments.replication and second is not None:
-        arguments.parser.error("name the other set once: OTHER, or --replication")
-    given.append(arguments.replication or second)
-    if None in given or "" in given:
-        arguments.parser.error(
-            f"name two sets, ORIGINAL and OTHER, or an example: --example {'|'.join(EXAMPLES)}"
-        )
-    return [str(one) for one in given]
-
-
 def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
     """Write the data of an example."""
-    unused = (arguments.first, arguments.original, arguments.replication, arguments.models,
-              arguments.train, arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
+    unused = (arguments.original, arguments.other, arguments.models, arguments.train,
+              arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
     if any(one is not None for one in unused):
         arguments.parser.error("--example takes no sets, models or images")
     example = EXAMPLES[arguments.example]
@@ -181,11 +165,6 @@ def _check_files(
     check_absent(files, force=arguments.force)
 
 
-def _check_results(folder: str) -> None:
-    if not folder or Path(folder).is_file():
-        raise InputError(f"--results '{folder}' is no folder")
-
-
 def _wishes(arguments: argparse.Namespace, given: list[Given]) -> Wishes:
     train = None if arguments.train is None else look_at(arguments.train)
     if train is not None and not isinstance(train, ImageSet):
@@ -214,23 +193,17 @@ def _layout_options(arguments: argparse.Namespace, given: list[Given]) -> dict[s
     ]
     if not sets:
         return {}
-    layout, n_classes = read_layout(arguments, [p for one in sets for p in one.files.values()])
-    for one in sets:
-        _check_readable(one, n_classes, layout)
-    options: dict[str, Any] = {}
-    if layout.columns:
-        options["columns"] = dict(layout.columns)
-    if layout.classes is not None:
-        options["classes"] = list(layout.classes)
-    if layout.first_label:
-        options["first_label"] = layout.first_label
-    return options
-
-
-def _check_readable(one: PredictionSet, n_classes: int | None, layout: Layout) -> None:
     from matcheval.predictions.files import read_predictions
 
-    read_predictions(next(iter(one.files.values())), n_classes, layout)
+    layout, n_classes = read_layout(arguments, [p for one in sets for p in one.files.values()])
+    for one in sets:
+        read_predictions(next(iter(one.files.values())), n_classes, layout)
+    options = {
+        "columns": dict(layout.columns),
+        "classes": list(layout.classes or ()),
+        "first_label": layout.first_label,
+    }
+    return {name: value for name, value in options.items() if value}
 
 
 def _compare(draft: Draft, output: Path) -> str | None:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import io
 import itertools
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json
 from matcheval.io.provenance import software_versions
 from matcheval.io.text_tables import TextColumn
@@ -300,68 +298,50 @@ def study_provenance(
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
     """List files with the SHA-256 of their bytes."""
     found = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
-    columns = (
-        TextColumn("File", [str(path) for path in files], is_number=False),
-        TextColumn("SHA-256", found, is_number=False),
+    return _listed(caption, {"File": [str(path) for path in files], "SHA-256": found})
+
+
+def _listed(
+    caption: str, columns: Mapping[str, Sequence[str]], numbers: Sequence[str] = ()
+) -> HtmlTable:
+    """Return a table by its heads, of which some are of numbers."""
+    return HtmlTable(
+        caption,
+        tuple(
+            TextColumn(head, list(cells), is_number=head in numbers)
+            for head, cells in columns.items()
+        ),
     )
-    return HtmlTable(caption, columns)
 
 
 def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
-    found = [_metadata(one["predictions"]) for one in models.values()]
-    columns = [
-        TextColumn("Model", list(models), is_number=False),
-        TextColumn("From", [one["source"] for one in models.values()], is_number=False),
-    ]
-    for key, head in _OF_MODEL.items():
-        cells = [one.get(key, _UNKNOWN) for one in found]
-        if set(cells) != {_UNKNOWN}:
-            columns.append(TextColumn(head, cells, is_number=False))
-    return HtmlTable("Models", tuple(columns))
-
-
-def _metadata(path: str) -> dict[str, str]:
-    """Return what a prediction file tells of its model; other formats than Parquet tell nothing."""
-    if not path.endswith(".parquet"):
-        return {}
-    stored = pq.read_schema(path).metadata or {}
-    return {key.decode(): value.decode(errors="replace") for key, value in stored.items()}
+    """List models with where they come from, and what their prediction files tell of them."""
+    found = []
+    for one in models.values():
+        path = one["predictions"]
+        stored = pq.read_schema(path).metadata if path.endswith(".parquet") else None
+        metadata = {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
+        found.append({head: metadata.get(key, _UNKNOWN) for key, head in _OF_MODEL.items()})
+    columns = {head: [one[head] for one in found] for head in _OF_MODEL.values()}
+    told = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
+    sources = [one["source"] for one in models.values()]
+    return _listed("Models", {"Model": list(models), "From": sources, **told})
 
 
 def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
-    described = [
-        # Images may be deleted once all models have seen them.
+    """List datasets; images may be deleted once all models have seen them."""
+    found = [
         read_json(path) if (path := Path(one["description"])).is_file() else {}
         for one in datasets.values()
     ]
-    columns = (
-        TextColumn("Dataset", list(datasets), is_number=False),
-        TextColumn("Kind", [one["kind"] for one in datasets.values()], is_number=False),
-        TextColumn("Options", [one["options"] for one in datasets.values()], is_number=False),
-        TextColumn("Images", [f"{one['n']:,}" if one else _UNKNOWN for one in described]),
-        TextColumn(
-            "SHA-256 of the images", [one.get("sha256", _UNKNOWN) for one in described],
-            is_number=False,
-        ),
-    )  # fmt: skip
-    return HtmlTable("Datasets", columns)
-
-
-def write_report(
-    *,
-    study: str,
-    sections: Sequence[Section],
-    notes: Sequence[str],
-    asked: str,
-    models: Mapping[str, Mapping[str, str]],
-    datasets: Mapping[str, Mapping[str, str]],
-    files: Sequence[Path],
-    page: Path,
-) -> None:
-    """Write the report of a study."""
-    tables = [path for path in files if path.suffix == ".parquet"]
-    provenance = study_provenance(asked, models, datasets, tables)
-    text = render_report(f"Study {study}", sections, provenance, notes)
-    with atomic_file(page) as partial:
-        partial.write_text(text, encoding="utf-8")
-    logging.info("%d sections, %d bytes", len(sections), len(text))
+    return _listed(
+        "Datasets",
+        {
+            "Dataset": list(datasets),
+            "Kind": [one["kind"] for one in datasets.values()],
+            "Options": [one["options"] for one in datasets.values()],
+            "Images": [f"{one['n']:,}" if one else _UNKNOWN for one in found],
+            "SHA-256 of the images": [one.get("sha256", _UNKNOWN) for one in found],
+        },
+        numbers=["Images"],
+    )

@@ -65,7 +65,7 @@ class Draft:
     datasets: tuple[Block, ...]
     original: str
     replication: str = ""
-    first_replication: str = ""
+    prefix: str = ""
     suite: Block | None = None
     training: Mapping[str, str] = field(default_factory=dict)
     catalogue: str = ""
@@ -81,7 +81,7 @@ class Draft:
     @property
     def pair_name(self) -> str:
         """What the pair is called: as the replication, before sets were renamed."""
-        return self.first_replication or self.replication
+        return self.replication.removeprefix(self.prefix)
 
     @property
     def reference(self) -> str:
@@ -90,10 +90,11 @@ class Draft:
 
     def renamed(self, prefix: str) -> "Draft":
         """Return the same with names of sets that no other study has."""
-        new = {one.name: f"{prefix}-{one.name}" for one in self.datasets}
+        prefix = f"{prefix}-"
+        new = {one.name: prefix + one.name for one in self.datasets}
         suite = self.suite
         if suite is not None:
-            member = {**suite.options, "name": f"{prefix}-{suite.options['name']}"}
+            member = {**suite.options, "name": prefix + suite.options["name"]}
             if "of" in member["dataset"]:
                 member["dataset"] = {**member["dataset"], "of": new[member["dataset"]["of"]]}
             suite = replace(suite, options=member)
@@ -102,7 +103,7 @@ class Draft:
             datasets=tuple(replace(one, name=new[one.name]) for one in self.datasets),
             original=new[self.original],
             replication=new.get(self.replication, ""),
-            first_replication=self.replication,
+            prefix=prefix,
             suite=suite,
             training={key: new[name] for key, name in self.training.items()},
         )

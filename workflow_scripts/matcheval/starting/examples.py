@@ -1,9 +1,8 @@
 """Small examples that run: real scans of digits, as images, as predictions, as shifted sets."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +24,23 @@ class Example:
     """An example."""
 
     summary: str
-    write: Callable[[Path], list[Path]] | None
+    write: Callable[[Path], None] | None
     draft: Callable[[Path], Draft]
 
 
-def _write_predictions(folder: Path) -> list[Path]:
+def _write_predictions(folder: Path) -> None:
     """Write what three classifiers predict of digits by known and by new writers."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
     scans, labels = _digits()
     train = rows_of("train")
-    written = []
-    for name, classifier in _classifiers().items():
+    for name, classifier in {
+        "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
+        "naive-bayes": GaussianNB(var_smoothing=0.01),
+        "random-forest": RandomForestClassifier(50, random_state=0),
+    }.items():
         classifier.fit(scans[train], labels[train])
         for place, part in ((KNOWN, "known"), (NEW, "new-writers")):
             rows = rows_of(part)
@@ -43,44 +49,22 @@ def _write_predictions(folder: Path) -> list[Path]:
                 "label": labels[rows], "prediction": found.argmax(axis=1),
                 "probability": found.max(axis=1),
             })  # fmt: skip
-            written.append(folder / place / f"{name}.csv")
-            write_predictions(predictions, written[-1])
-    return written
+            write_predictions(predictions, folder / place / f"{name}.csv")
 
 
-def _classifiers() -> Mapping[str, Any]:
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-
-    return {
-        "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
-        "naive-bayes": GaussianNB(var_smoothing=0.01),
-        "random-forest": RandomForestClassifier(50, random_state=0),
-    }
-
-
-def _write_images(folder: Path) -> list[Path]:
+def _write_images(folder: Path) -> None:
     """Write the scans by known and by new writers, a folder per digit."""
     from PIL import Image
 
     scans, labels = _digits()
-    written = []
-    for place, rows in _image_rows():
+    known = np.sort(np.concatenate([rows_of("train"), rows_of("known")]))
+    for place, rows in ((KNOWN, known), (NEW, rows_of("new-writers"))):
         for row in rows:
             path = folder / place / str(labels[row]) / f"{row:04d}.png"
             pixels = np.round(scans[row].reshape(8, 8) * (255 / _MAX_VALUE)).astype(np.uint8)
             check_place(path)
             with disk_errors(path):
                 Image.fromarray(pixels).save(path)
-            written.append(path)
-    return written
-
-
-def _image_rows() -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """Of the known writers, those of the training set and of the test set."""
-    yield KNOWN, np.sort(np.concatenate([rows_of("train"), rows_of("known")]))
-    yield NEW, rows_of("new-writers")
 
 
 def _digits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -118,20 +102,17 @@ def _of_digits(_: Path) -> Draft:
     return draft_study(published_set("digits"), published_set("digits-new-writers"), Wishes())
 
 
-def _of_predictions(folder: Path) -> Draft:
-    known, new = (look_at(str(folder / place / "{model}.csv")) for place in (KNOWN, NEW))
-    return draft_study(known, new, Wishes())
-
-
-def _of_images(folder: Path) -> Draft:
-    known, new = (look_at(str(folder / place)) for place in (KNOWN, NEW))
-    return draft_study(known, new, Wishes())
+def _of_files(end: str) -> Callable[[Path], Draft]:
+    """Return what drafts the study of the sets in a folder, by known and by new writers."""
+    return lambda folder: draft_study(
+        look_at(str(folder / KNOWN / end)), look_at(str(folder / NEW / end)), Wishes()
+    )
 
 
 EXAMPLES: Mapping[str, Example] = {
     "digits": Example("four networks on digits by known and by new writers", None, _of_digits),
     "predictions": Example("prediction files of three classifiers", _write_predictions,
-                           _of_predictions),
-    "images": Example("two folders of images", _write_images, _of_images),
+                           _of_files("{model}.csv")),
+    "images": Example("two folders of images", _write_images, _of_files("")),
     "shifts": Example("twelve corrupted versions of a test set", None, _shifts),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,14 @@ def look_at(text: str) -> Given:
     except (OSError, ValueError, RuntimeError):  # too long a name, NUL, no such user
         is_folder = is_there = False
     if is_folder:
-        return _with_classes(_in_folder(path))
+        given = _in_folder(path)
+        if isinstance(given, ImageSet) and len(given.classes) < 2:  # a set of several may have one
+            raise InputError(
+                f"holds images of one class only, '{next(iter(given.classes))}'",
+                file=given.path,
+                remedy="A folder per class, such as old/cat and old/dog",
+            )
+        return given
     if not is_there:
         return published_set(text)
     if suffix_of(path) in SUFFIXES:
@@ -173,15 +180,22 @@ def _by_pattern(pattern: str) -> PredictionSet:
 def _in_folder(path: Path) -> Given:
     inside = _visible(path)
     folders = [p for p in inside if p.is_dir()]
-    if any(_holds_images(folder) for folder in folders):
+    if any(_holds(folder, IMAGE_SUFFIXES) for folder in folders):
         return _images(path, folders)
-    predictions = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
-    if predictions:
-        return _by_pattern(str(path / f"{MODEL}{_only(predictions, path)}"))
+    formats = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
+    if len(formats) > 1:
+        raise InputError(
+            f"holds files of several formats: {', '.join(formats)}",
+            file=path,
+            remedy=f"Give a pattern: '{path}/{MODEL}{formats[0]}'",
+        )
+    if formats:
+        return _by_pattern(str(path / f"{MODEL}{formats[0]}"))
     sets = {
         folder.name: _in_folder(folder)
         for folder in folders
-        if _holds_predictions(folder) or any(map(_holds_images, _folders(folder)))
+        if _holds(folder, SUFFIXES)
+        or any(_holds(one, IMAGE_SUFFIXES) for one in _visible(folder) if one.is_dir())
     }
     kinds = {type(one) for one in sets.values()}
     if not sets:
@@ -196,27 +210,6 @@ def _in_folder(path: Path) -> Given:
     return SetFolder(path, sets)  # type: ignore[arg-type]  # neither holds folders of sets
 
 
-def _with_classes(given: Given) -> Given:
-    """Refuse images of one class; in a folder of sets, a set may have one."""
-    if isinstance(given, ImageSet) and len(given.classes) < 2:
-        raise InputError(
-            f"holds images of one class only, '{next(iter(given.classes))}'",
-            file=given.path,
-            remedy="A folder per class, such as old/cat and old/dog",
-        )
-    return given
-
-
-def _only(suffixes: list[str], path: Path) -> str:
-    if len(suffixes) > 1:
-        raise InputError(
-            f"holds files of several formats: {', '.join(suffixes)}",
-            file=path,
-            remedy=f"Give a pattern: '{path}/{MODEL}{suffixes[0]}'",
-        )
-    return suffixes[0]
-
-
 def _visible(path: Path) -> list[Path]:
     try:
         return sorted(p for p in path.iterdir() if not p.name.startswith("."))
@@ -224,25 +217,17 @@ def _visible(path: Path) -> list[Path]:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from error
 
 
-def _folders(path: Path) -> list[Path]:
-    return [p for p in _visible(path) if p.is_dir()]
-
-
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in IMAGE_SUFFIXES
-
-
-def _holds_images(path: Path) -> bool:
-    return any(_is_image(p) and p.is_file() for p in _visible(path))
-
-
-def _holds_predictions(path: Path) -> bool:
-    return any(suffix_of(p) in SUFFIXES and p.is_file() for p in _visible(path))
+def _holds(folder: Path, suffixes: Collection[str]) -> bool:
+    """Whether a folder holds files with one of these suffixes."""
+    return any(suffix_of(p) in suffixes and p.is_file() for p in _visible(folder))
 
 
 def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
     by_class = {folder.name: list(_files(folder)) for folder in folders}
-    images = {name: [p for p in files if _is_image(p)] for name, files in by_class.items()}
+    images = {
+        name: [p for p in files if suffix_of(p) in IMAGE_SUFFIXES]
+        for name, files in by_class.items()
+    }
     empty = [name for name, files in images.items() if not files]
     if empty:
         raise InputError(

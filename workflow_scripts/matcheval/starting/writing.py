@@ -24,7 +24,7 @@ from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
 from matcheval.study.study import Study
 
-_COLUMNS = ("name", "kind", "note")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_INLINE = 80  # characters of a mapping on one line
 
 
@@ -38,22 +38,23 @@ def render_study(draft: Draft, study: str, models: str, results: str, command: s
     if draft.reference:
         prediction["reference"] = draft.reference
     return template.render(
-        draft=draft, study=study, models=models, results=results, command=_one_line(command),
-        prediction=prediction,
+        draft=draft, study=study, models=models, results=results, prediction=prediction,
+        command=_CONTROLS.sub("?", command),
         runs_models=any(one.options["kind"] != "predictions" for one in draft.datasets),
     )  # fmt: skip
 
 
-def render_catalogue(draft: Draft, prefix: str = "") -> str:
+def render_catalogue(draft: Draft) -> str:
     """Write the catalogue of models."""
-    if not draft.catalogue:
-        rows = [[name, "predictions", ""] for name in draft.models]
-        return _as_csv([list(_COLUMNS), *rows])
-    header, *rows = csv.reader(io.StringIO(_template(draft.catalogue)))
-    name = header.index("name")
-    for row in rows:
-        row[name] = f"{prefix}-{row[name]}" if prefix else row[name]
-    return _as_csv([header, *rows])
+    rows = [["name", "kind", "note"], *([name, "predictions", ""] for name in draft.models)]
+    if draft.catalogue:
+        rows = list(csv.reader(io.StringIO(_template(draft.catalogue))))
+        name = rows[0].index("name")
+        for row in rows[1:]:
+            row[name] = draft.prefix + row[name]
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
 
 
 def as_yaml(value: Any) -> str:
@@ -85,16 +86,6 @@ def as_mapping(value: Mapping[str, Any], indent: int, note: str = "") -> str:
         return f" {flow}{comment}"
     lines = (f"{' ' * indent}{as_yaml(key)}: {as_yaml(one)}" for key, one in value.items())
     return "\n".join([comment, *lines])
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", "?", text)
-
-
-def _as_csv(rows: list[list[str]]) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue()
 
 
 def _template(name: str) -> str:
@@ -132,18 +123,21 @@ def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
 def write_study(draft: Draft, name: str, file: Path, models: Path | None, results: str) -> Written:
     """Write a study, once it has been read and checked as the workflow does."""
     command = run_command_line(file)
+    shown = command or f"snakemake --cores all --configfile {name}.yaml"
     catalogue = models or catalogue_of(file)
-    prefix = ""
-    study = _loaded(_texts(draft, name, catalogue, models is None, results, command), models)
+
+    def texts() -> dict[Path, str]:
+        found = {} if models else {catalogue: render_catalogue(draft)}
+        return found | {file: render_study(draft, name, str(catalogue), results, shown)}
+
+    study = _loaded(texts(), file, catalogue)
     try:
         check_shared_names(study)
     except InputError:  # another study in this folder of results has sets or models of these names
-        draft, prefix = draft.renamed(name), name
-        texts = _texts(draft, name, catalogue, models is None, results, command, prefix)
-        study = _loaded(texts, models)
+        draft = draft.renamed(name)
+        study = _loaded(texts(), file, catalogue)
         check_shared_names(study)
-    text, rows = _texts(draft, name, catalogue, models is None, results, command, prefix)
-    files = {catalogue: rows, file: text} if models is None else {file: text}
+    files = texts()
     for path, content in files.items():
         with atomic_file(path) as partial:
             partial.write_text(content, encoding="utf-8")
@@ -160,28 +154,12 @@ def catalogue_of(file: Path) -> Path:
     return file.with_name(f"{file.stem}-models.csv")
 
 
-def _texts(
-    draft: Draft,
-    name: str,
-    catalogue: Path,
-    writes_catalogue: bool,
-    results: str,
-    command: str | None,
-    prefix: str = "",
-) -> tuple[str, str]:
-    """Return the study file and the catalogue."""
-    shown = command or f"snakemake --cores all --configfile {name}.yaml"
-    study = render_study(draft, name, str(catalogue), results, shown)
-    return study, render_catalogue(draft, prefix) if writes_catalogue else ""
-
-
-def _loaded(texts: tuple[str, str], models: Path | None) -> Study:
+def _loaded(texts: Mapping[Path, str], study: Path, catalogue: Path) -> Study:
     """Read a study as the workflow does, from temporary files."""
     with tempfile.TemporaryDirectory() as folder:
-        file, catalogue = Path(folder, "study.yaml"), Path(folder, "models.csv")
-        for path, text in zip((file, catalogue), texts, strict=True):
-            path.write_text(text, encoding="utf-8")
-        given = read_yaml(file)
-        if models is None:
-            given["models"] = str(catalogue)
+        temporary = {path: Path(folder, path.name) for path in texts}
+        for path, text in texts.items():
+            temporary[path].write_text(text, encoding="utf-8")
+        given = read_yaml(temporary[study])
+        given["models"] = str(temporary.get(catalogue, catalogue))
         return load_study(given, default_study="config.yaml", analyses=ANALYSES)
