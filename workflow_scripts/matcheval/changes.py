@@ -10,4 +10,11 @@ KEYS = {
 # Commands and flags of `matched-eval`.
 FLAGS = {
     "matched-eval completion": "`shtab matcheval.cli.parser.build_parser` prints the same",
+    "matched-eval duplicates --no-ssim": "leave it out, the similarity is always computed",
+    "matched-eval duplicates --rows": (
+        "leave it out, a sheet has ten rows; in studies, `near_duplicates.sheet` sets them"
+    ),
+    "matched-eval replicate sample --strategy, --per-class, ...": (
+        "write the settings to a YAML file, and give `--settings FILE.yaml`"
+    ),
 }
