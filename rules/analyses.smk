@@ -34,7 +34,8 @@ for one in [one for analysis in STUDY.analyses.values() for one in analysis.rule
 # The rules of stages whose results studies share. Making these again would repeat all that depends
 # on them: these rules do not notice edits of the library. Versions are raised by hand when results
 # change.
-for one in [one for analysis in STUDY.analyses.values() for one in analysis.commands]:
+def declare(one):
+    """Declare the rule of a command: in a function, since its text is read when a job runs."""
 
     rule:
         name:
@@ -58,6 +59,10 @@ for one in [one for analysis in STUDY.analyses.values() for one in analysis.comm
             one.message
         shell:
             f"python -m {one.command} > {{log:q}} 2>&1"
+
+
+for one in [one for analysis in STUDY.analyses.values() for one in analysis.commands]:
+    declare(one)
 
 
 # One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
