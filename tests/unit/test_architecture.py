@@ -2,6 +2,7 @@
 
 import ast
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def check_for_cycles(imports, part):
         TopologicalSorter(edges).prepare()
     except CycleError as error:
         cycle = error.args[1][::-1]
-        steps = [", ".join(edges[a][b]) for a, b in zip(cycle, cycle[1:], strict=False)]
+        steps = [", ".join(edges[a][b]) for a, b in pairwise(cycle)]
         pytest.fail("import cycle:\n" + "\n".join(steps))
 
 
