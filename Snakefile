@@ -20,8 +20,6 @@ include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/training.smk"
 include: "rules/inference.smk"
-
-
 include: "rules/accuracy_prediction.smk"
 include: "rules/difficulty.smk"
 include: "rules/domain_generalization.smk"
@@ -48,6 +46,4 @@ rule all:
     localrule: True
 
 
-include: "rules/checks.smk"
-include: "rules/preflight.smk"
-include: "rules/messages.smk"
+include: "rules/run.smk"

@@ -1,4 +1,4 @@
-"""Write what is generated from typed settings and declared tables: the JSON schema and two pages.
+"""Write what is generated from the library: the JSON schema of settings, and three pages.
 
 python docs/make_settings.py
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import make_tables
 
+from matcheval import changes
 from matcheval.registry import ANALYSES
 from matcheval.study.schema import json_schema, settings_page
 
@@ -15,12 +16,28 @@ ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 PAGE = ROOT / "docs" / "settings.md"
 TABLES = ROOT / "docs" / "tables.md"
+CHANGES = ROOT / "docs" / "from-0.2.md"
+CHANGES_HEAD = """# From 0.2 to 0.3
+
+Results, their files and the Python interface are as before. What study files, commands and flags
+do not have any more, with what to do instead (error messages say the same):
+
+| gone | instead |
+| --- | --- |
+"""
 
 
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
     schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
-    return {SCHEMA: schema, PAGE: settings_page(ANALYSES), TABLES: make_tables.page()}
+    rows = [f"| `{name}` | {text} |\n" for name, text in (changes.KEYS | changes.FLAGS).items()]
+    gone = CHANGES_HEAD + "".join(rows)
+    return {
+        SCHEMA: schema,
+        PAGE: settings_page(ANALYSES),
+        TABLES: make_tables.page(),
+        CHANGES: gone,
+    }
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
         for value in vars(importlib.import_module(module)).values():
             if isinstance(value, TableSchema) and id(value) not in seen:
                 seen.add(id(value))
-                yield "/".join(module.split(".")[1:-1]), value
+                parts = module.split(".")[1:]
+                yield "/".join(parts if parts[0] == "analyses" else parts[:1]), value
 
 
 def table(schema: TableSchema) -> str:

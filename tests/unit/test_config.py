@@ -222,10 +222,10 @@ BAD = [
     ({"replication": {"top": [1, 1]}}, "'replication.top': '1' occurs twice"),
     ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
-    ({"followups": {}}, "'followups' is now split up: near_duplicates, hard_images"),
-    ({"experiments": {}}, "'experiments' is now 'retraining.experiments'"),
-    ({"replication": {"published": ""}}, "'published' is now 'published_values.file'"),
-    ({"figures": {"reliability_bins": 5}}, "'reliability_bins' is now 'matching.reliability_bins'"),
+    (
+        {"hard_images": {"compare_size": 5}},
+        "'hard_images': 'compare_size' is no more: leave it out",
+    ),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 

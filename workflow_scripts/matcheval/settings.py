@@ -5,8 +5,8 @@ to the code that uses them: names, types, defaults, ranges and the checks across
 configuration of a study (`study.configuration`) is put together from these classes.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -25,16 +25,9 @@ T = TypeVar("T")
 
 
 class Settings(BaseModel):
-    """Settings of one part: frozen; unknown keys, NaN and infinities are refused.
-
-    Attributes
-    ----------
-    renamed : mapping of str to str
-        Keys of earlier versions, with what has taken their place, for the error message.
-    """
+    """Settings of one part: frozen; unknown keys, NaN and infinities are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    renamed: ClassVar[Mapping[str, str]] = {}
 
 
 def _not_boolean(value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from matcheval.changes import KEYS
 from matcheval.errors import suggest
 from matcheval.names import MODEL_PATTERN, NAME_PATTERN
 
@@ -84,9 +85,9 @@ def _quoted(path: Sequence[int | str]) -> str:
 
 def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
     model = _model_at(kind, path, given)
-    renamed = getattr(model, "renamed", {})
-    if key in renamed:
-        return f"'{key}' is now {renamed[key]}"
+    name = ".".join([*(part for part in path if isinstance(part, str)), key])
+    if name in KEYS:
+        return f"'{key}' is no more: {KEYS[name]}"
     known = list(model.model_fields) if model is not None else []
     return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
 

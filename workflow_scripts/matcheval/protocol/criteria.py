@@ -14,7 +14,11 @@ N_SEEDS = 10
 
 
 class Criterion(StrEnum):
-    """What two datapoints must have in common to be matched."""
+    """What two datapoints must have in common to be matched.
+
+    Under both criteria their probabilities differ by at most ε; under `LABEL_PROBABILITY` their
+    predicted labels also agree.
+    """
 
     LABEL_PROBABILITY = "label_probability"
     PROBABILITY = "probability"

@@ -6,7 +6,7 @@ The JSON schema in `rules/schemas` is generated from these classes (``make setti
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -66,11 +66,6 @@ class FigureSettings(Settings):
         tuple[Literal["pdf", "png", "svg"], ...], Unique, UniqueItems, Field(min_length=1)
     ] = Field(("pdf", "png"), description="A file of every figure for each")
 
-    renamed: ClassVar[Mapping[str, str]] = {
-        "reliability_models": "'matching.reliability_models'",
-        "reliability_bins": "'matching.reliability_bins'",
-    }
-
 
 class DownloadSettings(Settings):
     """When a download is given up that would otherwise not end."""
@@ -103,15 +98,6 @@ class CoreConfiguration(Settings):
     inference: InferenceSettings = InferenceSettings()
     confidence: OpenFraction = Field(0.95, description="Level of all intervals")
     figures: FigureSettings = FigureSettings()
-
-    renamed: ClassVar[Mapping[str, str]] = {
-        "followups": "split up: near_duplicates, hard_images, human_accuracy, class_balanced, "
-        "selection_frequency, groups, shared_errors, revisions and difficulty, each a block of its "
-        "own (CHANGELOG.md)",
-        "experiments": "'retraining.experiments'",
-        "pools": "'sampling.pools'",
-        "save_pairs": "'matching.save_pairs'",
-    }
 
     @model_validator(mode="after")
     def _compares_something(self) -> "CoreConfiguration":

@@ -17,7 +17,6 @@ from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, s
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
-
 SCHEMA = DUPLICATE_ACCURACIES
 
 

@@ -1,9 +1,34 @@
-# Checks of the built results themselves, on request: `snakemake --cores 1 check`.
-#
-# They are given the names of this study's files: files of an earlier configuration are ignored.
+# The run itself: checks before the first job and what it tells on the terminal (see the scripts of
+# these names), and checks of the built results.
+from preflight import Preflight
+from run_messages import RunMessages
+from scheduling import start_jobs_without_polling
+
+PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
+MESSAGES = RunMessages(STUDY)
+if workflow.is_main_process:
+    MESSAGES.warn_of_stored_results(CODE)
+
+
+onstart:
+    start_jobs_without_polling(workflow.scheduler)
+    PREFLIGHT.on_start()
+    MESSAGES.start()
+
+
+onsuccess:
+    MESSAGES.on_success()
+
+
+onerror:
+    MESSAGES.on_error()
+
+
 CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
 
 
+# On request: `snakemake --cores 1 check`. It is given the names of this study's files: files of an
+# earlier configuration are ignored.
 rule check:
     input:
         checks=multiext(f"{CHECKS}/", "test_results.py", "conftest.py"),
@@ -31,3 +56,7 @@ rule check:
     shell:
         "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
         " --study {params.study:q} --results {input.results:q} {input.datasets:q} > {log:q} 2>&1"
+
+
+# Last, as it compares the names of all rules with those in the profile.
+PREFLIGHT.on_load()
