@@ -298,14 +298,14 @@ class SuiteTableSettings(Settings):
 
 
 def tabulate_suite(
-    *, analysis: str, sets: SuiteFiles, options: Mapping[str, Any], outputs: Sequence[Path]
+    *, analysis: str, files: SuiteFiles, options: Mapping[str, Any], outputs: Sequence[Path]
 ) -> None:
     """Write the table of one suite."""
     module = import_module(analysis)
-    table = module.tabulate(sets, **options)
+    table = module.tabulate(files, **options)
     write_readable(table, module.SCHEMA, module.text_columns, outputs)
-    n_sets, n_models = len(sets.suite.members), len(sets.models)
-    logging.info("%s: %d sets, %d models", sets.suite.name, n_sets, n_models)
+    n_sets, n_models = len(files.suite.members), len(files.models)
+    logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
 
 
 class SuiteTableAnalysis(TableAnalysis):
@@ -385,7 +385,7 @@ class SuiteTableAnalysis(TableAnalysis):
         """Return the further arguments of `tabulate_suite`."""
         study = self.study
         specs = {name: study.datasets[name] for name in self.datasets_of(wildcards.suite)}
-        sets = {
+        files = {
             "suite": asdict(study.suites[wildcards.suite]),
             "base": self.settings.suites[wildcards.suite],
             "specs": {name: vars(spec) for name, spec in specs.items()},
@@ -393,7 +393,7 @@ class SuiteTableAnalysis(TableAnalysis):
             "predictions": study.predictions_folder,
             "models": self.models,
         }
-        return {"sets": sets, "options": self.options}
+        return {"files": files, "options": self.options}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that the table of a suite is made from."""
