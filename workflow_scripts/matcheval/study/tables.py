@@ -101,7 +101,7 @@ class TableAnalysis(Analysis):
         tabulate = Rule(
             name=f"tabulate_{self.name}",
             run=type(self).write_table,
-            input={"files": self.inputs},
+            input={"waits_for": self.inputs},
             output={"outputs": self.result},
             arguments=lambda wildcards: module | self.arguments(wildcards),
             custom_files=self.custom_files_state,
