@@ -1,5 +1,7 @@
 """Studies and their settings, for tests."""
 
+import re
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -31,3 +33,18 @@ def load(given) -> Study:
 def changed(settings, **values):
     """Settings with some values changed, and checked as those of a file are."""
     return type(settings).model_validate(vars(settings) | values)
+
+
+@cache
+def declared_rules() -> list:
+    """The rules that analyses declare in the library (study/rules.py)."""
+    analyses = load(configuration("digits-sampling")).analyses.values()
+    return [one for each in analyses for one in [*each.rules, *getattr(each, "commands", ())]]
+
+
+def rule_bodies() -> list[tuple[str, str]]:
+    """Name and text of every rule with jobs in rules/; rules of loops have no name there."""
+    text = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk"))
+    start = r"^( *)(?:use rule \w+ as|rule) ?(\w*)(?: with)?:\n((?:\1 +.*\n|\n)+)"
+    found = [(name, body) for _, name, body in re.findall(start, text, re.MULTILINE)]
+    return [(name, body) for name, body in found if "localrule: True" not in body]

@@ -1,8 +1,8 @@
 """The structure of the library: no circles of imports, few modules in its root, no Snakemake."""
 
 import ast
-import itertools
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -105,7 +105,7 @@ def check_for_cycles(imports, part):
         TopologicalSorter(edges).prepare()
     except CycleError as error:
         cycle = error.args[1][::-1]
-        steps = [", ".join(edges[a][b]) for a, b in itertools.pairwise(cycle)]
+        steps = [", ".join(edges[a][b]) for a, b in pairwise(cycle)]
         pytest.fail("import cycle:\n" + "\n".join(steps))
 
 

@@ -36,40 +36,38 @@ def test_holm_by_hand():
     assert np.isnan(holm([np.nan])).all()
 
 
+def deviations(sides):
+    """By how much datapoints are right more often than their confidence says."""
+    return [s.correct - isotonic_accuracy(Scored(s.probability, s.correct)) for s in sides]
+
+
 class TestMeasures:
     @pytest.mark.parametrize("kind", ["prediction", "label"])
     def test_by_loops(self, kind):
         one = one_of(KNOWN)
-        source, target = one.comparison.source, one.comparison.target
-        classes = [getattr(side, kind).astype(np.int64) for side in (source, target)]
+        source, target = sides = one.comparison.source, one.comparison.target
+        classes = [getattr(side, kind).astype(np.int64) for side in sides]
         found = measure_classes(one, *classes, 3)
         for k in range(3):
+            inside = [each == k for each in classes]
             gaps, selections = [], []
-            z_source, z_target = np.zeros(len(source)), np.zeros(len(target))
+            weights = [np.zeros(len(side)) for side in sides]
             for row in one.rows.values():
                 hit = row != UNMATCHED
-                picked = row[hit][classes[0][row[hit]] == k]
-                matched = np.flatnonzero(hit & (classes[1] == k))
-                gaps.append(source.correct[picked].mean() - target.correct[matched].mean())
-                selections.append(
-                    source.correct[classes[0] == k].mean() - source.correct[picked].mean()
-                )
-                z_source[picked] += 1 / len(picked) / len(one.rows)
-                z_target[matched] += 1 / len(matched) / len(one.rows)
+                picked = row[hit][inside[0][row[hit]]]
+                matched = np.flatnonzero(hit & inside[1])
+                right = source.correct[picked].mean()
+                gaps.append(right - target.correct[matched].mean())
+                selections.append(source.correct[inside[0]].mean() - right)
+                weights[0][picked] += 1 / len(picked) / len(one.rows)
+                weights[1][matched] -= 1 / len(matched) / len(one.rows)
             assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
             assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
-            z_source *= source.correct - isotonic_accuracy(
-                Scored(source.probability, source.correct)
-            )
-            z_target *= target.correct - isotonic_accuracy(
-                Scored(target.probability, target.correct)
-            )
-            np.testing.assert_allclose(
-                found.errors.source[classes[0] == k], z_source[classes[0] == k]
-            )
-            np.testing.assert_allclose(
-                found.errors.target[classes[1] == k], -z_target[classes[1] == k]
-            )
+            errors = (found.errors.source, found.errors.target)
+            for values, of, weight, z in zip(
+                errors, inside, weights, deviations(sides), strict=True
+            ):
+                np.testing.assert_allclose(values[of], (weight * z)[of])
 
     def test_one_class_is_the_whole_run(self):
         one = one_of(KNOWN, "label_probability")
@@ -80,31 +78,24 @@ class TestMeasures:
 
     def test_a_seed_without_points_of_a_class_is_left_out(self):
         one = one_of(models(40, 30, n_classes=2, n_models=1))
-        row = one.rows[0]
         classes = np.zeros(40, np.int64), np.ones(30, np.int64)
         classes[1][0] = 0
-        rows = {0: np.full(30, UNMATCHED), 1: row}
-        rows[1] = np.where(np.arange(30) == 0, 5, UNMATCHED)
+        rows = {0: np.full(30, UNMATCHED), 1: np.where(np.arange(30) == 0, 5, UNMATCHED)}
         found = measure_classes(replace(one, rows=rows), *classes, 2)
         expected = one.comparison.source.correct[5] - float(one.comparison.target.correct[0])
         assert found.terms.matched_gap.tolist()[0] == expected
         assert np.isnan(found.terms.matched_gap[1])
         assert found.n_matched.tolist() == [0.5, 0]
-        source = one.comparison.source  # the one seed that counts has all of the weight
-        deviation = source.correct - isotonic_accuracy(Scored(source.probability, source.correct))
+        # The one seed that counts has all of the weight.
+        (deviation,) = deviations([one.comparison.source])
         assert found.errors.source[5] == pytest.approx(deviation[5])
 
 
 class TestTable:
-    def test_a_row_per_class(self, table):
-        assert list(table) == SCHEMA.names
+    def test_a_row_per_class_whose_terms_add_up(self, table):
         SCHEMA.from_frame(table)
-        assert (
-            table.groupby(["model", "matching", "kind"])["class"].apply(list).tolist()
-            == [[ALL, 0, 1, 2]] * 8
-        )
-
-    def test_terms_add_up(self, table):
+        of_models = table.groupby(["model", "matching", "kind"])
+        assert of_models["class"].apply(list).tolist() == [[ALL, 0, 1, 2]] * 8
         total = table.matched_gap + table.source_selection + table.dropped_targets
         np.testing.assert_allclose(total, table.gap, atol=1e-12)
         parts = table.confidence_part + table.conditional_part
@@ -112,6 +103,8 @@ class TestTable:
         of_all = table[table["class"] == ALL]
         np.testing.assert_allclose(of_all.class_mix + of_all.within_class, of_all.gap, atol=1e-12)
         assert of_all.p_holm.isna().all()
+        for _, rows in table[table["class"] != ALL].groupby(["model", "matching", "kind"]):
+            np.testing.assert_allclose(rows.p_holm, holm(rows.p))
 
     def test_class_mix_by_hand(self, table):
         row = table[(table["class"] == ALL) & (table.kind == "true")].iloc[0]
@@ -136,11 +129,6 @@ class TestTable:
             np.testing.assert_allclose(other[column], -table[column], atol=1e-12)
         for column in ("matched_gap_se", "p", "p_holm", "fraction_unmatched"):
             np.testing.assert_allclose(other[column], table[column])
-
-    def test_holm_counts_the_classes_of_a_matching(self, table):
-        rows = table[(table["class"] != ALL)]
-        for _, of_one in rows.groupby(["model", "matching", "kind"]):
-            np.testing.assert_allclose(of_one.p_holm, holm(of_one.p))
 
     def test_small_classes_are_suppressed(self):
         small = tabulate(models(400, 300, n_classes=8, n_models=1, seeds=2))
@@ -183,8 +171,7 @@ def test_errors_within_a_class_cover():
         classes = [s.prediction.astype(np.int64) for s in sets]
         found = measure_classes(one, *classes, 4)
         for k in range(4):
-            z = np.concatenate(
-                [found.errors.source[classes[0] == k], found.errors.target[classes[1] == k]]
-            )
+            errors = zip((found.errors.source, found.errors.target), classes, strict=True)
+            z = np.concatenate([values[of == k] for values, of in errors])
             held.append(abs(found.terms.matched_gap[k]) < 1.96 * np.sqrt((z**2).sum()))
     assert 0.90 < np.mean(held) < 0.99

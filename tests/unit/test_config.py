@@ -1,9 +1,12 @@
 """Configuration: completed from the defaults, and refused with one clear error before any job."""
 
+import copy
+import itertools
 import json
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import make_settings
 import pytest
@@ -14,16 +17,19 @@ from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUTS, PRECISIONS
 from matcheval.inference.settings import InferenceSettings
-from matcheval.io.user_files import read_yaml
+from matcheval.io.yaml_files import read_yaml
 from matcheval.names import is_name
-from matcheval.protocol.settings import Criterion, MatchingSettings
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import MatchingSettings
 from matcheval.registry import ANALYSES
-from matcheval.replication.fits import ReplicationSettings
-from matcheval.settings import models_in, read_settings
+from matcheval.replication.settings import ReplicationSettings
+from matcheval.settings import read_settings
+from matcheval.settings_errors import models_in
 from matcheval.study.checks import check_custom_images
-from matcheval.study.configuration import CoreConfiguration, complete_configuration, load_study
+from matcheval.study.configuration import CoreConfiguration, load_study
 from matcheval.study.schema import values_text
 from matcheval.training.settings import TrainingSettings
+from studies import configuration
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"
@@ -34,22 +40,52 @@ def load(**given):
     return load_study(given, default_study=DEFAULTS, analyses=ANALYSES)
 
 
-def own_study(tmp_path, models="name,kind\nm.v1,predictions\nn,predictions\n", **further):
-    """A study of imported predictions, its files in place."""
-    (tmp_path / "models.csv").write_text(models)
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A study of imported predictions, in whose folder the test runs, with changes by path."""
+    monkeypatch.chdir(tmp_path)
+    Path("f.csv").write_text("index,writer\n0,a\n")
+    for empty in ("all.npz", "labels.npy"):
+        Path(empty).touch()
+    Path("models.csv").write_text("name,kind\nm.v1,predictions\nn,predictions\n")
     for dataset in ("old", "new"):
+        Path(dataset).mkdir()
         for model in ("m.v1", "n"):
-            (tmp_path / dataset).mkdir(exist_ok=True)
-            (tmp_path / dataset / f"{model}.csv").touch()
-    return {
-        "study": "mine",
-        "models": str(tmp_path / "models.csv"),
-        "datasets": {
-            name: {"kind": "predictions", "files": f"{tmp_path}/{name}/{{model}}.csv"}
-            for name in ("old", "new")
-        },
-        "pairs": {"both": {"original": "old", "replication": "new"}},
-    } | further
+            Path(dataset, f"{model}.csv").touch()
+
+    def make(**changes):
+        files = {name: {"kind": "predictions", "files": f"{name}/{{model}}.csv"} for name in SETS}
+        config = {
+            "study": "mine",
+            "models": "models.csv",
+            "datasets": files,
+            "pairs": {"both": {"original": "old", "replication": "new"}},
+        }
+        return changed(config, changes)
+
+    return make
+
+
+def changed(config, changes):
+    """A configuration with other values, each at a path such as `datasets/old/files`."""
+    config = copy.deepcopy(config)
+    for path, value in changes.items():
+        *blocks, key = path.split("/")
+        block = config
+        for name in blocks:
+            block = block.setdefault(name, {})
+        block[key] = value
+    return config
+
+
+def refuse(config, message):
+    with pytest.raises(InputError) as caught:
+        load(**config)
+    assert message in str(caught.value)
+
+
+SETS = ("old", "new")
+DIGITS = (ROOT / "studies" / "digits-models.csv").read_text()
 
 
 class TestDefaultStudy:
@@ -99,68 +135,68 @@ class TestDefaultStudy:
         assert config["confidence"] == CoreConfiguration.model_fields["confidence"].default
 
 
-class TestOwnStudy:
-    def test_takes_the_settings_but_not_the_contents_of_the_default(self, tmp_path):
-        study = load(**own_study(tmp_path))
+class TestCustomStudy:
+    def test_takes_the_settings_but_not_the_contents_of_the_default(self, mine):
+        study = load(**mine())
         assert list(study.datasets) == ["old", "new"]
         assert list(study.pairs) == ["both"]
-        settings = study.analyses["matching"].settings
-        assert (settings.epsilon, settings.reliability_models) == (0.005, ())
-
-    def test_files_of_predictions(self, tmp_path):
-        study = load(**own_study(tmp_path))
         matching = study.analyses["matching"]
-        old, new = f"{tmp_path}/old/m.v1.csv", f"{tmp_path}/new/m.v1.csv"
-        assert matching.inputs("both", ["m.v1"]) == [old, new]
-        given = matching.pair_arguments("both", ["m.v1"])
-        assert (given["original"], given["replication"]) == ([old], [new])
+        assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
+        one = SimpleNamespace(pair="both", model="m.v1")
+        assert matching.runs.inputs(one) == ["old/m.v1.csv", "new/m.v1.csv"]
+        given = matching.runs.parameters(one)
+        assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
 
-    def test_batches_in_catalogue_order(self, tmp_path):
-        config = own_study(tmp_path, matching={"models_per_job": 1})
-        assert load(**config).analyses["matching"].batches == {"000": ["m.v1"], "001": ["n"]}
+    def test_batches_in_catalogue_order(self, mine):
+        matching = load(**mine(matching={"models_per_job": 1})).analyses["matching"]
+        assert matching.runs.batches == {"000": ["m.v1"], "001": ["n"]}
 
-    def test_own_files_are_told_apart_by_size_and_time(self, tmp_path):
-        study = load(**own_study(tmp_path))
-        matching = study.analyses["matching"]
-        before = matching.custom_files_state("both", ["n"])
-        os.utime(tmp_path / "new" / "n.csv", (1, 1))
-        assert matching.custom_files_state("both", ["n"]) != before
-        assert load().analyses["matching"].custom_files_state("new-writers") == []
+    def test_custom_files_are_told_apart_by_size_and_time(self, mine):
+        matching = load(**mine()).analyses["matching"]
+        one = SimpleNamespace(pair="both", model="n")
+        before = matching.runs.custom_files_state(one)
+        os.utime("new/n.csv", (1, 1))
+        assert matching.runs.custom_files_state(one) != before
+        images = SimpleNamespace(pair="new-writers", model="linear-ce")
+        digits = load(**configuration("digits")).analyses["matching"]
+        assert digits.runs.custom_files_state(images) == []
 
-    def test_training_is_needed_for_images_only(self, tmp_path):
-        catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
-        config = own_study(tmp_path, models=catalogue)
-        for dataset in ("old", "new"):
-            for row in catalogue.splitlines()[1:]:
-                (tmp_path / dataset / f"{row.split(',')[0]}.csv").touch()
-        assert load(**config).training is None
+    def test_training_is_needed_for_images_only(self, mine):
+        Path("models.csv").write_text(DIGITS)
+        for dataset, row in itertools.product(SETS, DIGITS.splitlines()[1:]):
+            Path(dataset, f"{row.split(',')[0]}.csv").touch()
+        assert load(**mine()).training is None
 
-    def test_how_to_train_is_inherited_and_what_on_is_not(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"] |= {"d": {"kind": "digits", "part": "train"}}
-        config["training"] = {"train": "d", "validation": "d", "threads": 2}
+    def test_how_to_train_is_inherited_and_what_on_is_not(self, mine):
+        digits = {"datasets/d": {"kind": "digits", "part": "train"}}
+        config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
         training = load(**config).training
         assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
         del config["training"]["validation"]
         with pytest.raises(InputError, match=r"'training': .*validation missing"):
             load(**config)
 
-    def test_needs_what_a_study_is_of(self):
-        with pytest.raises(InputError, match="datasets missing"):
-            load(study="other")
-
-    def test_needs_a_name(self, tmp_path):
-        config = own_study(tmp_path)
+    def test_needs_a_name_and_what_it_is_of(self, mine):
+        refuse({"study": "other"}, "datasets missing")
+        config = mine()
         del config["study"]
-        with pytest.raises(InputError, match=r"'study': .* its own datasets and pairs but no name"):
-            load(**config)
+        refuse(config, "its own datasets and pairs but no name")
+
+    def test_labels_alone_cannot_be_asked_for_pairs(self, mine):
+        """Nor do two models determine a line."""
+        study = load(**mine(**{"datasets/old": ARCHIVE, "datasets/new": ARCHIVE}))
+        matching = study.analyses["matching"]
+        assert matching.pairs == []
+        assert study.analyses["replication"].fitted_scales == []
+        assert study.results_files("old") == ["all.npz"]
+        with pytest.raises(InputError, match="pair 'both' cannot be matched"):
+            matching.runs.inputs(SimpleNamespace(pair="both", model="n"))
 
 
 BAD = [
     ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
     ({"inferense": {}}, "unknown key 'inferense'. Did you mean 'inference'?"),
     ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
-    ({"matching": {"epsilon": -0.005}}, "'matching.epsilon': -0.005 must be above 0"),
     ({"matching": {"epsilon": 1.5}}, "matching.epsilon"),
     ({"matching": {"epsilon": float("nan")}}, "'matching.epsilon': nan is not a finite number"),
     ({"matching": {"epsilon": "small"}}, "'matching.epsilon': 'small' is not a number"),
@@ -181,8 +217,6 @@ BAD = [
     ({"published_values": {"file": "gone.csv"}}, "gone.csv: no such file"),
     ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
     ({"revisions": {"series": {"r": ["nope"]}}}, "'revisions.series.r': unknown dataset"),
-    ({"hard_images": {"share": float("inf")}}, "'hard_images.share': inf is not a finite number"),
-    ({"training": {"save_minutes": float("nan")}}, "'training.save_minutes': nan is not a finite"),
     ({"inference": {"precision": "tf32"}}, "device cpu has no tf32. Use fp32"),
     ({"replication": {"fit_range": [0.9, 0.1]}}, "'replication.fit_range': 0.9 is not below 0.1"),
     ({"replication": {"top": [1, 1]}}, "'replication.top': '1' occurs twice"),
@@ -198,218 +232,115 @@ BAD = [
 
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_values_in_the_default_study(given, message):
-    config = yaml.safe_load(DEFAULTS.read_text()) | {
-        "models": str(ROOT / "studies/digits-models.csv")
-    }
-    merged = {
-        k: (v | given[k] if isinstance(v, dict) and k in given else given.get(k, v))
-        for k, v in config.items()
-    }
-    with pytest.raises(InputError) as caught:
-        load(**(merged | {k: v for k, v in given.items() if k not in merged}))
-    assert message in str(caught.value)
+    config = configuration("digits")
+    for key, value in given.items():
+        block = config.get(key)
+        config[key] = block | value if isinstance(block, dict) else value
+    refuse(config, message)
 
 
 def test_all_violations_are_told_at_once():
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"(?s)matching\.epsilon.*matching\.seeds"):
         load(matching={"epsilon": 0, "seeds": 0})
-    assert "matching.epsilon" in str(caught.value)
-    assert "matching.seeds" in str(caught.value)
 
 
-class TestBadOwnStudy:
-    def refuse(self, config, message):
-        with pytest.raises(InputError) as caught:
-            load(**config)
-        assert message in str(caught.value)
+ARCHIVE = {"kind": "label_archive", "file": "all.npz", "predictions": "p", "labels": "y"}
+LABELS = {"kind": "labels", "files": "new/{model}.json", "labels": "labels.npy", "classes": 10}
+CINIC10 = {"kind": "cinic10", "part": "test"}
+FOLDER = {"kind": "image_folder", "path": "."}
+BAD_CUSTOM = [
+    ({"groups/datasets/old": "f.csv"}, "f.csv: no column group in the header ['index', 'writer']"),
+    ({"selection_frequency/datasets/old": "f.csv"}, "f.csv: no column n_annotations"),
+    ({"human_accuracy/pairs/both": "f.csv"}, "f.csv: no column participant"),
+    ({"pairs/both/groups": dict.fromkeys(SETS, "f.csv")}, "f.csv: no column group in the header"),
+    ({"results": "models.csv"}, "is not a folder. Name a folder"),
+    ({"study": "a/b"}, "'study'"),
+    ({"study": "Logs"}, "'Logs' is a name of the results folder itself"),
+    ({"datasets/old/files": "m.csv"}, "'datasets.old.files': 'm.csv' has no '{model}'"),
+    ({"datasets/old/files": "no/{model}.csv"}, "no predictions of model 'm.v1' at no/m.v1.csv"),
+    ({"datasets/old/files": "{model}.xlsx"}, "old.files': '.xlsx' is not a format of prediction"),
+    ({"pairs/both/replication": "newer"}, "'pairs.both.replication': unknown dataset 'newer'"),
+    ({"pairs/both/replication": "old"}, "'old' is compared with itself"),
+    ({"pairs/both/source": "x"}, "'pairs.both.source': unknown set of the pair 'x'"),
+    ({"datasets/new/files": "old/{model}.csv"}, "with itself: 'new' has the same files"),
+    ({"datasets/OLD": CINIC10}, "'old' and 'OLD' differ only in upper and lower case"),
+    ({"datasets/old/kind": "photos"}, "'photos' is none of digits, cifar10"),
+    ({"datasets/old/kind": ["digits"]}, "datasets.old"),
+    ({"datasets/old/part": "known"}, "unknown key 'part'"),
+    *(({"datasets/old/first_label": v}, "'datasets.old.first_label'") for v in (True, 2, "one")),
+    ({"datasets/new": {"kind": "digits", "part": "known"}},
+     "model 'm.v1' is of kind 'predictions' and cannot be run on it"),
+    ({"datasets/new": LABELS | {"labels": "nope.npy"}}, "datasets.new.labels': no labels at nope"),
+    ({"datasets/new": LABELS}, "no predictions of model 'm.v1' at new/m.v1.json"),
+    ({"datasets/new": LABELS | {"files": "{model}.txt"}},
+     "'.txt' is not a format of prediction files. Use .json, .npy"),
+    # Errors name the key inside a dataset, also where a key is called like the kind.
+    ({"datasets/old": {"kind": "labels", "labels": "x.npy"}}, "'datasets.old': files missing"),
+    ({"datasets/old": LABELS | {"reversed": "q"}}, "'datasets.old.reversed': 'q' is"),
+    ({"datasets/old": ARCHIVE | {"classes": 10}, "datasets/new": ARCHIVE | {"classes": 1000}},
+     "'pairs.both': 'old' has 10 classes, 'new' 1000"),
+    ({"datasets/old": ARCHIVE, "datasets/new": ARCHIVE, "matching": {"save_pairs": ["n"]}},
+     "'matching.save_pairs': no pair can be matched"),
+    ({"datasets/new": {"kind": "accuracies", "file": "t.csv", "unit": "correct",
+                       "columns": {"model": "name", "top1": "k"}}}, "'datasets.new': n missing"),
+    ({"datasets/old": {"kind": "cifar10", "part": "tset"}}, "old.part': 'tset' is none of train"),
+    ({"datasets/old": {"kind": "cifar10"}}, "'datasets.old': part missing"),
+    ({"datasets/old": {"kind": "cifar10_c", "corruption": "fog", "severity": 6}},
+     "'6' is none of 1, 2"),
+    ({"datasets/old": {"kind": "imagenetv2", "variant": "top-images", "n": 1}}, "unknown key 'n'"),
+    ({"datasets/old": {"kind": "arrays", "file": "a.npz", "labels": "l.npy", "classes": "cifar10"}},
+     "old"),
+    ({"datasets/old": {"kind": "parquet", "files": []}}, "datasets.old.files"),
+    ({"datasets/old": FOLDER | {"classes": ["a", "a"]}}, "datasets.old.classes"),
+    ({"datasets/old": FOLDER | {"unreadable": "ok"}}, "'ok' is none of fail"),
+    # Sets of a pair have one label space.
+    ({"datasets/old": CINIC10, "datasets/new": {"kind": "digits", "part": "known"}},
+     "different classes: 'airplane'"),
+    ({"datasets/old": CINIC10, "datasets/new": FOLDER | {"classes": list("abcdefghij")}},
+     "different classes"),
+    ({"datasets/old": CINIC10, "datasets/new": FOLDER | {"classes": ["a", "b"]}}, "'new' 2"),
+    *(({f"pairs/{name}": {"original": "old", "replication": "new"}}, "pairs")
+      for name in ("a b", "-a", "a\n", "ä", "n" * 101, "")),
+]  # fmt: skip
 
-    def test_files_that_an_analysis_reads(self, tmp_path):
-        file = tmp_path / "f.csv"
-        file.write_text("index,writer\n0,a\n")
-        for given, column in (
-            ({"groups": {"datasets": {"old": str(file)}}}, "group"),
-            ({"selection_frequency": {"datasets": {"old": str(file)}}}, "n_annotations"),
-            ({"human_accuracy": {"pairs": {"both": str(file)}}}, "participant"),
-        ):
-            message = f"{file}: no column {column}"
-            self.refuse(own_study(tmp_path, **given), message)
-        config = own_study(tmp_path)
-        config["pairs"]["both"]["groups"] = {"old": str(file), "new": str(file)}
-        self.refuse(config, f"{file}: no column group in the header ['index', 'writer']")
 
-    def test_results_that_are_a_file(self, tmp_path):
-        config = own_study(tmp_path)
-        self.refuse(config | {"results": config["models"]}, "is not a folder. Name a folder")
+@pytest.mark.parametrize(("changes", "message"), BAD_CUSTOM)
+def test_bad_values_in_a_custom_study(mine, changes, message):
+    refuse(mine(**changes), message)
 
-    def test_files_without_the_model(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["old"]["files"] = "old/m.csv"
-        self.refuse(config, "'datasets.old.files': 'old/m.csv' has no '{model}'")
 
-    def test_missing_prediction_file(self, tmp_path):
-        config = own_study(tmp_path)
-        (tmp_path / "new" / "n.csv").unlink()
-        self.refuse(config, f"no predictions of model 'n' at {tmp_path}/new/n.csv")
+def test_what_is_a_name():
+    assert all(map(is_name, ("a", "a.b-c_1", "n" * 100)))
+    assert not any(map(is_name, ("a b", "-a", "a/b", "a\n", "ä", "n" * 101, "")))
 
-    def test_unknown_dataset_in_a_pair(self, tmp_path):
-        pairs = {"both": {"original": "old", "replication": "newer"}}
-        self.refuse(
-            own_study(tmp_path, pairs=pairs), "'pairs.both.replication': unknown dataset 'newer'"
-        )
 
-    def test_a_set_against_itself(self, tmp_path):
-        pairs = {"both": {"original": "old", "replication": "old"}}
-        self.refuse(own_study(tmp_path, pairs=pairs), "'old' is compared with itself")
-
-    def test_a_source_outside_the_pair(self, tmp_path):
-        pairs = {"both": {"original": "old", "replication": "new", "source": "x"}}
-        self.refuse(
-            own_study(tmp_path, pairs=pairs), "'pairs.both.source': unknown set of the pair 'x'"
-        )
-
-    def test_unknown_kind_of_dataset(self, tmp_path):
-        datasets = {"old": {"kind": "photos"}, "new": {"kind": "digits", "part": "known"}}
-        self.refuse(own_study(tmp_path, datasets=datasets), "'photos' is none of digits, cifar10")
-
-    def test_unknown_option_of_a_dataset(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["old"]["part"] = "known"
-        self.refuse(config, "unknown key 'part'")
-
-    def test_unknown_suffix_of_prediction_files(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["old"]["files"] = "old/{model}.xlsx"
-        self.refuse(config, "'datasets.old.files': '.xlsx' is not a format of prediction files")
-
-    @pytest.mark.parametrize("value", [True, 2, "one"])
-    def test_first_label(self, tmp_path, value):
-        config = own_study(tmp_path)
-        config["datasets"]["old"]["first_label"] = value
-        self.refuse(config, "'datasets.old.first_label'")
-
-    def test_a_pair_of_the_same_files(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["new"] = config["datasets"]["old"]
-        self.refuse(config, "'old' is compared with itself: 'new' has the same files")
-
-    def test_predictions_need_a_place_for_the_model(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["old"]["files"] = "old.csv"
-        self.refuse(config, "datasets.old.files")
-
-    def test_a_model_known_by_predictions_only_cannot_be_run(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["new"] = {"kind": "digits", "part": "known"}
-        self.refuse(config, "model 'm.v1' is of kind 'predictions' and cannot be run on it")
-
-    def test_labels_of_published_results(self, tmp_path):
-        config = own_study(tmp_path)
-        labels = {"kind": "labels", "files": f"{tmp_path}/new/{{model}}.json", "classes": 10}
-        config["datasets"]["new"] = labels | {"labels": "nope.npy"}
-        self.refuse(config, "'datasets.new.labels': no labels at nope.npy")
-        (tmp_path / "labels.npy").touch()
-        config["datasets"]["new"] = labels | {"labels": f"{tmp_path}/labels.npy"}
-        self.refuse(config, f"no predictions of model 'm.v1' at {tmp_path}/new/m.v1.json")
-        config["datasets"]["new"] = labels | {"files": "{model}.txt", "labels": "l.npy"}
-        self.refuse(config, "'.txt' is not a format of prediction files. Use .json, .npy")
-
-    def test_published_results_of_other_label_spaces(self, tmp_path):
-        config = own_study(tmp_path)
-        (tmp_path / "all.npz").touch()
-        archive = {"kind": "label_archive", "file": f"{tmp_path}/all.npz", "predictions": "p",
-                   "labels": "y"}  # fmt: skip
-        for name, classes in (("old", 10), ("new", 1000)):
-            config["datasets"][name] = archive | {"classes": classes}
-        self.refuse(config, "'pairs.both': 'old' has 10 classes, 'new' 1000")
-
-    def test_published_counts_need_the_number_of_datapoints(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["new"] = {
-            "kind": "accuracies", "file": "t.csv", "unit": "correct",
-            "columns": {"model": "name", "top1": "k"},
-        }  # fmt: skip
-        self.refuse(config, "'datasets.new': n missing")
-
-    def test_labels_alone_cannot_be_asked_for_pairs(self, tmp_path):
-        config = own_study(tmp_path, matching={"save_pairs": ["n"]})
-        (tmp_path / "all.npz").touch()
-        for name in ("old", "new"):
-            config["datasets"][name] = {
-                "kind": "label_archive", "file": f"{tmp_path}/all.npz", "predictions": "p",
-                "labels": "y",
-            }  # fmt: skip
-        self.refuse(config, "'matching.save_pairs': no pair can be matched")
-        study = load(**(config | {"matching": {}}))
-        matching = study.analyses["matching"]
-        assert matching.pairs == []
-        assert study.analyses["replication"].fitted_scales == []  # two models determine no line
-        assert study.results_files("old") == [f"{tmp_path}/all.npz"]
-        with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            matching.inputs("both", ["n"])
-
-    @pytest.mark.parametrize(
-        ("old", "message"),
-        [
-            ({"kind": "cifar10", "part": "tset"}, "'datasets.old.part': 'tset' is none of train"),
-            ({"kind": "cifar10"}, "'datasets.old': part missing"),
-            ({"kind": "cifar10_c", "corruption": "fog", "severity": 6}, "'6' is none of 1, 2"),
-            ({"kind": "imagenetv2", "variant": "top-images", "n": 1}, "unknown key 'n'"),
-            ({"kind": "arrays", "file": "a.npz", "labels": "l.npy", "classes": "cifar10"}, "old"),
-            ({"kind": "parquet", "files": []}, "datasets.old.files"),
-            ({"kind": "image_folder", "path": ".", "classes": ["a", "a"]}, "datasets.old.classes"),
-            ({"kind": "image_folder", "path": ".", "unreadable": "ok"}, "'ok' is none of fail"),
-        ],
-    )
-    def test_image_sets(self, tmp_path, old, message):
-        config = own_study(tmp_path)
-        config["datasets"]["old"] = old
-        self.refuse(config, message)
-
-    def test_images_of_ones_own_that_are_missing_are_all_named(self, tmp_path):
-        """A study can be planned without them, and not run."""
-        config = own_study(tmp_path, models=(ROOT / "studies" / "digits-models.csv").read_text())
-        config["training"] = {"train": "old", "validation": "new"}
-        config["datasets"] = {
-            "old": {"kind": "parquet", "files": ["a", "b"], "classes": "cifar10", "resize": 32},
-            "new": {"kind": "image_folder", "path": "c", "classes": "cifar10", "resize": 32},
-        }
-        study = load(**config)
-        with pytest.raises(InputError) as refused:
-            check_custom_images(study)
-        for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
-            assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
-
-    @pytest.mark.parametrize(
-        ("other", "message"),
-        [
-            ({"kind": "digits", "part": "known"}, "'old' has 10 classes"),
-            (
-                {"kind": "image_folder", "path": ".", "classes": list("abcdefghij")},
-                "different classes",
-            ),
-            ({"kind": "image_folder", "path": ".", "classes": ["a", "b"]}, "'new' 2"),
-        ],
-    )
-    def test_sets_of_a_pair_have_one_label_space(self, tmp_path, other, message):
-        config = own_study(tmp_path)
-        config["datasets"] = {"old": {"kind": "cinic10", "part": "test"}, "new": other}
-        if other["kind"] == "digits":
-            message = "different classes: 'airplane'"
-        self.refuse(config, message)
-
-    def test_training_and_test_set_have_one_label_space(self, tmp_path):
-        catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
-        config = own_study(tmp_path, models=catalogue)
-        config["datasets"] = {
+def test_training_and_test_set_have_one_label_space(mine):
+    Path("models.csv").write_text(DIGITS)
+    config = mine(training={"train": "digits", "validation": "digits"}) | {
+        "datasets": {
             "old": {"kind": "cifar10", "part": "test"},
             "new": {"kind": "cifar10_1", "version": "v6"},
             "digits": {"kind": "digits", "part": "train"},
         }
-        config["training"] = {"train": "digits", "validation": "digits"}
-        self.refuse(config, "'training.train': 'new' has, against 'digits', different classes")
+    }
+    refuse(config, "'training.train': 'new' has, against 'digits', different classes")
 
-    def test_names_are_fit_for_files(self, tmp_path):
-        self.refuse(own_study(tmp_path, study="a/b"), "'study'")
+
+def test_custom_images_that_are_missing_are_all_named(mine):
+    """A study can be planned without them, and not run."""
+    Path("models.csv").write_text(DIGITS)
+    images = {"classes": "cifar10", "resize": 32}
+    config = mine(training={"train": "old", "validation": "new"}) | {
+        "datasets": {
+            "old": {"kind": "parquet", "files": ["a", "b"], **images},
+            "new": {"kind": "image_folder", "path": "c", **images},
+        }
+    }
+    study = load(**config)
+    with pytest.raises(InputError) as refused:
+        check_custom_images(study)
+    for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
+        assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
 
 
 HEADER = "name,kind\n"
@@ -431,27 +362,27 @@ BAD_CATALOGUES = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_CATALOGUES.items())
-def test_bad_catalogues(tmp_path, text, message):
+def test_bad_catalogues(mine, text, message):
+    Path("models.csv").write_text(text)
     with pytest.raises(InputError) as caught:
-        load(**own_study(tmp_path, models=text))
+        load(**mine())
     assert message in str(caught.value)
     assert "models.csv" in str(caught.value)
 
 
-class TestYaml:
-    def test_broken(self, tmp_path):
-        (tmp_path / "c.yaml").write_text("a: [1\n")
-        with pytest.raises(InputError, match=r"c\.yaml, line 2, column 1: not readable as YAML"):
-            read_yaml(tmp_path / "c.yaml")
-
-    def test_no_mapping(self, tmp_path):
-        (tmp_path / "c.yaml").write_text("- a\n")
-        with pytest.raises(InputError, match="is not a mapping"):
-            read_yaml(tmp_path / "c.yaml")
-
-    def test_missing(self, tmp_path):
-        with pytest.raises(InputError, match="no such file"):
-            complete_configuration({}, tmp_path / "c.yaml")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1\n", r"c\.yaml, line 2, column 1: not readable as YAML"),
+        ("- a\n", "is not a mapping"),
+        (None, "no such file"),
+    ],
+)
+def test_bad_yaml(tmp_path, text, message):
+    if text:
+        (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_yaml(tmp_path / "c.yaml")
 
 
 class TestGenerated:
@@ -480,26 +411,6 @@ class TestGenerated:
         lines = (ROOT / "docs" / "settings.md").read_text().splitlines()
         unexplained = [line for line in lines if line.startswith("| `") and line.endswith("| |")]
         assert not unexplained
-
-
-class TestNames:
-    @pytest.mark.parametrize("name", ["a b", "-a", "a/b", "a\n", "ä", "n" * 101, ""])
-    def test_refused(self, tmp_path, name):
-        config = own_study(tmp_path)
-        config["pairs"] = {name: config["pairs"]["both"]}
-        with pytest.raises(InputError, match="pairs"):
-            load(**config)
-        assert not is_name(name)
-
-    def test_that_differ_only_in_case_are_refused(self, tmp_path):
-        config = own_study(tmp_path)
-        config["datasets"]["OLD"] = config["datasets"]["old"]
-        with pytest.raises(InputError, match="'old' and 'OLD' differ only in upper and lower case"):
-            load(**config)
-
-    def test_of_folders_that_studies_share_are_refused(self, tmp_path):
-        with pytest.raises(InputError, match="'Logs' is a name of the results folder itself"):
-            load(**own_study(tmp_path, study="Logs"))
 
 
 def number_fields(model):
@@ -603,23 +514,6 @@ def test_what_was_probably_meant_is_told():
     many = unknown_name_error("model", "vgg", names, file="study.yaml", field="save_pairs")
     assert "There are 301, for example model-000, model-001, model-002" in str(many)
     assert "Known: a, b" in str(unknown_name_error("model", "c", ["a", "b"], file="f", field="g"))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"kind": "labels", "labels": "x.npy", "reversed": "q"}, "'datasets.old': files missing"),
-        ({"kind": "labels", "labels": "x.npy", "reversed": "q"}, "'datasets.old.reversed': 'q' is"),
-        ({"kind": ["digits"]}, "datasets.old"),
-    ],
-)
-def test_errors_name_the_key_inside_a_dataset(tmp_path, given, message):
-    """Also where a key is called like the kind."""
-    config = own_study(tmp_path)
-    config["datasets"]["old"] = given
-    with pytest.raises(InputError) as caught:
-        load(**config)
-    assert message in str(caught.value)
 
 
 def test_large_bounds_are_written_out():

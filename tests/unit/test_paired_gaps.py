@@ -31,26 +31,28 @@ def paired(n=300, n_models=2, **changes) -> ComparedModels:
     return ComparedModels(pair, tuple(comparisons), BOTH, (0,))
 
 
+def difference(comparison):
+    """By image, what is right on the original only, less what is right on the replication only."""
+    return comparison.original.correct - comparison.replication.correct.astype(float)
+
+
 def test_errors_are_over_images():
     known = paired()
     table = tabulate(known)
     SCHEMA.from_frame(table)
     assert table.model.tolist() == ["m0", "m1", MEAN]
-    differences = [
-        c.original.correct - c.replication.correct.astype(float) for c in known.comparisons
-    ]
-    for row, difference in zip(
-        table.itertuples(), [*differences, np.mean(differences, axis=0)], strict=True
-    ):
-        assert row.gap == pytest.approx(difference.mean())
-        assert row.gap_se == pytest.approx(difference.std(ddof=1) / np.sqrt(300))
+    of_models = [difference(one) for one in known.comparisons]
+    of_rows = [*of_models, np.mean(of_models, axis=0)]
+    for row, expected in zip(table.itertuples(), of_rows, strict=True):
+        assert row.gap == pytest.approx(expected.mean())
+        assert row.gap_se == pytest.approx(expected.std(ddof=1) / np.sqrt(300))
         assert row.gap_high - row.gap == pytest.approx(1.96 * row.gap_se)
         assert row.gap_se < row.unpaired_se
     one = known.comparisons[0]
     accuracies = [side.correct.mean() for side in (one.original, one.replication)]
     expected = np.sqrt(sum(a * (1 - a) / 300 for a in accuracies))
     assert table.unpaired_se[0] == pytest.approx(expected)
-    b, c = (differences[0] == 1).sum(), (differences[0] == -1).sum()
+    b, c = (of_models[0] == 1).sum(), (of_models[0] == -1).sum()
     assert (table.only_original[0], table.only_replication[0]) == (b, c)
     assert table.p[0] == mcnemar(b, c)
     assert text_columns(table)[6].cells[-1] == "–"
@@ -59,9 +61,8 @@ def test_errors_are_over_images():
 def test_groups_are_summed_before_squaring():
     known, names = paired(n_models=1), np.arange(300) // 30
     row = tabulate(replace(known, blocks=groups(names, names, shared=True))).iloc[0]
-    one = known.comparisons[0]
-    difference = one.original.correct - one.replication.correct.astype(float)
-    sums = (difference - difference.mean()).reshape(10, 30).sum(axis=1) / 300
+    of_images = difference(known.comparisons[0])
+    sums = (of_images - of_images.mean()).reshape(10, 30).sum(axis=1) / 300
     assert row.gap_se == pytest.approx(np.sqrt(10 / 9 * (sums**2).sum()))
 
 

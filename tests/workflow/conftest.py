@@ -5,6 +5,7 @@ Processes of one test run (pytest-xdist) share it too: the first that asks for i
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from engine import Workflow
@@ -12,8 +13,8 @@ from filelock import FileLock
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """The small study, run whole. Not to be changed."""
+def workflow(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """The small study, run whole: not to be changed. Some files override it with their study."""
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # which all processes have in common
@@ -27,6 +28,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
 
 
 @pytest.fixture
-def small(built: Workflow, tmp_path) -> Workflow:
-    """A copy of the small study's run, to be changed."""
-    return built.copy_to(tmp_path / "tree")
+def copy(workflow: Workflow, tmp_path: Path) -> Workflow:
+    """A copy of the study's run, to be changed."""
+    return workflow.copy_to(tmp_path / "tree")

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from warm import warm_python
 
 from matcheval.predictions.records import check_predictions
@@ -65,17 +66,28 @@ class Workflow:
         self.python = python or warm_python()
 
     @classmethod
-    def fresh(cls, folder: Path, *, small: bool = True) -> "Workflow":
-        """Copy the sources, with the small study's files on request."""
+    def fresh(
+        cls, folder: Path, config: str | None = SMALL_CONFIG, models: str = SMALL_CATALOGUE
+    ) -> "Workflow":
+        """Copy the sources; runs are of the given study, or without one of the default study."""
         compile_loops()
         folder.mkdir(parents=True)
         for part in PARTS:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
             copy(ROOT / part, folder / part)
-        if small:
-            (folder / "studies" / "small.csv").write_text(SMALL_CATALOGUE)
-            (folder / "small.yaml").write_text(SMALL_CONFIG)
+        if config is not None:
+            (folder / "studies" / "small.csv").write_text(models)
+            (folder / "small.yaml").write_text(config)
         return cls(folder)
+
+    @property
+    def results(self) -> Path:
+        """The folder of results."""
+        return self.folder / "results"
+
+    def table(self, path: str) -> pd.DataFrame:
+        """A table of the results, from Parquet."""
+        return pd.read_parquet(self.results / f"{path}.parquet")
 
     def copy_to(self, folder: Path) -> "Workflow":
         """Copy sources, results and Snakemake's records, times included."""
@@ -83,26 +95,25 @@ class Workflow:
         return Workflow(folder, self.python)
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line of a run; the small study where its configuration is there."""
-        small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
+        """The command line of a run, by default of the study in `small.yaml`."""
+        own = "--configfile" not in arguments and (self.folder / "small.yaml").exists()
+        study = ["--configfile", "small.yaml"] if own else []
         return [
-            self.python, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
+            self.python, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *study,
         ]  # fmt: skip
 
-    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake; with `check`, its failure fails the test with its output."""
+    def run(self, *arguments: str, fails: bool = False, **variables: str) -> str:
+        """Run Snakemake, which must end as is said; return its output."""
         result = subprocess.run(
-            self.command(*arguments), cwd=self.folder, capture_output=True, text=True,
-            env=environment(), check=False, timeout=1800,
+            self.command(*arguments), cwd=self.folder, text=True, check=False, timeout=1800,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment() | variables,
         )  # fmt: skip
-        if check and result.returncode:
-            raise AssertionError(f"snakemake failed:\n{result.stdout}\n{result.stderr}")
-        return result
+        assert bool(result.returncode) is fails, f"snakemake:\n{result.stdout}"
+        return result.stdout
 
     def plan(self, *arguments: str) -> Planned:
         """Dry-run, and read what it would do."""
-        result = self.run("--dry-run", *arguments)
-        text = result.stdout + result.stderr
+        text = self.run("--dry-run", *arguments)
         table = re.search(r"^Job stats:\njob +count\n[- ]+\n((?:\w+ +\d+\n)+)", text, re.MULTILINE)
         counts = re.findall(r"(\w+) +(\d+)", table[1]) if table else []
         return Planned(
@@ -143,13 +154,13 @@ class Workflow:
         assert len(kept) == len(names)
         file.write_text("".join([head, *kept]))
 
-    def artifacts(self) -> dict[str, bytes]:
-        """Contents of every result that should repeat byte for byte, by relative path."""
-        results = self.folder / "results"
+    def artifacts(self, folder: str = "") -> dict[str, bytes]:
+        """Contents of every result that should repeat byte for byte, by path in the folder."""
+        top = self.results / folder
         return {
-            str(path.relative_to(results)): path.read_bytes()
-            for path in sorted(results.rglob("*"))
-            if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(results).parts)
+            str(path.relative_to(top)): path.read_bytes()
+            for path in sorted(top.rglob("*"))
+            if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(top).parts)
         }
 
 
@@ -174,20 +185,25 @@ def environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
-def own_study(folder: Path) -> Workflow:
+def known(*models: str) -> str:
+    """A catalogue of models that are known by their predictions."""
+    return "name,kind\n" + "".join(f"{model},predictions\n" for model in models)
+
+
+def custom_study(folder: Path) -> Workflow:
     """A study of two models known by CSV files of predictions."""
-    workflow = Workflow.fresh(folder, small=False)
-    (folder / "mine.csv").write_text("name,kind\na,predictions\nb,predictions\n")
-    (folder / "mine.yaml").write_text(
-        "study: mine\nmodels: mine.csv\n"
+    workflow = Workflow.fresh(
+        folder,
+        "study: mine\nmodels: studies/small.csv\n"
         "datasets:\n"
         "  old: {kind: predictions, files: 'old/{model}.csv'}\n"
         "  new: {kind: predictions, files: 'new/{model}.csv'}\n"
-        "pairs: {both: {original: old, replication: new}}\n"
+        "pairs: {both: {original: old, replication: new}}\n",
+        known("a", "b"),
     )
+    rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
     for dataset in ("old", "new"):
         (folder / dataset).mkdir()
         for model in "ab":
-            rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
             (folder / dataset / f"{model}.csv").write_text("label,prediction,probability\n" + rows)
     return workflow

@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
@@ -20,7 +19,7 @@ JPEG = {"resnet20": 81.03}
 @pytest.fixture
 def workflow(tmp_path):
     """The study, without its data."""
-    workflow = Workflow.fresh(tmp_path / "tree", small=False)
+    workflow = Workflow.fresh(tmp_path / "tree", None)
     (workflow.folder / "data").mkdir()
     return workflow
 
@@ -43,12 +42,11 @@ def test_predictions_are_the_published_ones_image_by_image(workflow):
 
     with np.load(CIFAR / "zoo_logits.npz") as published:
         logits = published["cifar10_resnet20_pretrainedcy"][:n]
-    results = workflow.folder / "results"
-    made = pq.read_table(results / "predictions/cifar10-lossless/resnet20.parquet")
-    np.testing.assert_array_equal(made["prediction"], logits.argmax(axis=1))
-    table = pd.read_parquet(results / "cifar10-check/tables/jpeg/label_probability.parquet")
+    made = workflow.table("predictions/cifar10-lossless/resnet20")
+    np.testing.assert_array_equal(made.prediction, logits.argmax(axis=1))
+    table = workflow.table("cifar10-check/tables/jpeg/label_probability")
     assert (table["matched_gap_mean"].abs() < table["gap"].abs()).all()
-    assert list((results / "cifar10-check/figures/jpeg").rglob("*.pdf"))
+    assert list((workflow.results / "cifar10-check/figures/jpeg").rglob("*.pdf"))
 
 
 @pytest.mark.skipif(
@@ -58,8 +56,6 @@ def test_predictions_are_the_published_ones_image_by_image(workflow):
 def test_accuracies_are_the_published_ones(workflow):
     (workflow.folder / "data" / "cifar10").symlink_to(CIFAR.resolve())
     workflow.run(*STUDY)
-    top1 = pd.read_parquet(
-        workflow.folder / "results/cifar10-check/replication/jpeg/top1.parquet"
-    ).set_index("model")
+    top1 = workflow.table("cifar10-check/replication/jpeg/top1").set_index("model")
     assert (100 * top1["accuracy_original"]).round(4).to_dict() == PUBLISHED
     assert round(100 * top1["accuracy_replication"]["resnet20"], 4) == JPEG["resnet20"]

@@ -46,8 +46,7 @@ accuracy_prediction:
 
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory):
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", small=True)
-    (workflow.folder / "small.yaml").write_text(CONFIG)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", CONFIG)
     workflow.keep_models("studies/small.csv", ["linear", "cnn.v1"])
     jobs = workflow.plan().jobs
     assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (5, 4)
@@ -55,19 +54,13 @@ def workflow(tmp_path_factory):
     return workflow
 
 
-def predictions(workflow, dataset="*"):
-    folder = workflow.folder / "results" / "predictions"
-    return {path: path.read_bytes() for path in sorted(folder.glob(f"{dataset}/*.parquet"))}
-
-
 def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
-    folder = workflow.folder / "results" / "datasets"
-    stored = {path.parent.name for path in folder.glob("*/images.npy")}
+    stored = {path.parent.name for path in workflow.results.glob("datasets/*/images.npy")}
     digits = {"digits-train", "digits-validation", "digits-known"}
     assert stored == {*digits, "contrast-2", "gaussian_noise-2"}
     for model in ("linear", "cnn.v1"):
         tables = [
-            pq.read_table(workflow.folder / f"results/predictions/{name}/{model}.parquet")
+            pq.read_table(workflow.results / f"predictions/{name}/{model}.parquet")
             for name in ("noise", "gaussian_noise-2", "known")
         ]
         assert tables[0].num_rows == 200
@@ -79,21 +72,22 @@ def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
 
 
 def test_gaps_are_tabulated_from_severity_0(workflow):
-    table = pd.read_parquet(workflow.folder / "results/shifts/severity/shifts.parquet")
+    table = workflow.table("shifts/severity/shifts")
     sets = table.groupby("severity")["dataset"].unique().map(sorted).to_dict()
     assert sets == {0: ["known"], 2: ["contrast-2", "gaussian_noise-2", "noise"]}
     assert (table[table["severity"] == 0]["gap"] == 0).all()
     same = table[table["dataset"].isin(["noise", "gaussian_noise-2"])]
     gaps = same.groupby(["model", "matching"])["gap"]
     assert (gaps.max() == gaps.min()).all()
-    assert (workflow.folder / "results/shifts/figures/severity/shifts.png").exists()
+    assert (workflow.results / "shifts/figures/severity/shifts.png").exists()
 
 
-def test_models_are_run_again_over_turned_images_of_the_sets_named(workflow):
-    folder = workflow.folder / "results/shifts/accuracy_prediction"
-    predicted = pd.read_parquet(folder / "predicted/shifts.parquet")
+def test_models_are_run_again_over_rotated_images_of_the_sets_named(workflow):
+    folder = "shifts/accuracy_prediction"
+    predicted = workflow.table(f"{folder}/predicted/shifts")
     assert set(predicted["method"]) == {"ac"}  # a score that is no accuracy needs a regression
-    scores = pd.concat(pd.read_parquet(p) for p in (folder / "rotation/shifts").glob("*.parquet"))
+    files = (workflow.results / folder / "rotation/shifts").glob("*.parquet")
+    scores = pd.concat(pd.read_parquet(file) for file in files)
     rotation = scores[scores["variant"] == ""].set_index(["model", "dataset"])["score"]
     assert set(rotation.index) == {
         (model, name) for model in ("linear", "cnn.v1") for name in ("noise", "contrast-2")
@@ -101,24 +95,22 @@ def test_models_are_run_again_over_turned_images_of_the_sets_named(workflow):
     assert (rotation > 0.3).all()  # of four orientations
 
 
-def test_another_severity_concerns_one_set(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
-    before = predictions(copy)
+def test_another_severity_concerns_one_set(copy):
+    before = copy.artifacts("predictions")
     copy.edit("small.yaml", "gaussian_noise, severity: 2}", "gaussian_noise, severity: 3}")
     jobs = copy.plan().jobs
     assert (jobs["prepare_made_dataset"], jobs["predict_datasets"]) == (1, 2)
     assert not {"prepare_dataset", "train_model"} & set(jobs)
     copy.run("predictions")
-    after = predictions(copy)
-    changed = {path.parent.name for path in before if before[path] != after[path]}
-    assert changed == {"noise"}
+    after = copy.artifacts("predictions")
+    assert {name.split("/")[0] for name in before if before[name] != after[name]} == {"noise"}
 
 
-def test_another_source_concerns_all_sets_that_are_made_from_it(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
+def test_another_source_concerns_all_sets_that_are_made_from_it(copy):
     copy.edit("small.yaml", "per_class: 20", "per_class: 19")
     jobs = copy.plan("predictions").jobs
     assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (3, 2)
     assert "train_model" not in jobs
     copy.run("predictions")
-    assert {pq.read_metadata(path).num_rows for path in predictions(copy)} == {190}
+    files = (copy.results / "predictions").rglob("*.parquet")
+    assert {pq.read_metadata(file).num_rows for file in files} == {190}

@@ -2,7 +2,6 @@
 
 import re
 
-import pandas as pd
 import pytest
 from engine import Workflow
 
@@ -44,41 +43,40 @@ domain_generalization:
   scores: {algorithms: [erm]}
 figures: {formats: [png]}
 """
-RUN = ("--configfile", "tiny.yaml")
+MADE = "tiny/domain_generalization"
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
+def workflow(tmp_path_factory):
     """The study, run whole. Not to be changed."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("domains") / "tree", small=False)
-    (workflow.folder / "tiny.yaml").write_text(CONFIG)
-    workflow.run(*RUN)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("domains") / "tree", CONFIG)
+    workflow.run()
     return workflow
 
 
-def test_the_study_has_its_trainings_tables_and_figures(tiny):
-    results = tiny.folder / "results"
+def test_the_study_has_its_trainings_tables_and_figures(workflow):
+    results = workflow.results
     # Three pairs of sources, with ERM and two groups of CORAL; three single sources, on which
     # CORAL is ERM (a as a block; b and c for the selection alone); two seeds.
     assert len(list((results / "checkpoints").glob("*.safetensors"))) == (3 * 3 + 3) * 2
-    made = results / "tiny" / "domain_generalization"
-    table = pd.read_parquet(made / "results.parquet")
+    table = workflow.table(f"{MADE}/results")
     assert set(table.block) == {"one", "two", "a", "b", "c", "average"}
     assert {"default", "source_validation", "leave_one_domain_out"} < set(table.selection)
     one = table[(table.block == "one") & (table.algorithm == "coral")]
     assert one.same_as_erm.all()
     assert (one.gain == 0).all()
-    runs = pd.read_parquet(made / "runs.parquet")
-    assert set(runs.best_step) <= {30, 60}
+    assert set(workflow.table(f"{MADE}/runs").best_step) <= {30, 60}
     # Inverted scans by new writers: below chance after training on plain ones alone, and far above
     # where inverted scans by others are a second source.
-    gains = pd.read_parquet(made / "gains.parquet")
+    gains = workflow.table(f"{MADE}/gains")
     erm = gains[gains.dataset == "new-3"].groupby("block").accuracy_erm.mean()
     assert erm["one"] < 0.2 < erm["two"] - 0.2
-    assert "= ERM" in (made / "plan.md").read_text()
-    assert "| Algorithm | a | b | c | average |" in (made / "left-out-default.md").read_text()
-    drawn = results / "tiny" / "figures" / "domain_generalization"
-    assert {path.stem for path in drawn.glob("*.png")} == {
+    assert "= ERM" in (results / MADE / "plan.md").read_text()
+    assert (
+        "| Algorithm | a | b | c | average |"
+        in (results / MADE / "left-out-default.md").read_text()
+    )
+    assert {path.stem for path in results.glob("tiny/figures/domain_generalization/*.png")} == {
         "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves", "scores",
     }  # fmt: skip
     page = (results / "tiny" / "report.html").read_text()
@@ -86,42 +84,37 @@ def test_the_study_has_its_trainings_tables_and_figures(tiny):
     assert len(tables) == len(set(tables)) > 6  # screen readers tell them apart by these names
 
 
-def test_accuracies_of_the_models_are_predicted_from_their_scores(tiny):
+def test_accuracies_of_the_models_are_predicted_from_their_scores(workflow):
     """The base is the validation parts of the sources, the reference their training parts."""
-    made = tiny.folder / "results" / "tiny" / "domain_generalization"
-    (file,) = made.glob("scores/far/tiny.a.and.b.erm-0.seed-1.parquet")
-    scores = pd.read_parquet(file)
+    scores = workflow.table(f"{MADE}/scores/far/tiny.a.and.b.erm-0.seed-1")
     assert set(scores.base) == {"a.part-1-of-4.seed-1+b.part-1-of-4.seed-1"}
     assert set(scores.n_base) == {60}
     assert scores.score.notna().all()
-    table = pd.read_parquet(made / "predictability.parquet")
+    table = workflow.table(f"{MADE}/predictability")
     assert set(table.block) == {"one", "two"}
     assert set(table.method) == {"nuclear_norm", "frechet_reference"}
     assert table[table.algorithm == "erm"].mae.ge(0).all()
-    distances = pd.read_parquet(made / "near_far.parquet")
+    distances = workflow.table(f"{MADE}/near_far")
     assert set(distances.n_sets) == {4}
     # Gains of models that were trained for seconds may be equal, and then have no correlation.
     assert distances.spearman.dropna().between(-1, 1).all()
-    counts = pd.read_parquet(made / "image_counts.parquet")
+    counts = workflow.table(f"{MADE}/image_counts")
     assert set(counts.n_columns) == {3}
     assert set(counts.n_images) == {360}
 
 
-def test_another_algorithm_trains_no_more_than_it_must(tiny, tmp_path):
-    workflow = tiny.copy_to(tmp_path / "tree")
-    assert workflow.plan(*RUN).jobs == {}
-    workflow.edit("tiny.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
-    plan = workflow.plan(*RUN).jobs
+def test_another_algorithm_trains_no_more_than_it_must(copy):
+    assert copy.plan().jobs == {}
+    copy.edit("small.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
+    plan = copy.plan().jobs
     assert plan["train_model"] == 6 * 2 * 2  # all six choices of sources, two groups, two seeds
     assert plan["predict_tested"] == 6
     assert "derive_dataset" not in plan
 
 
-def test_a_source_of_one_class_is_refused_before_any_training(tiny, tmp_path):
-    workflow = tiny.copy_to(tmp_path / "tree")
+def test_a_source_of_one_class_is_refused_before_any_training(copy):
     one_class = "b: {kind: digits, part: known, rows: [0, 1]}"
-    workflow.edit("tiny.yaml", "b: {kind: restyled, of: scans, style: inverted}", one_class)
-    done = workflow.run(*RUN, check=False)
-    assert done.returncode
-    log = workflow.folder / "results" / "tiny" / "logs" / "plan_domain_generalization.log"
-    assert "b (field 'labels')" in log.read_text() or "images of class" in log.read_text()
+    copy.edit("small.yaml", "b: {kind: restyled, of: scans, style: inverted}", one_class)
+    copy.run(fails=True)
+    log = (copy.results / "tiny/logs/plan_domain_generalization.log").read_text()
+    assert "b (field 'labels')" in log or "images of class" in log

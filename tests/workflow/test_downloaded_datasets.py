@@ -17,6 +17,17 @@ from servers import serving
 IMAGES, LABELS = cifar_images(60)
 TARGETS = [f"results/datasets/{name}/dataset.json" for name in ("old", "new", "own")]
 SOURCES = "workflow_scripts/matcheval/downloads/sources.yaml"
+CONFIG = """\
+study: images
+mirror: {address}
+models: studies/digits-models.csv
+datasets:
+  old: {{kind: cifar10, part: test}}
+  new: {{kind: cifar10_1, version: v6, per_class: 3}}
+  own: {{kind: image_folder, path: own, classes: cifar10, resize: 32}}
+training: {{train: old, validation: own}}
+pairs: {{both: {{original: old, replication: new}}}}
+"""
 
 
 @cache  # gzip writes the time into its header
@@ -36,92 +47,68 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, server):
-    """A study of two downloaded sets and one of one's own, its datasets made. Not to be changed."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("downloaded") / "tree", small=False)
-    folder = workflow.folder
-    (folder / SOURCES).write_text(sources_yaml(files()))
+def workflow(tmp_path_factory, server):
+    """A study of two downloaded sets and a custom one, its datasets made. Not to be changed."""
+    config = CONFIG.format(address=server.address)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("downloaded") / "tree", config)
+    (workflow.folder / SOURCES).write_text(sources_yaml(files()))
     for i in range(20):
-        path = folder / "own" / ("cat" if i % 2 else "dog") / f"{i}.png"
+        path = workflow.folder / "own" / ("cat" if i % 2 else "dog") / f"{i}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(encode(IMAGES[i]))
-    (folder / "images.yaml").write_text(f"""
-study: images
-mirror: {server.address}
-models: studies/digits-models.csv
-datasets:
-  old: {{kind: cifar10, part: test}}
-  new: {{kind: cifar10_1, version: v6, per_class: 3}}
-  own: {{kind: image_folder, path: own, classes: cifar10, resize: 32}}
-training: {{train: old, validation: own}}
-pairs: {{both: {{original: old, replication: new}}}}
-""")
     server.failures["cifar-10-python.tar.gz"] = [("cut", 20_000), ("status", 503)]
-    workflow.run(*TARGETS, "--configfile", "images.yaml")
+    workflow.run(*TARGETS)
     return workflow
 
 
-def test_datasets_come_through_the_mirror(made, server):
+def test_datasets_come_through_the_mirror(workflow, server):
     assert {request.path for request in server.requests} == set(files())
     cut = [r for r in server.requests if r.path == "cifar-10-python.tar.gz"]
     assert [r.status for r in cut] == [200, 503, 206]
-    folder = made.folder / "results" / "datasets"
-    assert np.array_equal(np.load(folder / "old" / "images.npy"), IMAGES)
-    assert np.load(folder / "own" / "images.npy").shape == (20, 32, 32, 3)
-    description = json.loads((folder / "new" / "dataset.json").read_text())
+    folder = workflow.results / "datasets"
+    assert np.array_equal(np.load(folder / "old/images.npy"), IMAGES)
+    assert np.load(folder / "own/images.npy").shape == (20, 32, 32, 3)
+    description = json.loads((folder / "new/dataset.json").read_text())
     assert set(description["provenance"]["files"]) == set(files()) - {"cifar-10-python.tar.gz"}
     assert description["n"] == sum(min(3, (label == LABELS).sum()) for label in range(10))
-    log = (made.folder / "results/logs/download_file/cifar-10-python.tar.gz.log").read_text()
+    log = (workflow.results / "logs/download_file/cifar-10-python.tar.gz.log").read_text()
     assert "HTTP 503" in log
+    assert workflow.plan(*TARGETS).jobs == {}
+    assert workflow.plan(*TARGETS, "--config", "mirror=/elsewhere").jobs == {}
 
 
-def test_a_second_run_has_nothing_to_do(made):
-    assert made.plan(*TARGETS, "--configfile", "images.yaml").jobs == {}
-    other = made.plan(*TARGETS, "--configfile", "images.yaml", "--config", "mirror=/elsewhere")
-    assert other.jobs == {}
-
-
-def test_a_changed_image_of_ones_own_is_prepared_again(made, tmp_path):
-    workflow = made.copy_to(tmp_path / "tree")
-    path = workflow.folder / "own" / "cat" / "1.png"
+def test_a_changed_custom_image_is_prepared_again(copy):
+    path = copy.folder / "own" / "cat" / "1.png"
     path.write_bytes(encode(IMAGES[30]))
     os.utime(path, (1, 1))
-    plan = workflow.plan(*TARGETS, "--configfile", "images.yaml")
-    assert plan.jobs == {"prepare_dataset": 1}
+    assert copy.plan(*TARGETS).jobs == {"prepare_dataset": 1}
 
 
-def test_without_a_network_files_are_put_there_by_hand(made, tmp_path):
-    workflow = made.copy_to(tmp_path / "tree")
-    file = workflow.folder / "results" / "downloads" / "cifar10.1_v6_data.npy"
-    (workflow.folder / TARGETS[1]).unlink()
+def test_without_a_network_files_are_put_there_by_hand(copy):
+    file = copy.results / "downloads/cifar10.1_v6_data.npy"
+    (copy.folder / TARGETS[1]).unlink()
     content = file.read_bytes()
     file.unlink()
-    target = (TARGETS[1], "--configfile", "images.yaml", "--config", "mirror=nowhere")
-    result = workflow.run(*target, check=False)
-    output = result.stdout + result.stderr
+    target = (TARGETS[1], "--config", "mirror=nowhere")
+    output = copy.run(*target, fails=True)
     assert "nowhere/cifar10.1_v6_data.npy: no such file" in output
     assert "put the file at results/downloads/cifar10.1_v6_data.npy by hand" in output
     file.write_bytes(content[:-1] + b"x")
-    result = workflow.run(*target, check=False)
-    assert "cifar10.1_v6_data.npy: has sha256" in result.stdout + result.stderr
+    assert "cifar10.1_v6_data.npy: has sha256" in copy.run(*target, fails=True)
     assert file.exists()
     file.write_bytes(content)
-    workflow.run(*target)
+    copy.run(*target)
 
 
-def test_classes_that_only_the_files_tell_are_compared(made, tmp_path):
-    workflow = made.copy_to(tmp_path / "tree")
-    config = (workflow.folder / "images.yaml").read_text()
-    config = config.replace("path: own, classes: cifar10, resize: 32}", "path: own, resize: 32}")
-    config = config.replace("replication: new", "replication: own")
-    config = config.replace("validation: own", "validation: old")
-    (workflow.folder / "images.yaml").write_text(config)
-    target = "results/images/classes/both.txt"
-    plan = workflow.plan(*TARGETS[:1], "results/images/matched/both/probability/000.parquet",
-                         "--configfile", "images.yaml")  # fmt: skip
-    assert plan.jobs["compare_classes"] == 1
-    result = workflow.run(target, "--configfile", "images.yaml", check=False)
-    output = result.stdout + result.stderr
-    assert (
-        "own: 'classes': compared with 'old': different classes: 'airplane', 'automobile'" in output
-    )
+def test_classes_that_only_the_files_tell_are_compared(copy):
+    for old, new in (
+        ("path: own, classes: cifar10, resize: 32}", "path: own, resize: 32}"),
+        ("replication: new", "replication: own"),
+        ("validation: own", "validation: old"),
+    ):
+        copy.edit("small.yaml", old, new)
+    matched = "results/images/matched/both/probability/000.parquet"
+    assert copy.plan(TARGETS[0], matched).jobs["compare_classes"] == 1
+    output = copy.run("results/images/classes/both.txt", fails=True)
+    different = "compared with 'old': different classes: 'airplane', 'automobile'"
+    assert f"own: 'classes': {different}" in output

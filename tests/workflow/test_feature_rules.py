@@ -1,6 +1,5 @@
 """Datasets of features in the real workflow: computed once, trained on, predicted."""
 
-import pyarrow.parquet as pq
 from engine import Workflow
 
 from matcheval.datasets.folders import read_dataset
@@ -28,20 +27,16 @@ def make():
 
 
 def test_features_are_computed_once_and_heads_trained_on_them(tmp_path):
-    workflow = Workflow.fresh(tmp_path / "w", small=True)
-    (workflow.folder / "small.yaml").write_text(CONFIG)
-    (workflow.folder / "own_network.py").write_text(NETWORK)
+    workflow = Workflow.fresh(tmp_path / "w", CONFIG)
+    network = workflow.folder / "own_network.py"
+    network.write_text(NETWORK)
     workflow.keep_models("studies/small.csv", ["linear", "mlp"])
     jobs = workflow.plan().jobs
-    assert jobs["extract_features"] == 2
-    assert jobs["train_model"] == 2
+    assert (jobs["extract_features"], jobs["train_model"]) == (2, 2)
     workflow.run()
-    results = workflow.folder / "results"
-    features = read_dataset(results / "datasets" / "known")
-    assert features.images.shape == (200, 1, 1, 40)
-    found = pq.read_table(results / "predictions" / "known" / "linear.parquet").to_pandas()
+    assert read_dataset(workflow.results / "datasets/known").images.shape == (200, 1, 1, 40)
+    found = workflow.table("predictions/known/linear")
     assert (found.label == found.prediction).mean() > 0.4
     assert workflow.plan().jobs == {}
-    with (workflow.folder / "own_network.py").open("a") as stream:
-        stream.write("# another network\n")
+    network.write_text(NETWORK + "# another network\n")
     assert workflow.plan().jobs["extract_features"] == 2

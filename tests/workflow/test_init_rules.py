@@ -24,7 +24,7 @@ tiny,trained,linear,0,0,cross_entropy,,none,constant,1,64,0.1,0,1,0
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    return Workflow.fresh(tmp_path_factory.mktemp("init") / "tree", small=False)
+    return Workflow.fresh(tmp_path_factory.mktemp("init") / "tree", None)
 
 
 @pytest.fixture
@@ -77,11 +77,9 @@ def test_images(workflow, capsys):
             image.unlink()
     study = init(
         capsys,
-        "data/example-images/known-writers",
-        "data/example-images/new-writers",
-        "--name",
-        "mine",
-    )
+        *(f"data/example-images/{name}" for name in ("known-writers", "new-writers")),
+        "--name", "mine",
+    )  # fmt: skip
     workflow.keep_models("studies/mine-models.csv", ["linear", "resnet"])
     edit("studies/mine-models.csv", (r"cosine,20", "cosine,1"))
     workflow.run("predictions", "--configfile", study)

@@ -4,11 +4,8 @@ The GPUs are names without devices; jobs note when they ran, and on which GPU.
 """
 
 import json
-import subprocess
 
-from engine import environment
-
-# Put at the head of predict.py: notes the GPU, and predicts without one.
+# Put at the head of predict_datasets.py: notes the GPU, and predicts without one.
 NOTE = """
 import json, os, pathlib, sys, time
 _place = sys.argv.index("--device") + 1
@@ -22,18 +19,13 @@ with open("notes", "a") as _file:
 """
 
 
-def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
+def test_as_many_jobs_as_gpus_each_with_its_own(copy, tmp_path):
     main = 'if __name__ == "__main__":'
-    small.edit("workflow_scripts/predict.py", main, NOTE + main)
-    small.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
-    command = [*small.command("predictions"), "--cores", "6"]
+    copy.edit("workflow_scripts/predict_datasets.py", main, NOTE + main)
+    copy.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
     variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
-    result = subprocess.run(
-        command, cwd=small.folder, capture_output=True, text=True, check=False, timeout=1800,
-        env=environment() | variables,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    notes = [json.loads(line) for line in (small.folder / "notes").read_text().splitlines()]
+    copy.run("predictions", "--cores", "6", **variables)
+    notes = [json.loads(line) for line in (copy.folder / "notes").read_text().splitlines()]
     assert len(notes) == 3
     assert {note["gpu"] for note in notes} == {"0", "GPU-b7"}
     for note in notes:

@@ -1,15 +1,9 @@
 """An analysis is added by one file and one line of the registry."""
 
-import json
-import subprocess
-import sys
-
-import pandas as pd
 import pytest
-from engine import Workflow, environment, own_study
+from engine import custom_study
 
 LIBRARY = "workflow_scripts/matcheval"
-REGISTRY = f"{LIBRARY}/registry.py"
 
 # Of the form that needs no rules of its own: a table and a figure per dataset.
 ERROR_RATE = '''
@@ -141,75 +135,50 @@ class PairSize(Analysis):
         ]
 '''
 
-SCHEMA_KEYS = """
-from matcheval.registry import ANALYSES
-from matcheval.study.schema import json_schema
-import json
-print(json.dumps(sorted(json_schema(ANALYSES)["properties"])))
-"""
+TEXTS = (ERROR_RATE, PAIR_SIZE)
+NAMES = ("error_rate", "pair_size")
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory):
-    """The workflow with both analyses added, and a study of theirs."""
-    workflow = own_study(tmp_path_factory.mktemp("added") / "tree")
-    for name, text in (("error_rate", ERROR_RATE), ("pair_size", PAIR_SIZE)):
+def workflow(tmp_path_factory):
+    """The workflow with both analyses added, and a study of theirs, run."""
+    workflow = custom_study(tmp_path_factory.mktemp("added") / "tree")
+    before = '    "analyses.published_values'
+    for name, title, text in zip(NAMES, ("ErrorRate", "PairSize"), TEXTS, strict=True):
         file = workflow.folder / LIBRARY / "analyses" / f"{name}.py"
         assert not file.exists()
         file.write_text(text.lstrip("\n"))
-    workflow.edit(
-        REGISTRY,
-        '    "analyses.published_values.analysis.PublishedValues",\n',
-        '    "analyses.error_rate.ErrorRate",\n'
-        '    "analyses.pair_size.PairSize",\n'
-        '    "analyses.published_values.analysis.PublishedValues",\n',
-    )
-    with (workflow.folder / "mine.yaml").open("a") as study:
+        workflow.edit(f"{LIBRARY}/registry.py", before, f'    "analyses.{name}.{title}",\n{before}')
+    with (workflow.folder / "small.yaml").open("a") as study:
         study.write("error_rate: {datasets: [new], offset: 0.25}\npair_size: {pairs: [both]}\n")
+    workflow.run(*NAMES)
     return workflow
 
 
-def run(workflow: Workflow, *arguments, check=True):
-    return workflow.run(*arguments, "--configfile", "mine.yaml", check=check)
-
-
-def test_its_files_are_built(extended):
-    run(extended, "error_rate", "pair_size")
-    results = extended.folder / "results" / "mine"
-    rates = pd.read_parquet(results / "error_rate" / "new.parquet").set_index("model")["rate"]
+def test_its_files_are_built(workflow):
+    rates = workflow.table("mine/error_rate/new").set_index("model")["rate"]
     assert rates.to_dict() == {"a": 0.25, "b": 0.25}
-    assert "25.0" in (results / "error_rate" / "new.md").read_text()
-    assert (results / "figures" / "error_rate" / "new.png").stat().st_size
-    assert pd.read_parquet(results / "pair_size" / "both.parquet")["n"].tolist() == [60, 60]
+    assert "25.0" in (workflow.results / "mine/error_rate/new.md").read_text()
+    assert (workflow.results / "mine/figures/error_rate/new.png").stat().st_size
+    assert workflow.table("mine/pair_size/both")["n"].tolist() == [60, 60]
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "repeated"),
     [
-        ("error_rate", "+ offset", "+ 2 * offset", ["tabulate_error_rate", "plot_error_rate"]),
+        ("error_rate", "+ offset", "+ 2 * offset", ["plot_error_rate", "tabulate_error_rate"]),
         ("error_rate", "add_subplot()", "add_subplot(1, 1, 1)", ["plot_error_rate"]),
         ("error_rate", '"""Error rates of the models', '"""Rates of the models', []),
         ("pair_size", "for f in (", "for f in 1 * (", ["count_pair"]),
     ],
 )
-def test_an_edit_repeats_what_it_concerns(extended, name, old, new, repeated):
-    run(extended, "error_rate", "pair_size")
-    extended.edit(f"{LIBRARY}/analyses/{name}.py", old, new)
-    planned = extended.plan("error_rate", "pair_size", "--configfile", "mine.yaml").jobs
-    assert sorted(set(planned) - {"error_rate", "pair_size"}) == sorted(repeated)
+def test_an_edit_repeats_what_it_concerns(copy, name, old, new, repeated):
+    copy.edit(f"{LIBRARY}/analyses/{name}.py", old, new)
+    assert sorted(set(copy.plan(*NAMES).jobs) - set(NAMES)) == repeated
 
 
-def test_its_settings_are_checked(extended):
-    failed = run(extended, "--dry-run", "--config", "error_rate={ofset: 1}", check=False)
-    output = failed.stdout + failed.stderr
+def test_its_settings_are_checked(workflow):
+    output = workflow.run("--dry-run", "--config", "error_rate={ofset: 1}", fails=True)
     assert "'error_rate': unknown key 'ofset'. Did you mean 'offset'?" in output
-    failed = run(extended, "--dry-run", "--config", "pair_size={pairs: [bth]}", check=False)
-    assert "'pair_size.pairs': unknown pair 'bth'" in failed.stdout + failed.stderr
-
-
-def test_the_schema_has_its_block(extended):
-    keys = subprocess.run(
-        [sys.executable, "-c", SCHEMA_KEYS], cwd=extended.folder / "workflow_scripts",
-        env=environment() | {"PYTHONPATH": "."}, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert {"error_rate", "pair_size"} < set(json.loads(keys))
+    output = workflow.run("--dry-run", "--config", "pair_size={pairs: [bth]}", fails=True)
+    assert "'pair_size.pairs': unknown pair 'bth'" in output

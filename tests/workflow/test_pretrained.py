@@ -1,7 +1,7 @@
 """Pretrained models in the real workflow: weights, shared transforms, and what is rebuilt."""
 
-import os
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -37,42 +37,37 @@ def workflow(tmp_path_factory):
     The photographs lie where the workflow would have put prepared datasets, and the weights,
     random ones, where a user without network puts them.
     """
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("pretrained") / "w", small=True)
-    (workflow.folder / "small.yaml").write_text(CONFIG)
-    results = workflow.folder / "results"
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("pretrained") / "w", CONFIG)
     for seed, name in enumerate(("old", "new")):
-        dataset = photos(12, seed=seed, edges=(90, 200))
-        write_dataset(type(dataset)(**{**vars(dataset), "name": name}), results / "datasets" / name)
-    (results / "weights").mkdir()
+        dataset = replace(photos(12, seed=seed, edges=(90, 200)), name=name)
+        write_dataset(dataset, workflow.results / "datasets" / name)
+    (workflow.results / "weights").mkdir()
     torch.manual_seed(0)
     for model in MODELS:
         made = load_timm().create_model(model.partition(".")[0])
-        save_file(made.state_dict(), results / "weights" / f"{model}.safetensors")
+        save_file(made.state_dict(), workflow.results / "weights" / f"{model}.safetensors")
     write_catalogue(workflow, *MODELS[:2])
     workflow.run("predictions")
     return workflow
 
 
 def test_models_that_share_a_transform_are_run_by_one_job(workflow):
-    results = workflow.folder / "results"
     for name in ("old", "new"):
-        assert len(list((results / "predictions" / name).iterdir())) == 2
-    (index,) = (results / "pretrained" / "inference" / "old").iterdir()
-    log = (results / "pretrained/logs/predict_datasets" / f"{index.stem}.log").read_text()
+        assert len(workflow.artifacts(f"predictions/{name}")) == 2
+    (index,) = (workflow.results / "pretrained/inference/old").iterdir()
+    log = (workflow.results / f"pretrained/logs/predict_datasets/{index.stem}.log").read_text()
     assert f"{', '.join(MODELS[:2])} on old: " in log
     assert "2 model(s), 2 dataset(s)" in log
 
 
 def test_a_second_run_has_nothing_to_do_however_the_machine_is_used(workflow):
     assert workflow.plan("predictions").jobs == {}
-    for setting in ("threads: 2", "batch_size: 7", "top: 10"):
-        config = f"inference={{models_per_job: 2, {setting}}}"
-        assert workflow.plan("predictions", "--config", config).jobs.keys() <= {"all"}
+    config = "inference={models_per_job: 2, threads: 2, batch_size: 7, top: 10}"
+    assert workflow.plan("predictions", "--config", config).jobs.keys() <= {"all"}
 
 
-def test_an_output_that_is_added_and_left_out_again(workflow, tmp_path):
+def test_an_output_that_is_added_and_left_out_again(copy):
     """It takes a pass of its own; without it, predictions stay as they are."""
-    copy = workflow.copy_to(tmp_path / "w")
     wanted = ("predictions", "--config", "inference={models_per_job: 2, outputs: [top]}")
     assert copy.plan(*wanted).jobs["predict_datasets"] == 1
     copy.run(*wanted)
@@ -80,46 +75,31 @@ def test_an_output_that_is_added_and_left_out_again(workflow, tmp_path):
     assert copy.plan(*wanted).jobs.keys() <= {"all"}
 
 
-def test_a_model_that_is_added_makes_no_other_again(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
+def test_a_model_that_is_added_makes_no_other_again(copy):
     write_catalogue(copy, *MODELS)
     plan = copy.plan("predictions")
     assert plan.jobs == {"predict_datasets": 1, "predictions": 1}
     assert plan.predicted[0].endswith(".batch-2")
 
 
-def test_predictions_do_not_depend_on_the_other_models_of_a_job(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
-    file = copy.folder / "results" / "predictions" / "old" / f"{MODELS[0]}.parquet"
+def test_predictions_do_not_depend_on_the_other_models_of_a_job(copy):
+    file = copy.results / "predictions" / "old" / f"{MODELS[0]}.parquet"
     before = file.read_bytes()
     file.unlink()
     copy.run("predictions", "--config", "inference={models_per_job: 1}")
     assert file.read_bytes() == before
-    log = copy.folder / "results/pretrained/logs/predict_datasets" / f"{MODELS[0]}.log"
-    assert f"{MODELS[0]} on old: " in log.read_text()
-    assert "on new" not in log.read_text()
+    log = (copy.results / f"pretrained/logs/predict_datasets/{MODELS[0]}.log").read_text()
+    assert f"{MODELS[0]} on old: " in log
+    assert "on new" not in log
 
 
-def test_unknown_models_are_told_when_the_study_is_read(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
+def test_models_and_weights_that_cannot_be_had(copy):
+    weights = f"results/weights/{MODELS[0]}.safetensors"
+    (copy.folder / weights).unlink()
+    text = copy.run(weights, fails=True, HTTPS_PROXY="http://127.0.0.1:9")  # nobody there
+    assert f"put the file at {weights} by hand" in text
+    assert f"https://huggingface.co/timm/{MODELS[0]}/resolve/main/model.safetensors" in text
     write_catalogue(copy, MODELS[0], "test_byobnet.r161_in1k")
-    failed = copy.run("--dry-run", check=False)
-    text = failed.stdout + failed.stderr
-    assert failed.returncode
+    text = copy.run("--dry-run", fails=True)
     assert re.search(r"model 'test_byobnet\.r161_in1k'.*Did you mean '(test_byobnet)", text)
     assert "Traceback" not in text
-
-
-def test_weights_that_cannot_be_had_say_how_to_place_them(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
-    weights = copy.folder / "results" / "weights" / f"{MODELS[0]}.safetensors"
-    weights.unlink()
-    os.environ["HTTPS_PROXY"] = "http://127.0.0.1:9"  # nobody there
-    try:
-        failed = copy.run(str(weights.relative_to(copy.folder)), check=False)
-    finally:
-        del os.environ["HTTPS_PROXY"]
-    text = failed.stdout + failed.stderr
-    assert failed.returncode
-    assert f"put the file at results/weights/{MODELS[0]}.safetensors by hand" in text
-    assert f"https://huggingface.co/timm/{MODELS[0]}/resolve/main/model.safetensors" in text

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from engine import SMALL_CATALOGUE, Workflow
+from engine import Workflow
 
 from matcheval.datasets.prepare import build_dataset
 
 CONFIG = """
 study: retrained
-models: models.csv
+models: studies/small.csv
 datasets:
   train: &arrays
     {kind: arrays, file: train.npz, max_value: 16, classes: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
@@ -41,18 +41,17 @@ def write_sets(folder):
 
 
 @pytest.fixture(scope="module")
-def retrained(tmp_path_factory):
+def workflow(tmp_path_factory):
     """All experiments of a linear model, made once. Not to be changed."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("retrained") / "tree", small=False)
-    (workflow.folder / "models.csv").write_text("".join(SMALL_CATALOGUE.splitlines(True)[:2]))
-    (workflow.folder / "retrained.yaml").write_text(CONFIG)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("retrained") / "tree", CONFIG)
+    workflow.keep_models("studies/small.csv", ["linear"])
     write_sets(workflow.folder)
-    workflow.run("retraining", "--configfile", "retrained.yaml")
+    workflow.run("retraining")
     return workflow
 
 
-def test_every_experiment_has_its_table_and_its_findings(retrained):
-    made = retrained.folder / "results" / "retrained" / "retraining"
+def test_every_experiment_has_its_table_and_its_findings(workflow):
+    made = workflow.results / "retrained" / "retraining"
     tables = {path.stem: pd.read_parquet(path) for path in made.glob("*.parquet")}
     sizes = {
         name: list(zip(table.variant, table.n, strict=True)) for name, table in tables.items()
@@ -75,19 +74,16 @@ def test_every_experiment_has_its_table_and_its_findings(retrained):
     assert "best on writers: " in pages["grid"]
 
 
-def test_the_study_s_own_model_is_trained_once_for_all(retrained):
-    checkpoints = {
-        path.stem for path in (retrained.folder / "results" / "checkpoints").glob("*.safetensors")
-    }
+def test_the_study_s_own_model_is_trained_once_for_all(workflow):
+    files = (workflow.results / "checkpoints").glob("*.safetensors")
+    checkpoints = {path.stem for path in files}
     assert len(checkpoints) == 1 + 1 + 2 + 1 + 1
     assert "linear" in checkpoints
 
 
-def test_another_fold_trains_no_more_than_it_must(retrained, tmp_path):
-    workflow = retrained.copy_to(tmp_path / "tree")
-    assert workflow.plan("retraining", "--configfile", "retrained.yaml").jobs == {}
-    workflow.edit("retrained.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
-    plan = workflow.plan("retraining", "--configfile", "retrained.yaml").jobs
-    assert plan == {
+def test_another_value_trains_no_more_than_it_must(copy):
+    assert copy.plan("retraining").jobs == {}
+    copy.edit("small.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
+    assert copy.plan("retraining").jobs == {
         "train_model": 1, "predict_dataset": 2, "tabulate_retraining": 1, "retraining": 1,
     }  # fmt: skip

@@ -1,22 +1,20 @@
 """Sampling in the real workflow: from a pool and annotations to sets that models are run on."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
-from engine import SMALL_CATALOGUE, Workflow
+from engine import Workflow
 
-from matcheval.analyses.sampling.settings import PROVENANCE
-from matcheval.datasets.prepare import build_dataset
+from matcheval.analyses.sampling.schemas import PROVENANCE
+from matcheval.datasets.build import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.predictions.softmax import read_top_k
-from matcheval.registry import ANALYSES
-from matcheval.study.configuration import load_study
+from matcheval.predictions.top_k import read_top_k
+from studies import load
 
 CONFIG = """
 study: made
-models: models.csv
+models: studies/small.csv
 datasets:
   train: {kind: digits, part: train}
   validation: {kind: digits, part: validation}
@@ -55,71 +53,57 @@ def write_annotations(path, n_workers=10):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def workflow(tmp_path_factory):
     """Two sets, sampled from one pool, and a model run on them; checked. Not to be changed."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("sampling") / "tree", small=False)
-    rows = SMALL_CATALOGUE.splitlines(keepends=True)
-    (workflow.folder / "models.csv").write_text("".join(rows[:2]))
-    (workflow.folder / "made.yaml").write_text(CONFIG)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("sampling") / "tree", CONFIG)
+    workflow.keep_models("studies/small.csv", ["linear"])
     write_annotations(workflow.folder / "annotations.csv")
-    workflow.run("check", LATER, "--configfile", "made.yaml")
+    workflow.run("check", LATER)
     return workflow
 
 
-def test_sets_are_sampled_and_models_run_on_them(made):
-    results = made.folder / "results"
-    best, later = (
-        pd.read_parquet(results / "sampling" / name / "provenance.parquet")
-        for name in ("best", "later")
-    )
+def test_sets_are_sampled_and_models_run_on_them(workflow):
+    best, later = (workflow.table(f"sampling/{name}/provenance") for name in ("best", "later"))
     assert (best["class"].value_counts() == 20).all()
     assert best.n_annotations.unique().tolist() == [10]
     # Images kept of the earlier version.
     kept = later[later["round"] == 0]
     assert set(kept.image) <= set(best.image)
     assert (later.frequency >= 0.5).all()
-    predictions = pd.read_parquet(results / "predictions" / "best" / "linear.parquet")
-    assert predictions.label.astype(str).tolist() == best["class"].tolist()
+    labels = workflow.table("predictions/best/linear").label
+    assert labels.astype(str).tolist() == best["class"].tolist()
 
 
-def test_top_k_accuracies_are_counted(made):
+def test_top_k_accuracies_are_counted(workflow):
     """Top-3 accuracies of a model that was run here, by its top-k files."""
-    own = made.folder / "results" / "made"
-    accuracies = pd.read_parquet(own / "accuracies" / "best.parquet").set_index("top")
-    labels, classes = read_top_k(made.folder / "results/predictions/best/linear.top.parquet")
+    accuracies = workflow.table("made/accuracies/best").set_index("top")
+    labels, classes = read_top_k(workflow.results / "predictions/best/linear.top.parquet")
     for top in (1, 3, 5):
         hits = (classes[:, :top] == labels[:, None]).any(axis=1).sum()
         assert accuracies.n_correct[top] == hits
     assert accuracies.n_correct[3] > accuracies.n_correct[1]
-    changes = pd.read_csv(own / "replication" / "changes.csv").set_index(["pair", "top"])
+    changes = workflow.table("made/replication/changes").set_index(["pair", "top"])
     assert changes.n_models.to_dict() == {("best", 1): 1, ("best", 3): 1}
     # The mean selection frequency of the paper's Table 2, of a set that was sampled here.
-    provenance = pd.read_parquet(made.folder / "results/sampling/best/provenance.parquet")
+    provenance = workflow.table("sampling/best/provenance")
     assert changes.selection_frequency["best", 1] == provenance.frequency.mean() > 0.5
 
 
-def test_a_set_that_is_not_as_it_says_is_found(made, tmp_path):
-    workflow = made.copy_to(tmp_path / "tree")
-    path = workflow.folder / "results/sampling/best/provenance.parquet"
-    table = pd.read_parquet(path)
+def test_a_set_that_is_not_as_it_says_is_found(copy):
+    table = copy.table("sampling/best/provenance")
     table.loc[0, "image"] = table.image[1]
-    write_table(PROVENANCE.from_frame(table), path)
-    result = workflow.run(
-        "check", "--configfile", "made.yaml", "--rerun-triggers", "params", check=False
-    )
-    assert result.returncode
-    log = (workflow.folder / "results" / "made" / "logs" / "check.log").read_text()
+    write_table(PROVENANCE.from_frame(table), copy.results / "sampling/best/provenance.parquet")
+    copy.run("check", "--rerun-triggers", "params", fails=True)
+    log = (copy.results / "made/logs/check.log").read_text()
     assert "test_sampled_sets_hold_what_their_provenance_says" in log
 
 
-def test_new_annotations_make_new_sets(made, tmp_path):
-    workflow = made.copy_to(tmp_path / "tree")
-    targets = [LATER, "--configfile", "made.yaml"]
-    assert workflow.plan(*targets).jobs == {}
-    write_annotations(workflow.folder / "annotations.csv", n_workers=11)
-    assert workflow.plan(*targets).jobs == {"count_selections": 1, "sample_dataset": 2}
+def test_new_annotations_make_new_sets(copy):
+    assert copy.plan(LATER).jobs == {}
+    write_annotations(copy.folder / "annotations.csv", n_workers=11)
+    assert copy.plan(LATER).jobs == {"count_selections": 1, "sample_dataset": 2}
     simulated = {"simulate_annotations": 1, "count_selections": 1, "sample_dataset": 1}
-    assert workflow.plan(MATCHED, "--configfile", "made.yaml").jobs == simulated
+    assert copy.plan(MATCHED).jobs == simulated
 
 
 @pytest.mark.parametrize(
@@ -137,17 +121,8 @@ def test_new_annotations_make_new_sets(made, tmp_path):
         ("simulate: {seed: 3}", "simulate: {seed: 3}, annotations: annotations.csv", "at once"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_sampled_is_said_before_any_job(
-    made, tmp_path, monkeypatch, old, new, message
-):
-    text = (made.folder / "made.yaml").read_text()
-    assert old in text
-    (tmp_path / "models.csv").symlink_to(made.folder / "models.csv")
-    (tmp_path / "annotations.csv").symlink_to(made.folder / "annotations.csv")
-    monkeypatch.chdir(tmp_path)
+def test_what_cannot_be_sampled_is_said_before_any_job(workflow, monkeypatch, old, new, message):
+    assert old in CONFIG
+    monkeypatch.chdir(workflow.folder)
     with pytest.raises(InputError, match=message):
-        load_study(
-            yaml.safe_load(text.replace(old, new)),
-            default_study=made.folder / "config.yaml",
-            analyses=ANALYSES,
-        )
+        load(yaml.safe_load(CONFIG.replace(old, new)))

@@ -45,8 +45,7 @@ def write_noise(workflow, severity):
 
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory):
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("suites") / "w", small=True)
-    (workflow.folder / "small.yaml").write_text(CONFIG)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("suites") / "w", CONFIG)
     for severity in (1, 2, 4):
         write_noise(workflow, severity)
     plan = workflow.plan()
@@ -56,26 +55,24 @@ def workflow(tmp_path_factory):
 
 
 def predictions(workflow):
-    folder = workflow.folder / "results" / "predictions"
+    """Contents and times of the predictions, by set and model."""
     return {
-        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in sorted(folder.rglob("*.parquet"))
+        name: (content, (workflow.results / "predictions" / name).stat().st_mtime_ns)
+        for name, content in workflow.artifacts("predictions").items()
     }
 
 
 def test_a_set_is_computed_once_per_model_whatever_it_is_part_of(workflow):
     assert len(predictions(workflow)) == 5 * 3
     assert workflow.plan().jobs == {}
-    log = workflow.folder / "results/suites/logs/predict_datasets/mlp.log"
+    log = workflow.results / "suites/logs/predict_datasets/mlp.log"
     assert log.read_text().count("mlp on ") == 5
 
 
-def test_a_set_that_is_added_changes_nothing_else(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
+def test_a_set_that_is_added_changes_nothing_else(copy):
     before = predictions(copy)
     write_noise(copy, 8)
-    plan = copy.plan()
-    assert plan.jobs == {
+    assert copy.plan().jobs == {
         "prepare_dataset": 1, "index_suite": 2, "predict_datasets": 3, "all": 1,
         "tabulate_suite_accuracies": 1, "plot_suite_accuracies": 1, "write_report": 1,
     }  # fmt: skip
@@ -88,43 +85,34 @@ def test_a_set_that_is_added_changes_nothing_else(workflow, tmp_path):
     assert copy.plan("suite_accuracies").jobs == {}
 
 
-def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
+def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, copy):
     before = predictions(copy)
-    folder = copy.folder / "results" / "predictions"
-    (folder / "noise-1" / "mlp.parquet").unlink()
-    damaged = folder / "digits-known" / "linear.parquet"
+    (copy.results / "predictions/noise-1/mlp.parquet").unlink()
+    damaged = copy.results / "predictions/digits-known/linear.parquet"
     damaged.write_bytes(damaged.read_bytes()[:300])
-    plan = copy.plan()
-    assert plan.predicted == ["linear", "mlp"]
+    assert copy.plan().predicted == ["linear", "mlp"]
     copy.run("predictions")
     changed = {name for name, value in predictions(copy).items() if value != before[name]}
     assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}
-    assert {n: c for n, (c, _) in predictions(copy).items()} == {
-        n: c for n, (c, _) in before.items()
-    }
+    assert copy.artifacts("predictions") == workflow.artifacts("predictions")
     assert copy.plan("predictions").jobs == {}
 
 
-def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, tmp_path):
-    copy = workflow.copy_to(tmp_path / "w")
-    before = predictions(copy)
-    for name in before:
-        (copy.folder / "results" / "predictions" / name).unlink()
-    script = "workflow_scripts/matcheval/inference/job.py"
-    copy.edit(
-        script,
-        "        with problems.collected():\n            start =",
-        "        if name == 'noise-2':\n"
-        "            import os\n            os.kill(os.getpid(), 9)\n"
-        "        with problems.collected():\n            start =",
-    )
-    copy.run("predictions", check=False)
-    left = {name.split("/")[0] for name in predictions(copy)}
-    assert left == {"digits-known", "digits-new-writers", "noise-1"}
-    times = predictions(copy)
-    copy.edit(script, "if name == 'noise-2':", "if False:")
+def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, copy):
+    for name in copy.artifacts("predictions"):
+        (copy.results / "predictions" / name).unlink()
+    job = "workflow_scripts/matcheval/inference/job.py"
+    start = "        with problems.collected():\n            start ="
+    kill = "        if name == 'noise-2':\n            __import__('os').abort()\n"
+    copy.edit(job, start, kill + start)
+    copy.run("predictions", fails=True)
+    left = predictions(copy)
+    assert {name.split("/")[0] for name in left} == {
+        "digits-known",
+        "digits-new-writers",
+        "noise-1",
+    }
+    copy.edit(job, "if name == 'noise-2':", "if False:")
     copy.run("predictions")
-    after = predictions(copy)
-    assert times.items() <= after.items()
-    assert {n: c for n, (c, _) in after.items()} == {n: c for n, (c, _) in before.items()}
+    assert left.items() <= predictions(copy).items()
+    assert copy.artifacts("predictions") == workflow.artifacts("predictions")

@@ -1,0 +1,264 @@
+"""Predictions, labels and accuracies of the user's own in the real workflow, with all analyses."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from engine import Workflow, known
+
+from matcheval.errors import InputError
+from matcheval.predictions.records import check_predictions, write_predictions
+from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.registry import ANALYSES
+from studies import load
+
+MODELS = ("alex", "dense", "res", "vgg")
+N = 120
+OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]
+FEW = {"permutation_null": "pairs: [both], permutations: 19"}  # what makes an analysis quick
+CONFIG = """\
+study: mixed
+models: studies/small.csv
+datasets:
+  own: {kind: predictions, files: "own/{model}.csv"}
+  again:
+    kind: predictions
+    files: "own/{model}.tsv.gz"
+    aliases: {alex: my-alex, dense: my-dense, res: my-res, vgg: my-vgg}
+    columns: {label: y, prediction: pred, probability: p}
+    classes: [w, x, y, z]
+    first_label: 1
+  new: {kind: predictions, files: "new/{model}.parquet"}
+  labels: {kind: labels, files: "labels/{model}.json", labels: labels.npy, classes: 4}
+  archive: {kind: label_archive, file: all.npz, predictions: p, labels: y}
+  accuracies: {kind: accuracies, file: accuracies.csv, columns: {model: name, top1: acc}, n: 50}
+  train: {kind: digits, part: train}
+  validation: {kind: digits, part: validation}
+pairs:
+  matchable: {original: own, replication: again}
+  mixed: {original: own, replication: labels}
+  published: {original: archive, replication: accuracies}
+  both: {original: own, replication: new, paired: true}
+matching: {seeds: 2}
+replication: {resamples: 500}
+figures: {formats: [png]}
+near_duplicates:
+  searches: [{of: validation, among: train}]
+  sheet: 3
+  reviewed: {own: reviewed.csv}
+  without: [dense]
+hard_images: {datasets: [own], sheet: 3, without: [dense]}
+human_accuracy: {pairs: {both: people.csv}, without: [dense]}
+class_balanced: {datasets: [new], without: [dense]}
+selection_frequency: {datasets: {own: counts.csv}, without: [dense]}
+groups: {datasets: {new: groups.csv}, without: [dense]}
+shared_errors: {datasets: [own], without: [dense]}
+revisions: {series: {sets: [own, new]}, without: [dense]}
+difficulty: {pairs: [both], sigma: 3, without: [dense]}
+""" + "".join(f"{one.name}: {{{FEW.get(one.name, 'pairs: [both]')}}}\n" for one in OF_PAIRS)
+TABLES = {
+    "near_duplicates": "own", "hard_images": "own", "human_accuracy": "both",
+    "class_balanced": "new", "selection_frequency": "own", "groups": "new",
+    "shared_errors": "own", "revisions": "sets", "difficulty": "both-top1",
+    **{one.name: "both" for one in OF_PAIRS},
+}  # fmt: skip
+SEARCH = "near_duplicates/validation-in-train"
+
+
+def write_files(folder):
+    """The files of the study, which are the same predictions in several forms."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, N)
+    for name in ("own", "labels"):
+        (folder / name).mkdir()
+    classes = []
+    for i, model in enumerate(MODELS):
+        first = np.where(rng.random(N) < 0.1 + 0.1 * i, (labels + 1) % 4, labels)
+        classes.append((first[:, None] + np.arange(3)) % 4)
+        (folder / "labels" / f"{model}.json").write_text(json.dumps(first.tolist()))
+        own = {"label": labels, "prediction": first, "probability": rng.uniform(0.5, 1, N)}
+        pd.DataFrame(own).to_csv(folder / "own" / f"{model}.csv", index=False)
+        again = {"y": np.array(list("wxyz"))[labels], "pred": first + 1, "p": own["probability"]}
+        pd.DataFrame(again).to_csv(folder / "own" / f"my-{model}.tsv.gz", sep="\t", index=False)
+        own["prediction"] = np.where(rng.random(N) < 0.3, (labels + 2) % 4, first)
+        write_predictions(check_predictions(own), folder / "new" / f"{model}.parquet")
+    np.save(folder / "labels.npy", labels)
+    np.savez(folder / "all.npz", models=list(MODELS), p=np.stack(classes), y=labels)
+    rows = "".join(f"{model},{80 - 10 * i}\n" for i, model in enumerate(MODELS))
+    counts = "".join(f"{i},10,{i % 11}\n" for i in range(N))
+    for name, text in {
+        "accuracies": "name,acc\n" + rows,
+        "reviewed": "index\n3\n4\n5\n",
+        "people": f"participant,set,index,answer\nann,original,3,{labels[3]}\n",
+        "counts": "index,n_annotations,n_selected\n" + counts,
+        "groups": "index,group\n0,a\n1,b\n2,a\n",
+    }.items():
+        (folder / f"{name}.csv").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    """Four models on sets of all kinds, run whole. Not to be changed."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("mixed") / "tree", CONFIG, known(*MODELS))
+    write_files(workflow.folder)
+    workflow.run()
+    return workflow
+
+
+def test_every_pair_has_tables_fits_and_figures(workflow):
+    for pair in ("matchable", "mixed", "published"):
+        tables = {
+            f"top1{part}.{s}" for part in ("", ".fits") for s in ("csv", "md", "parquet", "tex")
+        }
+        assert set(workflow.artifacts(f"mixed/replication/{pair}")) == tables | {
+            "top1.region.parquet"
+        }
+        figures = workflow.artifacts(f"mixed/figures/{pair}/replication")
+        assert set(figures) == {"top1-linear.png", "top1-probit.png"}
+    published = workflow.table("mixed/replication/published/top1")
+    assert published.n_correct_replication.tolist() == [40, 35, 30, 25]
+    changes = (workflow.results / "mixed/replication/changes.md").read_text()
+    assert "| published | 1 | 4 |" in changes
+    # The same classes, by two roads; the same predictions, with names and columns of their own.
+    for pair in ("mixed", "matchable"):
+        assert (workflow.table(f"mixed/replication/{pair}/top1").gap == 0).all()
+
+
+def test_every_analysis_has_its_files(workflow):
+    own = workflow.artifacts("mixed")
+    stems = {f"{name}/{stem}" for name, stem in TABLES.items()}
+    tables = {f"{stem}.{suffix}" for stem in stems for suffix in ("parquet", "csv", "md", "tex")}
+    more = {f"{SEARCH}.parquet", "difficulty/both-top1.skills.parquet"}
+    assert {name for name in own if name.split("/")[0] in TABLES} == tables | more
+    plotted = {"selection_frequency", "shared_errors", "difficulty"}
+    plotted |= {one.name for one in OF_PAIRS if one.has_figure}
+    figures = {f"{name}/{TABLES[name]}.png" for name in plotted} | {f"{SEARCH}.png"}
+    drawn = {name.removeprefix("figures/") for name in own if name.startswith("figures/")}
+    assert {name for name in drawn if name.split("/")[0] in TABLES} == figures
+    for one in OF_PAIRS:
+        table = workflow.table(f"mixed/{one.name}/both")
+        assert set(table["pair"]) == {"both"}
+        assert set(MODELS) <= set(table["model"])
+    assert workflow.table("mixed/near_duplicates/own").n_duplicates.tolist() == [3] * 3
+    assert len(workflow.table(f"mixed/{SEARCH}")) == 100 * 10
+    skills = workflow.table("mixed/difficulty/both-top1.skills")
+    assert skills.model.tolist() == ["alex", "res", "vgg"]  # without dense
+    assert workflow.table("mixed/difficulty/both-top1").n_models.tolist() == [3]
+    assert workflow.table("mixed/human_accuracy/both").accuracy_original.tolist() == [1.0]
+    assert "n = 22 (%)" in (workflow.results / "mixed/selection_frequency/own.md").read_text()
+
+
+def test_only_pairs_with_probabilities_are_matched(workflow):
+    own = workflow.results / "mixed"
+    assert {path.name for path in (own / "matched").iterdir()} == {"both", "matchable"}
+    assert (workflow.table("mixed/tables/matchable/label_probability").gap == 0).all()
+    warnings = (own / "summary.md").read_text().split("## Warnings\n\n")[1].splitlines()
+    told = "both sets hold the same predictions: is a file compared with itself?"
+    assert set(warnings) >= {f"- {model}, {told}" for model in MODELS}
+    output = workflow.run("results/mixed/matched/published/probability/000.parquet", fails=True)
+    assert "pair 'published' cannot be matched: one of its sets has no probabilities" in output
+
+
+def test_the_results_pass_their_checks(workflow):
+    workflow.run("check")
+    log = (workflow.results / "mixed/logs/check.log").read_text()
+    assert " passed" in log
+    assert "skipped" not in log
+
+
+def test_a_replaced_file_repeats_what_is_made_from_it(copy):
+    assert copy.plan().jobs == {}
+    path = copy.folder / "labels" / "vgg.json"
+    path.write_text(json.dumps([0] * N))
+    os.utime(path, (1, 1))  # older than what was made of it
+    counted = {
+        "count_correct": 1, "tabulate_replication": 1, "fit_replication": 1,
+        "plot_replication": 2, "summarize_replication": 1, "write_report": 1, "all": 1,
+    }  # fmt: skip
+    assert copy.plan().jobs == counted
+    (copy.folder / "reviewed.csv").write_text("index\n3\n")
+    assert copy.plan().jobs == counted | {"tabulate_near_duplicates": 1}
+    files = [copy.folder / "new" / f"{model}.parquet" for model in MODELS]
+    files[0].write_bytes(files[1].read_bytes())
+    assert {f"tabulate_{one.name}" for one in OF_PAIRS} <= set(copy.plan().jobs)
+
+
+def test_labels_alone(copy):
+    """A study without any probabilities: replication, and nothing else; top 1 and 3."""
+    (copy.folder / "alone.yaml").write_text("""
+study: alone
+models: studies/small.csv
+datasets:
+  old: &archive {kind: label_archive, file: all.npz, predictions: p, labels: y}
+  new: {<<: *archive}
+pairs: {both: {original: old, replication: new}}
+replication: {resamples: 100, top: [1, 3], scales: [linear]}
+figures: {formats: [png]}
+""")
+    copy.run("--configfile", "alone.yaml")
+    own = copy.results / "alone"
+    made = {path.name for path in own.iterdir()}
+    assert made == {"accuracies", "benchmarks", "figures", "logs", "replication", "report.html"}
+    assert (own / "figures/both/replication/top3-linear.png").exists()
+    output = copy.run(
+        "--configfile", "alone.yaml", "--config", "replication={top: [4]}", fails=True
+    )
+    assert "no top-4 accuracy of 4 models" in output
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("hard_images/new", "Did you mean 'hard_images/own'"),
+        ("human_accuracy/other", "table 'human_accuracy/other'"),
+        ("replication/both/top5", "table 'replication/both/top5'"),
+        *(
+            (table, "")
+            for table in (
+                "hard_images/own", "difficulty/both-top1.skills", SEARCH, "revisions/sets",
+                "replication/both/top1.fits", "replication/changes", "accuracies/own",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_published_values_are_of_tables_that_are_made(workflow, tmp_path, monkeypatch, table, told):
+    (tmp_path / "p.csv").write_text(
+        "study,source,name,quantity,published,table,rows,column,statistic,remark\n"
+        f"mixed,Text,all,Rows,1,{table},,,count,\n"
+    )
+    given = yaml.safe_load(CONFIG) | {"published_values": {"file": str(tmp_path / "p.csv")}}
+    monkeypatch.chdir(workflow.folder)
+    if told:
+        with pytest.raises(InputError, match="line 2: 'table': the study does not write .*" + told):
+            load(given)
+    else:
+        tables = load(given).analyses["published_values"].tables
+        assert tables == [f"results/mixed/{table}.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{datasets: [own], sheet", "{datasets: [older], sheet", "unknown dataset 'older'"),
+        ("{datasets: [own], sheet", "{datasets: [train], sheet", "'train' is in no pair"),
+        ("of: validation", "of: own", "'own' has predictions only, no images"),
+        ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
+        ("own: counts.csv", 'own: ""', "'own' is not sampled"),
+        ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
+        ("both: people.csv", 'both: ""', "human_accuracy.pairs.both.*: is empty"),
+        ("new: groups.csv", 'new: ""', "groups.datasets.new.*: is empty"),
+        ("own: reviewed.csv", 'own: ""', "near_duplicates.reviewed.own.*: is empty"),
+        ("resamples: 500", "fit_range: [0.5, 0.5]", r"0\.5 is not below 0\.5"),
+        ("mcnemar: {pairs: [both]", "mcnemar: {pairs: [bot]", "unknown pair 'bot'. Did you mean"),
+        ("mcnemar: {", "mcnemar: {without: [c], ", "unknown model 'c'"),
+        ("mcnemar: {", "mcnemar: {without: [alex, dense, res, vgg], ", "all models are left out"),
+    ],
+)
+def test_what_cannot_be_made_is_said_before_any_job(workflow, monkeypatch, old, new, message):
+    assert old in CONFIG
+    monkeypatch.chdir(workflow.folder)
+    with pytest.raises(InputError, match=message):
+        load(yaml.safe_load(CONFIG.replace(old, new)))

@@ -1,0 +1,78 @@
+"""What Snakemake plans: resources by profile, study and command line; groups; downloads."""
+
+import json
+import re
+
+import pytest
+import yaml
+from engine import Workflow
+
+# Jobs that are long or few. All others are submitted to a cluster in groups.
+ALONE = {
+    "prepare_dataset", "derive_dataset", "train_model",
+    "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
+}  # fmt: skip
+SLURM = ("--profile", "profiles/slurm", "--executor", "local")
+
+
+@pytest.fixture
+def workflow(tmp_path):
+    """The small study, not run."""
+    return Workflow.fresh(tmp_path / "tree")
+
+
+def requests(workflow, *arguments) -> dict[str, str]:
+    """The resources of a job of each rule, as a dry run shows them with the profile for SLURM."""
+    # Where a rule has a message, a dry run prints that instead of what it asks for.
+    for file in (workflow.folder / "rules").glob("*.smk"):
+        file.write_text(re.sub(r" +message:\n.*\n", "", file.read_text()))
+    output = workflow.run("predictions", "--dry-run", *SLURM, *arguments)
+    return dict(re.findall(r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n", output, re.M))
+
+
+def test_gpus_where_the_profile_has_a_place_for_them(workflow):
+    """The command line has the last word."""
+    given = ("--config", "inference={device: auto}")
+    asked = requests(workflow, "--set-resources", "train_model:mem_mb=4321*attempt", *given)
+    assert "mem_mb=4321," in asked["train_model"]
+    assert "runtime=10" in asked["train_model"]
+    assert "gpu=1" in asked["predict_datasets"]
+    assert "slurm_partition=gpu" in asked["predict_datasets"]
+    assert "slurm_partition=cpu" in asked["prepare_dataset"]
+    # The one setting of a cluster without GPUs.
+    workflow.edit("profiles/slurm/config.yaml", "  gpu_partition: gpu ", "# gpu_partition: gpu ")
+    asked = requests(workflow, *given)
+    assert "gpu=0" in asked["predict_datasets"]
+    assert "slurm_partition=cpu" in asked["predict_datasets"]
+
+
+def test_groups_are_submitted_whole(workflow):
+    """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
+    study = ("--configfile", "studies/digits-sampling.yaml")
+    output = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
+    assert re.findall(r"Group job (\w+)", output) == ["inference"] * 4 + ["matching", "tables"]
+
+
+def test_rules_of_groups_and_of_the_login_node(workflow):
+    """Also, a study that downloads nothing, before anything is made."""
+    assert workflow.plan("prefetch").jobs in ({}, {"prefetch": 1})
+    (workflow.folder / "ask.smk").write_text(
+        'include: "Snakefile"\nimport json\n'
+        "rules = [sorted({rule.name for rule in workflow.rules}), sorted(workflow._localrules)]\n"
+        'Path("rules.json").write_text(json.dumps(rules))\n'
+    )
+    workflow.run("prefetch", "--snakefile", "ask.smk")
+    # What the names of the study stand for, and nothing else.
+    assert [path.name for path in workflow.results.rglob("*") if path.is_file()] == ["digits.json"]
+    rules, local = map(set, json.loads((workflow.folder / "rules.json").read_text()))
+    assert {"prefetch", "download_file", "download_weights"} <= local
+    assert not {"train_model", "predict_datasets"} & local
+    # Jobs of an analysis that the profile does not name are submitted one by one.
+    profile = yaml.safe_load((workflow.folder / "profiles/slurm/config.yaml").read_text())
+    assert set(profile["groups"]) <= rules - local - ALONE
+
+
+def test_all_downloads_and_no_more(workflow):
+    """ImageNet itself, which is the user's own, is neither there nor asked for."""
+    planned = workflow.plan("prefetch", "--configfile", "studies/imagenet.yaml")
+    assert planned.jobs == {"download_file": 3, "download_weights": 286, "prefetch": 1}
