@@ -19,7 +19,7 @@ from matcheval.accuracy_prediction.scores.outputs import (
 )
 from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
 from matcheval.accuracy_prediction.scores.score import Sides
-from matcheval.inference.turned import quarter_turns
+from matcheval.inference.readers import quarter_turns
 from vectors import case
 from vectors import shared as shared_inputs
 

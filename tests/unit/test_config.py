@@ -17,14 +17,12 @@ from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUTS, PRECISIONS
 from matcheval.inference.settings import InferenceSettings
-from matcheval.io.yaml_files import read_yaml
+from matcheval.io.user_files import read_yaml
 from matcheval.names import is_name
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.settings import MatchingSettings
+from matcheval.protocol.settings import Criterion, MatchingSettings
 from matcheval.registry import ANALYSES
-from matcheval.replication.settings import ReplicationSettings
-from matcheval.settings import read_settings
-from matcheval.settings_errors import models_in
+from matcheval.replication.fits import ReplicationSettings
+from matcheval.settings import models_in, read_settings
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import CoreConfiguration, load_study
 from matcheval.study.schema import values_text

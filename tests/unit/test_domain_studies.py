@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.restyled import over_backgrounds
+from matcheval.datasets.transformed import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.plan import Block, check_images
 from matcheval.errors import InputError
 from matcheval.study.checks import check_custom_images
-from matcheval.training.initial import initial_model
+from matcheval.training.run import initial_model
 from studies import digit_domains, load
 
 ONE_SOURCE = {"blocks": {"x": {"sources": ["plain"], "targets": "shifted"}}, "leave_one_out": {}}

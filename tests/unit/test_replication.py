@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.special import ndtri
 
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
 from matcheval.predictions.correctness import ACCURACIES, Correctness
@@ -24,14 +24,14 @@ from matcheval.replication.tables import (
     summarize_changes,
     tabulate_replication,
 )
-from matcheval.statistics.differences import count_significant, difference_error
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import (
+    Scale,
     bootstrap_families,
     bootstrap_lines,
     percentile_interval,
 )
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.significance import count_significant, difference_error
 
 PAIR = Pair("both", "old", "new")
 SETTINGS = ReplicationSettings(resamples=200, seed=1)

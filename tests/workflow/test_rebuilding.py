@@ -40,10 +40,10 @@ def jobs(plan):
         ("small.yaml", "seeds: 4", "seeds: 5", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
-        (f"{LIBRARY}/protocol/figures/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
+        (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
          {"plot_confidence": 1}),
         (f"{LIBRARY}/statistics/resampling.py", "= 1e-6", "= 1e-7", FITS),
-        (f"{LIBRARY}/protocol/summary.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),
+        (f"{LIBRARY}/protocol/words.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),
     ],
 )  # fmt: skip
 def test_an_edit_repeats_what_it_concerns(copy, file, old, new, repeated):

@@ -5,11 +5,11 @@ import pytest
 import yaml
 from engine import Workflow
 
-from matcheval.analyses.sampling.schemas import PROVENANCE
-from matcheval.datasets.build import build_dataset
+from matcheval.analyses.sampling.settings import PROVENANCE
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.predictions.top_k import read_top_k
+from matcheval.predictions.softmax import read_top_k
 from studies import load
 
 CONFIG = """

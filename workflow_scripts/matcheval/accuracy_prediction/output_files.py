@@ -10,18 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined
-from matcheval.datasets.all_labels import AllLabels
+from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.files import output_files
+from matcheval.inference.outputs import Vectors, read_vectors
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
-from matcheval.inference.vectors import Vectors, read_vectors
-from matcheval.predictions.files import read_predictions
+from matcheval.inference.store import output_files
+from matcheval.predictions.files import ScoreMatrix, read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
-from matcheval.predictions.provenance import SameModels, check_same_model
 from matcheval.predictions.records import LabelRule
+from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
-from matcheval.io.columns import fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, fraction
 
 WAY = (
     Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),

@@ -143,8 +143,8 @@ class Compared:
 
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
-        from matcheval.protocol.figures.confidence import plot_confidence
-        from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.confidence import plot_confidence
+        from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -169,7 +169,7 @@ def reliability_figure(
     known: ComparedModels, matched: MatchedModel, method: MatchingMethod
 ) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
-    from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
+    from matcheval.protocol.reliability import plot_reliability, reliability_data
 
     title, (comparison,) = method.criterion.description, known.comparisons
     data = reliability_data(comparison, matched.pairs(), title, method.epsilon, known.seeds)

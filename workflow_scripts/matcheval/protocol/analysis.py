@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from matcheval.datasets.pairs import Pair
+from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, configuration_error
-from matcheval.execution import analysis_resources
+from matcheval.execution import resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
@@ -506,7 +506,7 @@ class Matching(Analysis):
                 output={"tables": self.gaps.expand(**matching), "means": self.means},
                 arguments=lambda w: self.pair_arguments(w.pair),
                 custom_files=lambda w: self.custom_files_state(w.pair),
-                request=lambda w: analysis_resources.of_gaps(
+                request=lambda w: resources.of_gaps(
                     len(self.study.models), len(self.matchings), self.images(w.pair)
                 ),
                 message="Estimating the gaps of {wildcards.pair}",
@@ -585,7 +585,7 @@ class Matching(Analysis):
 
             def request(w: Wildcards) -> ResourceRequest:
                 n_runs = len(self.seeds) * len(self.matchings)
-                return analysis_resources.of_matching(len(models(w)), n_runs, self.images(w.pair))
+                return resources.of_matching(len(models(w)), n_runs, self.images(w.pair))
 
             return Rule(
                 name=name,

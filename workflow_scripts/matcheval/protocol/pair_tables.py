@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.datasets.pairs import Pair
-from matcheval.execution import analysis_resources, resources
+from matcheval.datasets.suites import Pair
+from matcheval.execution import resources
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.analysis import Matching
@@ -55,7 +55,7 @@ class PairTableAnalysis(TableAnalysis):
     """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
 
     `tabulate(known, **options)` makes the table from `ComparedModels`; `compare`
-    (api/pair_analyses.py) makes the same of prediction files.
+    (api/comparison.py) makes the same of prediction files.
     """
 
     per = "pair"
@@ -111,4 +111,4 @@ class PairTableAnalysis(TableAnalysis):
         """By the number of models and of runs, and the size of the larger set."""
         n_runs = len(self.matching.seeds) * len(self.matching.matchings) * self.runs_per_seed
         images = self.matching.images(wildcards.pair)
-        return analysis_resources.of_matching(len(self.models), n_runs, images)
+        return resources.of_matching(len(self.models), n_runs, images)

@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.columns import MODEL, fraction
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import MODEL, Column, TableSchema, fraction
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.figures.saving import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
@@ -33,8 +33,7 @@ from matcheval.replication.tables import (
     tabulate_replication,
 )
 from matcheval.report.sections import Section
-from matcheval.statistics.lines import MIN_MODELS
-from matcheval.statistics.scales import Scale
+from matcheval.statistics.lines import MIN_MODELS, Scale
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, Rule, Wildcards
 from matcheval.study.study import Study
