@@ -5,11 +5,19 @@ Error messages name it, and so does docs/from-0.2.md (`make settings` writes its
 
 # Keys of study files.
 KEYS = {
-    "accuracy_prediction.view_methods": "all of `methods` are used on reduced sets; name fewer in a "
-    "study of its own",
     "hard_images.compare_size": "leave it out, it had no effect",
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {
-    "matched-eval completion": "`shtab matcheval.cli.main.build_parser` prints the same",
+    "matched-eval completion": (
+        "`shtab matcheval.cli.main.build_parser` prints the same, without names of files"
+    ),
+    "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
+    "matched-eval duplicates --no-ssim": "leave it out, the similarity is always computed",
+    "matched-eval duplicates --rows": (
+        "leave it out, a sheet has ten rows; in studies, `near_duplicates.sheet` sets them"
+    ),
+    "matched-eval replicate sample --strategy, --per-class, ...": (
+        "write the settings to a YAML file, and give `--settings FILE.yaml`"
+    ),
 }

@@ -28,7 +28,6 @@ from matcheval.datasets.dataset import (
     chunks,
     content_digest,
 )
-from matcheval.datasets.label_spaces import check_same_classes
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, readable
@@ -205,11 +204,3 @@ def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike =
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     header = {"descr": descr, "fortran_order": False, "shape": tuple(map(int, shape))}
     np.lib.format.write_array_header_1_0(file, header)
-
-
-def compare_classes(*, original: Path, replication: Path, classes: Path) -> None:
-    """Check that two datasets have the same classes, and write the class names, one per line."""
-    described = [read_description(file.parent) for file in (original, replication)]
-    check_same_classes({one["name"]: one["classes"] for one in described})
-    with atomic_file(classes) as partial:
-        partial.write_text("\n".join(described[0]["classes"]) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import itertools
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
+from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json
 from matcheval.io.provenance import software_versions
 from matcheval.io.text_tables import TextColumn
@@ -345,3 +347,23 @@ def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
         },
         numbers=["Images"],
     )
+
+
+def write_report(
+    *,
+    study: str,
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    asked: str,
+    models: Mapping[str, Mapping[str, str]],
+    datasets: Mapping[str, Mapping[str, str]],
+    files: Sequence[Path],
+    page: Path,
+) -> None:
+    """Write the report of a study."""
+    tables = [path for path in files if path.suffix == ".parquet"]
+    provenance = study_provenance(asked, models, datasets, tables)
+    text = render_report(f"Study {study}", sections, provenance, notes)
+    with atomic_file(page) as partial:
+        partial.write_text(text, encoding="utf-8")
+    logging.info("%d sections, %d bytes", len(sections), len(text))
