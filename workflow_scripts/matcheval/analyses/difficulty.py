@@ -1,4 +1,10 @@
-"""Schemas of the tables of the model of difficulty, and their readable form."""
+"""The Gaussian model of difficulty, which explains why probit accuracies lie on a line.
+
+Recht et al. (2019), arXiv 1902.10811, section 5.3: a model of skill s classifies an image of
+difficulty τ correctly with probability Φ(s − τ), and the difficulties of a set are distributed as
+N(μ, σ²). Then the model's accuracy is α = Φ((s − μ) / √(σ² + 1)), and the accuracies on two sets
+are related by Φ⁻¹(α₂) = u · Φ⁻¹(α₁) + v.
+"""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,8 @@
-"""Human accuracy: accuracies of human participants beside those of the models."""
+"""Accuracies of human participants beside those of the models, on the same images.
+
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are hard for models,
+humans are equally accurate on both sets.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Comparison of a study's results with the values printed in a paper: table and page."""
+"""Comparison of a study's results with the values printed in a paper: table and page.
+
+A row of a CSV file says where a value is printed and where the study's tables have its counterpart,
+so that comparing a further value takes a further row and no code.
+"""
 
 import logging
 import math

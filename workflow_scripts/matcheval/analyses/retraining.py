@@ -1,6 +1,7 @@
-"""Kinds of experiments: their settings, which models they train and test, and their findings.
+"""Retraining: experiments that train further models, on datasets derived from the study's.
 
-To add a kind, add a class with a line in `EXPERIMENTS`.
+A kind of experiment is a class: its settings, what it trains and tests, and its findings in words.
+To add one, add a class with a line in `EXPERIMENTS`, and to `RetrainingSettings`.
 """
 
 import itertools
