@@ -72,9 +72,8 @@ class TestFormats:
         np.savez(tmp_path / "p.npz", label=np.array(LABELS), **arrays)
         same(read_predictions(tmp_path / "p.npz", layout=NAMED))
 
-    def test_arrays_of_columns(self, tmp_path):
-        np.savez(tmp_path / "p.npz", **{k: np.array(v) for k, v in COLUMNS.items()})
-        same(read_predictions(tmp_path / "p.npz"))
+        np.savez(tmp_path / "q.npz", **{k: np.array(v) for k, v in COLUMNS.items()})
+        same(read_predictions(tmp_path / "q.npz"))
 
     @pytest.mark.parametrize(
         ("name", "text", "message"),
@@ -180,16 +179,12 @@ class TestScores:
             same(read_predictions(path, layout=NAMED))
             assert read_scores(path, layout=NAMED).probabilities.tolist() == MATRIX.tolist()
 
-    def test_of_hugging_face_the_most_probable_only(self, tmp_path):
-        scores = [[{"label": PETS[np.argmax(r)], "score": max(r)}] for r in MATRIX.tolist()]
-        rows = records({"label": NAMES["label"], "scores": scores})
-        path = written(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))
-        same(read_predictions(path, layout=NAMED))
-
-    def test_lists_of_scores(self, tmp_path):
-        rows = records({"label": LABELS, "scores": MATRIX.tolist()})
-        path = written(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))
-        same(read_predictions(path))
+    def test_the_most_probable_only_and_lists_of_scores(self, tmp_path):
+        best = [[{"label": PETS[np.argmax(r)], "score": max(r)}] for r in MATRIX.tolist()]
+        for labels, scores in ((NAMES["label"], best), (LABELS, MATRIX.tolist())):
+            rows = records({"label": labels, "scores": scores})
+            path = written(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))
+            same(read_predictions(path, layout=Layout() if labels is LABELS else NAMED))
 
     @pytest.mark.parametrize(
         ("columns", "layout", "message"),

@@ -45,18 +45,14 @@ class TestReading:
         assert types == [np.int32, np.int16, np.int16, np.float32]
         write_predictions(read, tmp_path / "c.parquet")
         write_predictions(read, tmp_path / "d.csv")
+        schema = pq.read_schema(tmp_path / "c.parquet")
+        assert schema.names == ["index", "label", "prediction", "probability"]
+        assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
         for name in ("b.npz", "c.parquet", "d.csv"):
             again = read_predictions(tmp_path / name)
             for column in PREDICTIONS.names:
                 np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
         assert read.prediction.tolist() == logits.argmax(1).tolist()
-
-    def test_types_are_those_of_the_schema(self, tmp_path):
-        path = parquet(tmp_path / "p.parquet", **FINE)
-        write_predictions(read_predictions(path), tmp_path / "q.parquet")
-        schema = pq.read_schema(tmp_path / "q.parquet")
-        assert schema.names == ["index", "label", "prediction", "probability"]
-        assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
 
     def test_metadata_survives_and_foreign_metadata_does_not(self, tmp_path):
         table = pa.table(FINE).replace_schema_metadata({"model": "m", "pandas": "{}"})
@@ -70,17 +66,17 @@ class TestReading:
         assert read.label.tolist() == [0, 1]
         assert read.correct.tolist() == [True, True]
 
-    def test_further_columns_are_ignored(self, tmp_path):
-        path = csv(tmp_path / "p.csv", "file,label,prediction,probability\nx.png,1,0,.3\n")
-        assert read_predictions(path).correct.tolist() == [False]
-
-    def test_whole_floats_are_classes(self, tmp_path):
-        path = csv(tmp_path / "p.csv", "label,prediction,probability\n1.0,2.0,1\n")
-        assert read_predictions(path).prediction.tolist() == [2]
-
-    def test_a_single_class_set(self, tmp_path):
-        path = csv(tmp_path / "p.csv", "label,prediction,probability\n0,0,1\n0,0,1\n")
-        assert read_predictions(path).correct.all()
+    @pytest.mark.parametrize(
+        ("text", "predicted", "correct"),
+        [
+            ("file,label,prediction,probability\nx.png,1,0,.3\n", [0], [False]),
+            ("label,prediction,probability\n1.0,2.0,1\n", [2], [False]),  # whole floats
+            ("label,prediction,probability\n0,0,1\n0,0,1\n", [0, 0], [True, True]),  # one class
+        ],
+    )
+    def test_unusual_files(self, tmp_path, text, predicted, correct):
+        found = read_predictions(csv(tmp_path / "p.csv", text))
+        assert (found.prediction.tolist(), found.correct.tolist()) == (predicted, correct)
 
 
 BAD_CSV = {
@@ -153,20 +149,17 @@ class TestBadInput:
         with pytest.raises(InputError, match=r"p\.parquet: a damaged Parquet file"):
             read_predictions(path)
 
-    def test_nulls_in_parquet(self, tmp_path):
-        columns = FINE | {"probability": [0.5, None, 0.1]}
-        with pytest.raises(InputError, match="'probability': row 1 is empty or NaN"):
-            read_predictions(parquet(tmp_path / "p.parquet", **columns))
-
-    def test_nan_in_parquet(self, tmp_path):
-        columns = FINE | {"probability": [0.5, float("nan"), 0.1]}
-        with pytest.raises(InputError, match="'probability': row 1: nan is not a finite number"):
-            read_predictions(parquet(tmp_path / "p.parquet", **columns))
-
-    def test_booleans_are_not_classes(self, tmp_path):
-        columns = FINE | {"prediction": [True, False, True]}
-        with pytest.raises(InputError, match="'prediction': has dtype bool"):
-            read_predictions(parquet(tmp_path / "p.parquet", **columns))
+    @pytest.mark.parametrize(
+        ("name", "values", "message"),
+        [
+            ("probability", [0.5, None, 0.1], "row 1 is empty or NaN"),
+            ("probability", [0.5, float("nan"), 0.1], "row 1: nan is not a finite number"),
+            ("prediction", [True, False, True], "has dtype bool"),
+        ],
+    )
+    def test_values_in_parquet(self, tmp_path, name, values, message):
+        with pytest.raises(InputError, match=f"'{name}': {message}"):
+            read_predictions(parquet(tmp_path / "p.parquet", **(FINE | {name: values})))
 
     def test_label_beyond_the_known_classes(self, tmp_path):
         path = parquet(tmp_path / "p.parquet", **FINE)
@@ -186,11 +179,6 @@ class TestBadInput:
         ):
             read_predictions(tmp_path / "p.parquet")
 
-    def test_classes_that_int16_cannot_hold_never_wrap(self):
-        columns = {"label": np.array([35000]), "prediction": np.array([35000])}
-        with pytest.raises(InputError, match="40000 classes"):
-            check_predictions(columns | {"probability": np.array([0.5])}, n_classes=40000)
-
     def test_foreign_bytes_in_metadata(self, tmp_path):
         table = pa.table(FINE).replace_schema_metadata({b"\xffcamera": b"\xff\xfe"})
         pq.write_table(table, tmp_path / "p.parquet")
@@ -205,15 +193,19 @@ class TestBadInput:
         with pytest.raises(InputError, match="is a folder"):
             read_predictions(tmp_path)
 
-    def test_unequal_lengths(self):
+    @pytest.mark.parametrize(
+        ("changes", "n_classes", "message"),
+        [
+            ({"label": np.array([1])}, None, "unequal lengths"),
+            ({"label": np.zeros((3, 1), int)}, None, "2 dimensions"),
+            ({"probability": np.zeros((3, 1))}, None, "2 dimensions"),
+            ({"label": np.full(3, 35000)}, 40000, "40000 classes"),  # int16 never wraps
+        ],
+    )
+    def test_arrays(self, changes, n_classes, message):
         columns = {name: np.array(values) for name, values in FINE.items()}
-        with pytest.raises(InputError, match="unequal lengths"):
-            check_predictions(columns | {"label": np.array([1])})
-
-    def test_two_dimensions(self):
-        columns = {name: np.array([values]) for name, values in FINE.items()}
-        with pytest.raises(InputError, match="2 dimensions"):
-            check_predictions(columns)
+        with pytest.raises(InputError, match=message):
+            check_predictions(columns | changes, n_classes=n_classes)
 
 
 BAD_NPZ = [

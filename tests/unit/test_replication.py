@@ -270,13 +270,11 @@ class TestExtremes:
 
     table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
 
-    def test_the_linear_scale_is_not_affected(self):
+    def test_left_out_but_on_the_linear_scale(self):
         for extremes in Extremes:
             settings = settings_with(extremes=extremes)
             row = fit_replication(self.table, Scale.LINEAR, settings).row
             assert (row["n_models"], row["extreme"]) == (5, "")
-
-    def test_left_out(self):
         row = fit_replication(self.table, Scale.PROBIT, SETTINGS).row
         assert (row["n_models"], row["extreme"]) == (4, "best")
         without = fit_replication(results(MODELS, ON_NEW), Scale.PROBIT, SETTINGS).row
@@ -296,12 +294,10 @@ class TestExtremes:
         expected = np.polyfit(norm.ppf(x), norm.ppf(y), 1)
         assert (row["slope"], row["offset"]) == pytest.approx(tuple(expected))
 
-    def test_too_few_remain(self):
+    def test_too_few_remain_and_clipping_needs_the_number_of_datapoints(self):
         table = results({"a": 0, "b": 100, "c": 50, "d": 60}, {"a": 1, "b": 2, "c": 3, "d": 4})
         with pytest.raises(InputError, match="probit fit of pair 'both': 'models': 2 models"):
             fit_replication(table, Scale.PROBIT, SETTINGS)
-
-    def test_clipping_needs_the_number_of_datapoints(self):
         table = results(MODELS, {"res": 1.0, "vgg": 0.5, "dense": 0.4, "alex": 0.3}, n_new=0)
         settings = settings_with(extremes=Extremes.CLIP)
         with pytest.raises(InputError, match="the accuracy of res cannot be clipped"):

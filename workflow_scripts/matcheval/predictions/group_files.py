@@ -39,7 +39,19 @@ def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) 
     InputError
         If a group is empty, or their number is another.
     """
-    return groups_of(_columns(path, layout), index, path)
+    wanted, suffix = (GROUP, "index"), suffix_of(path)
+    if suffix == ".npz":
+        arrays = read_arrays(path, [name for name in wanted if name in array_names(path)])
+        return groups_of({k: array.tolist() for k, array in arrays.items()}, index, path)
+    if suffix == ".parquet" and GROUP not in pq.read_schema(path).names:
+        return None  # without reading the scores of all classes
+    found = read_raw(path, layout).columns
+    columns = {
+        name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+        for name, column in found.items()
+        if name in wanted
+    }
+    return groups_of(columns, index, path)
 
 
 def groups_of(
@@ -55,23 +67,6 @@ def groups_of(
         order = np.argsort(np.array(columns["index"], np.int64), kind="stable")
         groups = [groups[row] for row in order.tolist()]
     return _checked(groups, file)
-
-
-def _columns(path: Path, layout: Layout) -> dict[str, list[object]]:
-    """Return the columns `group` and `index`, as far as a file has them."""
-    wanted = (GROUP, "index")
-    suffix = suffix_of(path)
-    if suffix == ".npz":
-        arrays = read_arrays(path, [name for name in wanted if name in array_names(path)])
-        return {name: array.tolist() for name, array in arrays.items()}
-    if suffix == ".parquet" and GROUP not in pq.read_schema(path).names:
-        return {}  # without reading the scores of all classes
-    found = read_raw(path, layout).columns
-    return {
-        name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-        for name, column in found.items()
-        if name in wanted
-    }
 
 
 def read_group_file(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,6 @@ from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.records import MAX_CLASSES
 
 Integers = npt.NDArray[np.integer[Any]]
-
-_ARCHIVE_KEYS = ("models", "predictions", "labels")
 
 
 def count_hits(
@@ -64,21 +63,35 @@ def count_hits(
         If rows and labels differ in number, a class is out of range or occurs twice in a row, or
         the order of the columns seems to be least probable first.
     """
+    wrong = partial(InputError, file=file)
     if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:
-        raise InputError(
+        raise wrong(
             f"classes of shape {classes.shape} for labels of shape {labels.shape}",
-            file=file,
             remedy="Give a row per datapoint, in the order of the labels",
         )
     rows = classes[:, None] if classes.ndim == 1 else classes
-    _check_range(labels[:, None], file, "label", n_classes)
-    _check_range(rows, file, "class", n_classes)
-    _check_repeats(rows, file)
+    largest, from_zero = (n_classes or MAX_CLASSES) - 1, "Rows are counted from 0"
+    for what, values in (("label", labels[:, None]), ("class", rows)):
+        bad = (values < 0) | (values > largest)
+        if bad.any():
+            at, column = np.unravel_index(int(bad.argmax()), bad.shape)
+            problem = f"row {at}: {what} {values[at, column]} is not in 0..{largest}"
+            raise wrong(problem, remedy=from_zero)
+    ordered = np.sort(rows, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if repeated.any():
+        row = int(repeated.argmax())
+        raise wrong(f"row {row} holds a class twice: {rows[row].tolist()}", remedy=from_zero)
     if is_reversed:
         rows = rows[:, ::-1]
     by_column = (rows == labels[:, None]).sum(axis=0)
-    if not order_is_known:
-        _check_order(by_column, file)
+    first, last = int(by_column[0]), int(by_column[-1])
+    if not order_is_known and last - first > 4 * np.sqrt(first + last):  # beyond chance
+        raise wrong(
+            f"its columns match {', '.join(map(str, by_column))} labels, as if the least probable "
+            "class came first",
+            remedy="If so, list the model under the dataset's 'reversed'",
+        )
     return [int(n) for n in np.cumsum(by_column)]
 
 
@@ -99,28 +112,22 @@ def read_integers(path: Path) -> Integers:
 
 def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
     """Read the classes of all models from an `.npz` archive."""
-    arrays = _archive_arrays(path, {k: options.get(k, k) for k in _ARCHIVE_KEYS})
-    names = [str(name) for name in arrays["models"].ravel()]
-    labels = _whole(arrays["labels"], path)
-    classes = _whole(arrays["predictions"], path)
+    wanted = [options.get(key, key) for key in ("models", "predictions", "labels")]
+    found = read_arrays(path, wanted)
+    if missing := [name for name in wanted if name not in found]:
+        there = ", ".join(array_names(path))
+        raise InputError(f"no array {' and '.join(missing)}; there are {there}", file=path)
+    names = [str(name) for name in found[wanted[0]].ravel()]
+    classes, labels = (_whole(found[name], path) for name in wanted[1:])
     if classes.shape[:2] == (len(labels), len(names)) and len(labels) != len(names):
         classes = np.swapaxes(classes, 0, 1)
     if classes.ndim not in (2, 3) or classes.shape[:2] != (len(names), len(labels)):
         raise InputError(
             f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels",
             file=path,
-            field=options.get("predictions", "predictions"),
+            field=wanted[1],
         )
     return names, classes, labels
-
-
-def _archive_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of an archive whose names are the values of `wanted`, by its keys."""
-    found = read_arrays(path, wanted.values())
-    if missing := [name for name in wanted.values() if name not in found]:
-        there = ", ".join(array_names(path))
-        raise InputError(f"no array {' and '.join(missing)}; there are {there}", file=path)
-    return {key: found[name] for key, name in wanted.items()}
 
 
 def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:
@@ -140,42 +147,6 @@ def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
             f"values of type {values.dtype}", file=path, remedy="Give classes as whole numbers"
         )
     return values
-
-
-def _check_range(rows: Integers, file: object, what: str, n_classes: int | None) -> None:
-    largest = (n_classes or MAX_CLASSES) - 1
-    bad = (rows < 0) | (rows > largest)
-    if bad.any():
-        row, column = np.unravel_index(int(bad.argmax()), bad.shape)
-        raise InputError(
-            f"row {row}: {what} {rows[row, column]} is not in 0..{largest}",
-            file=file,
-            remedy="Rows are counted from 0",
-        )
-
-
-def _check_repeats(rows: Integers, file: object) -> None:
-    ordered = np.sort(rows, axis=1)
-    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if repeated.any():
-        row = int(repeated.argmax())
-        raise InputError(
-            f"row {row} holds a class twice: {rows[row].tolist()}",
-            file=file,
-            remedy="Rows are counted from 0",
-        )
-
-
-def _check_order(by_column: npt.NDArray[np.int_], file: object) -> None:
-    """Raise an error if the last column has more hits than the first, beyond chance."""
-    first, last = int(by_column[0]), int(by_column[-1])
-    if last - first > 4 * np.sqrt(first + last):
-        raise InputError(
-            f"its columns match {', '.join(map(str, by_column))} labels, as if the least probable "
-            "class came first",
-            file=file,
-            remedy="If so, list the model under the dataset's 'reversed'",
-        )
 
 
 _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32
