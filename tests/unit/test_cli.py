@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import predictions, simulate
+from helpers import matched, predictions, simulate
 from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.compared_models import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import Criterion, MatchingMethod
+from matcheval.protocol.settings import Criterion
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = [
@@ -62,12 +61,11 @@ class TestMatch:
               "--model", "m", "--pair", "p", "--output", str(out),
               "--pairs", str(pairs_file)])  # fmt: skip
         sets = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
-        method = MatchingMethod(criterion=criterion, epsilon=0.01)
-        expected = measure_runs(*sets, matched_rows(*sets, RunName("m", "p"), method, range(3)))
+        expected = matched(*sets, criterion, range(3), epsilon=0.01).measured
         frame, pairs = pd.read_csv(out), pd.read_parquet(pairs_file)
         assert list(frame.columns)[: len(COLUMNS)] == COLUMNS
         for name in RUNS.names:
-            np.testing.assert_allclose(frame[name], [getattr(run, name) for run in expected])
+            np.testing.assert_allclose(frame[name], expected[name])
         assert list(pairs.columns) == ["seed", "source_index", "target_index"]
         assert pairs.groupby("seed").size().tolist() == frame.n_matched.tolist()
 

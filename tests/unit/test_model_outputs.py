@@ -10,7 +10,7 @@ import pytest
 
 from matcheval.accuracy_prediction.output_files import check_comparable, read_user_file
 from matcheval.errors import InputError
-from matcheval.inference.outputs import vector_schema
+from matcheval.inference.outputs import _vector_schema
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
@@ -164,7 +164,7 @@ class TestFilesOfInference:
         n, width = values.shape
         lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), width)
         columns = {"index": np.arange(start, start + n, dtype=np.int32), name: lists}
-        write_table(vector_schema(name, "", width).table(columns, {"width": str(width)}), path)
+        write_table(_vector_schema(name, width).table(columns, {"width": str(width)}), path)
 
     def test_they_are_found(self, path):
         found = read_user_file(path).outputs

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from helpers import simulate
-from matcheval.datasets.digits import build_digits, writers
+from matcheval.datasets.digits import writers
 from matcheval.datasets.folders import write_datapoints
-from matcheval.datasets.published import Digits
+from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file
@@ -82,7 +82,7 @@ class TestFiles:
 
 class TestSources:
     def test_the_digits_writers(self):
-        names = build_digits("d", Digits(kind="digits", part="new-writers")).names
+        names = build_dataset("d", "digits", {"part": "new-writers"}).names
         sheets = writers(names)
         assert len(sheets) == 497
         assert sorted(set(sheets)) == ["sheet 11", "sheet 12", "sheet 13", "sheet 14"]

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from compared import BOTH
+from helpers import matched_gap
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
 from matcheval.analyses.score_comparison import (
@@ -27,7 +28,6 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, read_models
-from matcheval.protocol.gaps import matched_gap
 from matcheval.protocol.settings import Criterion, MatchingMethod, Score
 from studies import configuration, load
 

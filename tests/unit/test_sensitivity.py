@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compared import BOTH, models, swapped
-from helpers import predictions
+from helpers import matched_gap, predictions
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.analyses import target_orders as orders
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings, plot
@@ -14,7 +14,6 @@ from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.gaps import matched_gap
 from matcheval.protocol.settings import MatchingMethod, Order
 
 PROBABILITY = {"probability": BOTH["probability"]}
