@@ -5,8 +5,7 @@ Error messages name it, and so does docs/from-0.2.md (`make settings` writes its
 
 # Keys of study files.
 KEYS = {
-    "accuracy_prediction.view_methods": "all of `methods` are used on reduced sets; name fewer in a "
-    "study of its own",
+    "accuracy_prediction.view_methods": "all `methods` are used; name fewer in a study of its own",
     "hard_images.compare_size": "leave it out, it had no effect",
 }
 # Commands and flags of `matched-eval`.

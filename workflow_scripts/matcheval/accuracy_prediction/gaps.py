@@ -1,4 +1,4 @@
-"""Gaps matched by the protocol, and whether what it says of them goes with errors of predictions."""
+"""Gaps matched by the protocol, and how what it says of them goes with errors of predictions."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
