@@ -1,4 +1,4 @@
-"""Points and matrices: scores, errors and gaps against accuracies and gaps; correlations."""
+"""Points and matrices: scores, errors and gaps against accuracies; correlations of all of these."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

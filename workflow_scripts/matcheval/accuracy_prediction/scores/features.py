@@ -342,7 +342,7 @@ PROTOTYPES = Scores()
 
 # Of the released code; the number of starts is the default of scikit-learn before 1.4, with which
 # the code was written: 10 starts of k-means++, of which the best is kept.
-_MAX_ITER, _SEED, _N_INIT = 100, 2022, 10
+_K_MEANS = {"max_iter": 100, "random_state": 2022, "n_init": 10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +358,7 @@ def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    means = KMeans(n_prototypes, n_init=_N_INIT, max_iter=_MAX_ITER, random_state=_SEED)
+    means = KMeans(n_prototypes, **_K_MEANS)
     with threadpool_limits(1):  # several threads add up in any order, which changes last bits
         prototypes = means.fit(features).cluster_centers_
     return Codebook(prototypes, bag(features, prototypes))
