@@ -63,14 +63,18 @@ def tabulate_gaps(
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
     # Here, because a dry run imports this module and need not wait for Numba and SciPy.
+    from matcheval.protocol.compared_models import (
+        MatchedModel,
+        mean_of_defined,
+        std_of_defined,
+    )
     from matcheval.protocol.decomposition import decompose
-    from matcheval.protocol.gaps import matched_gap
 
     rows = []
     for member in reader.given.suite.members:
         of_base, of_set = sides = reader.sides(member, read(member.dataset))
         pair = Pair(member.dataset, reader.given.base, member.dataset)
-        matched = matched_gap(
+        matched = MatchedModel.of(
             Comparison(model, pair, *map(_predictions, sides)), method, list(seeds)
         )
         parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
@@ -80,8 +84,9 @@ def tabulate_gaps(
                 "n": len(of_set), "n_base": len(of_base),
                 "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
                 "gap": parts.gap, "gap_se": parts.gap_se,
-                "matched_gap": matched.mean, "matched_gap_sd": matched.std,
-                "share_matched": matched.share_matched,
+                "matched_gap": mean_of_defined(matched.matched_gaps),
+                "matched_gap_sd": std_of_defined(matched.matched_gaps),
+                "share_matched": float(np.mean(1 - matched.fractions_unmatched)),
                 "confidence_part": parts.confidence_part,
                 "confidence_part_low": parts.confidence_low,
                 "confidence_part_high": parts.confidence_high,
