@@ -20,12 +20,11 @@ from matcheval.accuracy_prediction.scoring import (
     SuiteOutputs,
     SuiteReader,
 )
-from matcheval.datasets.pairs import Pair
-from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
-from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.datasets.suites import Pair
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, write_table
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.settings import MatchingMethod
 
 LOGGER = logging.getLogger(__name__)
