@@ -1,6 +1,8 @@
 """Corruptions of images: against references, published numbers and what they promise."""
 
+import io
 import json
+import zipfile
 import zlib
 from functools import cache
 from typing import get_args
@@ -12,13 +14,14 @@ from scipy.ndimage import gaussian_filter
 from sklearn.datasets import load_sample_images
 
 import corruption_references
-from image_sets import SHARED
+from image_sets import SHARED, encode
 from matcheval.datasets.corruptions import applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.blur import zoom_factors
 from matcheval.datasets.corruptions.corruption import streak_weights, to_bytes
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.names import (
+    ARCHIVE,
     C_BAR,
     EXTRA,
     PROCEDURAL,
@@ -27,7 +30,7 @@ from matcheval.datasets.corruptions.names import (
     SYN1,
     SYN2,
 )
-from matcheval.datasets.corruptions.weather import edges
+from matcheval.datasets.corruptions.weather import edges, load_textures
 from matcheval.datasets.published import Cifar10C
 from matcheval.errors import InputError
 
@@ -259,15 +262,57 @@ def test_names_and_groups():
         assert {size: len(one) for size, one in corruption.parameters.items()} == {32: 5, 224: 5}
 
 
-def test_bad_photographs(textures, tmp_path):
-    image = photos(1, 8)
+def test_bad_photographs(textures):
     with pytest.raises(InputError, match=r"the corruption 'frost' needs photographs.*procedural"):
-        corrupt(image, "frost", 1, [0])
-    with pytest.raises(InputError, match=r"no frost1\.png, frost2\.png, .* for 'frost'"):
-        corrupt(image, "frost", 1, [0], textures=tmp_path)
-    for name in TEXTURES:
-        (tmp_path / name).write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"frost1\.png: not a readable image"):
-        corrupt(image, "frost", 1, [0], textures=tmp_path)
+        corrupt(photos(1, 8), "frost", 1, [0])
     with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
         corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
+
+
+FILES = {
+    name: encode(np.full((200, 200 + i, 3), 40 * i, np.uint8), name[-3:].replace("jpg", "JPEG"))
+    for i, name in enumerate((*TEXTURES, "frost6.jpg"))
+}
+
+
+def archive(files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as wheel:
+        wheel.writestr("imagecorruptions/__init__.py", "raise SystemExit")
+        for name, content in files.items():
+            wheel.writestr(f"imagecorruptions/frost/{name}", content)
+    return data.getvalue()
+
+
+def test_the_photographs_in_the_archive_are_used_like_those_in_a_folder(tmp_path):
+    (tmp_path / ARCHIVE).write_bytes(archive(FILES))
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    images = np.zeros((30, 32, 32, 3), np.uint8)
+    used = [
+        corrupt(images, "frost", 1, range(30), textures=place)
+        for place in (tmp_path / ARCHIVE, tmp_path)
+    ]
+    assert np.array_equal(*used)
+    # Severity 1 at 32 pixels adds a fifth of a photograph; the sixth is never drawn.
+    assert set(np.unique(used[0])) == {int(0.2 * 40 * i) for i in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            archive({name: FILES[name] for name in TEXTURES[:4]}),
+            "no frost5.jpg for 'frost'. Name the",
+        ),
+        (
+            archive(FILES | {"frost2.png": b"text"}),
+            r"a.whl.*frost2.png: not a readable image .cannot ident",
+        ),
+        (b"PK", "not a readable archive .File is not a zip file.. Name the folder"),
+    ],
+)
+def test_archives_without_the_photographs_are_refused(tmp_path, content, told):
+    (tmp_path / "a.whl").write_bytes(content)
+    with pytest.raises(InputError, match=told):
+        load_textures(tmp_path / "a.whl")

@@ -11,7 +11,7 @@ every layout in which the validation set is distributed.
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -178,7 +178,7 @@ class Cinic10(Decoded):
         tree = sources.tree(path, lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png"))
         labels = labels_of_folders(_folders(tree), CIFAR10, path)
         source = f"CINIC-10, part '{part}', {path.name}"
-        return _by_folder(name, tree, labels, CIFAR10, source)
+        return _stream(name, tree, _by_folder(tree, labels), CIFAR10, source)
 
 
 def _small_images(
@@ -206,22 +206,18 @@ def _folders(tree: Tree) -> list[str]:
     return sorted({p.split("/")[-2] for p in tree.paths if "/" in p})
 
 
-def _by_folder(
-    name: str, tree: Tree, labels: Mapping[str, int], classes: tuple[str, ...], source: str
-) -> ImageStream:
-    """Images in folders that have labels, by label, then by path."""
-    labelled = {p: labels[p.split("/")[-2]] for p in tree.paths if "/" in p}
-    return _stream(name, tree, labelled, classes, source)
+def _by_folder(tree: Tree, labels: Mapping[str, int]) -> dict[str, int]:
+    """Labels of the images in folders that have labels, by path."""
+    return {path: labels[path.split("/")[-2]] for path in tree.paths if "/" in path}
 
 
 def _stream(
     name: str, tree: Tree, labelled: Mapping[str, int], classes: tuple[str, ...], source: str
 ) -> ImageStream:
-    def files() -> Iterator[LabelledFile]:
-        for path, label in sorted(labelled.items(), key=lambda item: (item[1], item[0])):
-            yield LabelledFile(path, label, tree.read(path))
-
-    return ImageStream(name, classes, source, files())
+    """Images by label, then by path."""
+    ordered = sorted(labelled.items(), key=lambda item: (item[1], item[0]))
+    files = (LabelledFile(path, label, tree.read(path)) for path, label in ordered)
+    return ImageStream(name, classes, source, files)
 
 
 class _ImageNetClasses(Decoded):
@@ -246,12 +242,12 @@ class ImageNet(_ImageNetClasses):
         tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
         source = f"ImageNet, ILSVRC 2012 validation set, {path.name}"
         folders = _folders(tree)
-        if not any(_WNID.fullmatch(folder) for folder in folders):
+        if any(_WNID.fullmatch(folder) for folder in folders):
+            _check_one_parent(tree, path)
+            labelled = _by_folder(tree, labels_of_folders(folders, imagenet_classes(), path))
+        else:
             labelled = self._flat_labels(tree, path, sources)
-            return _stream(name, tree, labelled, imagenet_classes(), source)
-        _check_one_parent(tree, path)
-        labels = labels_of_folders(folders, imagenet_classes(), path)
-        return _by_folder(name, tree, labels, imagenet_classes(), source)
+        return _stream(name, tree, labelled, imagenet_classes(), source)
 
     def _flat_labels(self, tree: Tree, path: Path, sources: Sources) -> dict[str, int]:
         """Labels of images that are all in one folder, from the development kit's list."""
@@ -343,4 +339,5 @@ class ImageNetV2(_ImageNetClasses):
         classes = imagenet_classes()
         # The folders are named by the positions of their classes.
         labels = labels_of_folders(_folders(tree), [str(i) for i in range(len(classes))], path)
-        return _by_folder(name, tree, labels, classes, f"ImageNetV2, {self.variant}, {path.name}")
+        source = f"ImageNetV2, {self.variant}, {path.name}"
+        return _stream(name, tree, _by_folder(tree, labels), classes, source)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import requests
@@ -269,7 +269,9 @@ class _Download:
             self.partial.open("r+b" if start else "wb") as file,
         ):
             file.seek(start)
-            for chunk in self._in_time(_raw_bytes(response)):
+            # Without decoding: some servers send archives as `Content-Encoding: gzip`.
+            read = partial(response.raw.read1, CHUNK_BYTES, decode_content=False)
+            for chunk in self._in_time(iter(read, b"")):
                 file.write(chunk)
                 bar.update(len(chunk))
                 if most is not None and file.tell() > most:
@@ -330,13 +332,6 @@ def _length(text: str) -> int:
     values = {value.strip() for value in text.split(",")}
     value = values.pop()
     return int(value) if not values and re.fullmatch(r"[0-9]{1,18}", value) else -1
-
-
-def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
-    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
-    raw: Any = response.raw
-    while chunk := raw.read1(CHUNK_BYTES, decode_content=False):
-        yield chunk
 
 
 def _reason(error: Exception) -> str:
