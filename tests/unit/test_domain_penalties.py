@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import norm
 from torch.autograd import gradcheck
 from torch.nn import functional
@@ -300,28 +298,6 @@ def test_gradients_are_finite_where_formulas_are_not():
         )
         (gradient,) = torch.autograd.grad(divergence, rows)
         assert gradient.isfinite().all()
-
-
-@settings(deadline=None)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 99))
-def test_entropy_is_bounded(n, d, seed):
-    """By 0, that of a single direction, and by that of as many directions as there can be."""
-    entropy = von_neumann_entropy(drawn(n, d, seed=seed)).item()
-    assert -1e-12 <= entropy <= math.log(min(n, d)) + 1e-12
-    assert von_neumann_entropy(torch.ones(n, d).double()).item() == pytest.approx(0, abs=1e-12)
-    if n <= d:
-        apart = torch.eye(n, d, dtype=torch.float64)
-        assert von_neumann_entropy(apart).item() == pytest.approx(math.log(n), abs=1e-12)
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 10), min_size=1, max_size=5), st.floats(1e-3, 1), st.integers(1, 4))
-def test_weights_of_domains_sum_to_1(risks, step_size, steps):
-    weights, risks = torch.ones(len(risks)), torch.tensor(risks)
-    for _ in range(steps):
-        weights = reweighted(weights, risks, step_size)
-    assert weights.sum().item() == pytest.approx(1, abs=1e-5)
-    assert weights[risks.argmax()] == weights.max()
 
 
 def test_permutations_stay_within_classes():

@@ -1,14 +1,16 @@
 """Jobs that run models on many datasets: what is there is left alone, what fails is named."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
 from matcheval.inference.job import predict_datasets
@@ -40,8 +42,6 @@ def inputs(tmp_path_factory):
 
 
 def write_set(folder, name, digits):
-    from matcheval.datasets.dataset import make_dataset
-
     dataset = make_dataset(
         name, digits.images, digits.labels, classes=digits.classes, max_value=16, source=""
     )
@@ -60,6 +60,19 @@ def predict(
         [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
         config=InferenceConfig(**config), is_to_stop=is_to_stop,
     )  # fmt: skip
+
+
+def altered(inputs, root, *names):
+    """The inputs, of which some are copies that may be changed."""
+    root.mkdir()
+    for path in inputs.iterdir():
+        if path.name in names and path.is_dir():
+            shutil.copytree(path, root / path.name)
+        elif path.name in names:
+            shutil.copy(path, root)
+        else:
+            (root / path.name).symlink_to(path)
+    return root
 
 
 def contents(out):
@@ -131,26 +144,17 @@ def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
 
 @pytest.mark.parametrize("changed", ["weights", "images", "max_value", "precision", "top"])
 def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
-    root = tmp_path / "inputs"
-    root.mkdir()
-    for name in ("one.safetensors", "two.safetensors"):
-        (root / name).write_bytes((inputs / name).read_bytes())
-    (root / "a").symlink_to(inputs / "a")
+    root = altered(inputs, tmp_path / "inputs", "one.safetensors", "a")
     options = {"models": ["one"], "sets": ["a"], "outputs": ["top"]}
     first = predict(root, tmp_path / "out", **options)
     runs.clear()
     config = {}
     if changed == "weights":
-        (root / "one.safetensors").write_bytes((root / "two.safetensors").read_bytes())
+        shutil.copy(root / "two.safetensors", root / "one.safetensors")
     elif changed == "images":
-        (root / "a").unlink()
         write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
     elif changed == "max_value":
         description = read_json(root / "a" / "dataset.json")
-        (root / "a").unlink()
-        (root / "a").mkdir()
-        for path in (inputs / "a").iterdir():
-            (root / "a" / path.name).write_bytes(path.read_bytes())
         write_json(description | {"max_value": 32}, root / "a" / "dataset.json")
     else:
         config = {"precision": "bf16"} if changed == "precision" else {"n_top": 8}
@@ -162,14 +166,7 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
 
 
 def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
-    root = tmp_path / "inputs"
-    root.mkdir()
-    for path in inputs.iterdir():
-        (root / path.name).symlink_to(path)
-    (root / "b").unlink()
-    (root / "b").mkdir()
-    for path in (inputs / "b").iterdir():
-        (root / "b" / path.name).write_bytes(path.read_bytes())
+    root = altered(inputs, tmp_path / "inputs", "b")
     images = root / "b" / "images.npy"
     images.write_bytes(images.read_bytes()[:-1] + b"\x05")
     with pytest.raises(InputError, match=r"inputs/b: images or labels differ"):
@@ -183,17 +180,10 @@ def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
 
 
 def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
-    root = tmp_path / "inputs"
-    root.mkdir()
-    for path in inputs.iterdir():
-        (root / path.name).symlink_to(path)
-    (root / "two.safetensors").unlink()
-    state = build_model(
-        "linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10
-    ).state_dict()
-    save_file(
-        {k: torch.full_like(v, torch.nan) for k, v in state.items()}, root / "two.safetensors"
-    )
+    root = altered(inputs, tmp_path / "inputs", "two.safetensors")
+    state = load_file(root / "two.safetensors")
+    broken = {name: torch.full_like(value, torch.nan) for name, value in state.items()}
+    save_file(broken, root / "two.safetensors")
     with pytest.raises(InputError, match=r"two: logits of datapoint 0 of a are not finite.*of c"):
         predict(root, tmp_path / "out")
     assert {name.split("/")[1].split(".")[0] for name in contents(tmp_path / "out")} == {
@@ -205,10 +195,7 @@ def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
 
 def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
     """The network of a plain state dict is built for the images; a set of another size fails."""
-    root = tmp_path / "inputs"
-    root.mkdir()
-    for path in inputs.iterdir():
-        (root / path.name).symlink_to(path)
+    root = altered(inputs, tmp_path / "inputs")
     digits = build_dataset("large", "digits", {"part": "validation"})
     large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
     write_set(root / "large", "large", replace(digits, images=large))

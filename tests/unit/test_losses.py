@@ -112,17 +112,6 @@ def test_weighted_mmce_equals_the_three_sums_of_the_paper_and_of_the_code(seed, 
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("parameter", ["default", 0.5])
-def test_gradients_match_finite_differences(name, parameter):
-    generator = torch.Generator().manual_seed(1)
-    logits = torch.randn(6, 4, generator=generator, dtype=torch.float64, requires_grad=True)
-    targets = torch.rand(6, 4, generator=generator, dtype=torch.float64)
-    targets /= targets.sum(dim=1, keepdim=True)
-    loss = build_loss(name, None if parameter == "default" else parameter)
-    assert torch.autograd.gradcheck(lambda x: loss(x, targets), logits)
-
-
-@pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
 def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
     logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
@@ -160,13 +149,3 @@ def test_mmce_equals_the_double_sum_of_the_paper(seed, n, n_classes):
     expected = entropy + 4 * math.sqrt(max(total / n**2, 1e-10))
     assert mmce(*given).item() == pytest.approx(expected, rel=1e-6)
     assert mmce_mukhoti(*given).item() == pytest.approx(entropy + 4 * total / n**2, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_loss_does_not_depend_on_the_order(name):
-    generator = torch.Generator().manual_seed(2)
-    logits = torch.randn(8, 3, generator=generator, dtype=torch.float64)
-    targets = torch.eye(3, dtype=torch.float64)[torch.randint(3, (8,), generator=generator)]
-    order = torch.randperm(8, generator=generator)
-    loss = build_loss(name)
-    assert loss(logits[order], targets[order]).item() == pytest.approx(loss(logits, targets).item())

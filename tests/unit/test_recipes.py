@@ -132,9 +132,6 @@ def test_incompatible_fields_are_rejected():
         # Half of the rise, then the cosine at 1/8, 3/8, 5/8, 7/8.
         ("warmup_cosine", [0.5, 0.9619398, 0.6913417, 0.3086583, 0.0380602]),
         ("multistep", [1, 0.2, 0.2, 0.04, 0.008]),
-        # A third of the rise: 0.04 + 0.96 (1 - cos(π / 3)) / 2. Its end. Then 2/7, 4/7, 6/7
-        # of the fall: 4e-6 + (1 - 4e-6) (1 + cos(2 π / 7)) / 2, ...
-        ("onecycle", [0.28, 1.0, 0.8117456, 0.3887420, 0.0495194]),
     ],
 )
 def test_schedules(schedule, factors):
