@@ -30,7 +30,9 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
         source = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
         if "TableSchema(" not in source.read_text(encoding="utf-8"):
             continue
-        for value in vars(importlib.import_module(module)).values():
+        values = vars(importlib.import_module(module)).values()
+        several = [one for value in values if isinstance(value, dict) for one in value.values()]
+        for value in [*values, *several]:
             if isinstance(value, TableSchema) and id(value) not in seen:
                 seen.add(id(value))
                 parts = module.split(".")[1:]

@@ -8,6 +8,8 @@ import numpy as np
 import yaml
 from PIL import Image
 
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.warehouse import documents
 from matcheval.warehouse.build import Build
 from matcheval.warehouse.settings import read_warehouse
@@ -89,7 +91,15 @@ class Collection:
         table = pq.read_table(self.folder / output / "images.parquet").to_pylist()
         return {f"{row['set']}/{row['path']}": row for row in table}
 
-    def steps(self, output: str = "out") -> dict[str, int]:
+    def found(self, name: str, output: str = "out") -> list[dict[str, str]]:
+        """Rows of a table."""
+        with (self.folder / output / "tables" / f"{name}.csv").open() as stream:
+            return list(csv.DictReader(stream))
+
+    def steps(self) -> dict[str, int]:
         """What each step found."""
-        with (self.folder / output / "tables" / "steps.csv").open() as stream:
-            return {row["finding"]: int(row["n"]) for row in csv.DictReader(stream)}
+        return {row["finding"]: int(row["n"]) for row in self.found("steps")}
+
+    def exported(self, name: str = "A-red", output: str = "out") -> Dataset:
+        """A set as it was exported."""
+        return read_dataset(self.folder / output / "sets" / name / "32")

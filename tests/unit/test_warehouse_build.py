@@ -1,6 +1,5 @@
 """A warehouse from images to sets: what becomes of each image, and what is repeated."""
 
-import csv
 import shutil
 import subprocess
 import sys
@@ -12,8 +11,8 @@ from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
 from collected import CLASSES, Collection, picture
-from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
+from matcheval.warehouse.build import Build
 from matcheval.warehouse.manifest import cohen_kappa
 
 
@@ -57,8 +56,7 @@ class TestStatuses:
         assert [steps[s] for s in ("kept", "pending", "rejected", "duplicate")] == [14, 0, 4, 0]
         assert rows["A-red/cat/huge.png"]["reason"] == "huge"
         assert len(contents(collection.images)) == 18
-        with (collection.folder / "out/tables/problems.csv").open() as stream:
-            problems = {row["path"]: row["problem"] for row in csv.DictReader(stream)}
+        problems = {row["path"]: row["problem"] for row in collection.found("problems")}
         assert problems == {
             "cat/empty.png": "empty", "cat/page.jpg": "unreadable", "cat/huge.png": "huge",
             "cat/small.png": "too small", "dog/really-png.jpg": "misnamed",
@@ -141,16 +139,13 @@ class TestReview:
             "rejected", "kept", "kept", "pending", "kept"
         ]  # fmt: skip
         assert (rows[1]["class_given"], rows[1]["class"]) == ("cat", "dog")
-        with (collection.folder / "out/tables/noise.csv").open() as stream:
-            noise = [(r["image_id"], r["class"], r["reason"]) for r in csv.DictReader(stream)]
+        noise = [(r["image_id"], r["class"], r["reason"]) for r in collection.found("noise")]
         assert noise == [(names[0], "", "noise"), (names[1], "dog", "wrong class")]
-        with (collection.folder / "out/tables/agreement.csv").open() as stream:
-            (both,) = csv.DictReader(stream)
+        (both,) = collection.found("agreement")
         assert (both["first"], both["second"], both["n"], both["n_agreed"]) == (
             "ann", "bob", "3", "1"
         )  # fmt: skip
-        dataset = read_dataset(collection.folder / "out/sets/A-red/32")
-        assert np.bincount(dataset.labels).tolist() == [0, 2, 2]
+        assert np.bincount(collection.exported().labels).tolist() == [0, 2, 2]
 
     @pytest.mark.parametrize(
         ("decisions", "message"),
@@ -196,13 +191,13 @@ class TestExport:
     def test_boxes_are_blurred_in_copies_only(self, collection):
         collection.build()
         row = collection.rows()["A-red/cat/0.png"]
-        before = read_dataset(collection.folder / "out/sets/A-red/32").pixels[0]
+        before = collection.exported().pixels[0]
         box = {"image_id": row["image_id"], "x0": 0, "y0": 0, "x1": 20, "y1": 40, "kind": "face"}
         collection.settings["boxes"] = collection.table("boxes.csv", [box])
         original = (collection.images / "G/A-red/cat/0.png").read_bytes()
         build = collection.build()
         assert build.exported == ["A-red"]
-        after = read_dataset(collection.folder / "out/sets/A-red/32").pixels[0]
+        after = collection.exported().pixels[0]
         change = np.abs(after.astype(int) - before).max(axis=(0, 2))
         assert change[:14].min() > 5
         assert change[20:].max() == 0  # two pixels of the resizing reach over the edge
@@ -233,7 +228,7 @@ class TestExport:
         collection.add(wide, "G/A-red/cat/0.png")
         collection.settings["export"] = {"sides": [32], "fit": "crop", "png": True}
         collection.build()
-        dataset = read_dataset(collection.folder / "out/sets/A-red/32")
+        dataset = collection.exported()
         assert (dataset.pixels[0] == (255, 0, 0)).all()
         name = dataset.names[0].rpartition("/")[2]
         png = collection.folder / f"out/sets/A-red/png/32/cat/{name}.png"
@@ -272,48 +267,34 @@ class TestRepeating:
         collection.build(figures=True)
         assert contents(collection.folder / "out") == before
 
-    def test_a_changed_decision_repeats_its_set(self, collection):
-        assert collection.build().exported == ["A-red", "B-blue"]
-        assert collection.build().exported == []
-        name = collection.rows()["B-blue/cat/0.png"]["image_id"]
-        collection.decide((name, "reject", "noise"))
-        assert collection.build().exported == ["B-blue"]
-
-    def test_a_stopped_build_goes_on(self, collection, monkeypatch):
-        from matcheval.warehouse import build as module
-
-        real = module.Build.export
+    def test_only_what_changed_is_repeated_and_a_stopped_build_goes_on(
+        self, collection, monkeypatch
+    ):
+        real = Build.export
 
         def stopping(self, name, *arguments):
             if name == "B-blue":
                 raise KeyboardInterrupt
             real(self, name, *arguments)
 
-        monkeypatch.setattr(module.Build, "export", stopping)
+        monkeypatch.setattr(Build, "export", stopping)
         with pytest.raises(KeyboardInterrupt):
             collection.build()
-        monkeypatch.setattr(module.Build, "export", real)
+        monkeypatch.setattr(Build, "export", real)
         assert collection.build().exported == ["B-blue"]
-
-    def test_a_changed_file_repeats_its_set(self, collection):
-        collection.build()
+        assert collection.build().exported == []
+        collection.decide((collection.rows()["B-blue/cat/0.png"]["image_id"], "reject", "noise"))
+        assert collection.build().exported == ["B-blue"]
         collection.add(picture(77), "G/A-red/cat/new.png")
         assert collection.build().exported == ["A-red"]
 
     def test_several_processes_give_the_same(self, collection):
         collection.build()
         output = collection.folder / "out"
-        command = [
-            sys.executable,
-            "-m",
-            "matcheval.cli",
-            "warehouse",
-            "build",
-            str(collection.file()),
-        ]
         again = collection.folder / "again"
-        run = [*command, "--workers", "2", "--output", str(again)]
-        subprocess.run(run, check=True, capture_output=True)
+        places = [str(collection.file()), "--output", str(again)]
+        command = [sys.executable, "-m", "matcheval.cli", "warehouse", "build", *places]
+        subprocess.run([*command, "--workers", "2"], check=True, capture_output=True)
         images = Path("sets/A-red/32/images.npy")
         assert (again / images).read_bytes() == (output / images).read_bytes()
         assert (again / "images.parquet").read_bytes() == (output / "images.parquet").read_bytes()
@@ -342,10 +323,7 @@ class TestInput:
         assert {row["licence"] for row in listed} == {"CC0"}
         assert {row["retrieved"] for row in listed} == {"2024-05-01"}
         assert len(listed) == 12
-        pixels = [
-            read_dataset(collection.folder / out / "sets/A-red/32").pixels
-            for out in ("out", "listed")
-        ]
+        pixels = [collection.exported(output=out).pixels for out in ("out", "listed")]
         assert np.array_equal(*pixels)
         wrong = [rows[0], rows[0], rows[1] | {"group": "H"}, rows[2] | {"class": "cow"}]
         collection.settings["files"] = collection.table("list.csv", wrong)
@@ -353,14 +331,16 @@ class TestInput:
         for part in ("is listed twice", "set 'A-red' has 'H', and 'G' in its first row", "'cow'"):
             assert part in message
 
-    def test_what_is_known_of_sets(self, collection):
-        about = [{"set": "C", "source": "x"}]
-        collection.settings["about"] = collection.table("about.csv", about)
-        assert "unknown set 'C'" in error_of(collection)
-        collection.settings["about"] = collection.table(
-            "about.csv", [{"set": "A-red", "color": "x"}]
-        )
-        assert "unknown column 'color'" in error_of(collection)
+    @pytest.mark.parametrize(
+        ("about", "message"),
+        [
+            ({"set": "C", "source": "x"}, "unknown set 'C'"),
+            ({"set": "A-red", "color": "x"}, "unknown column 'color'"),
+        ],
+    )
+    def test_tables_about_unknown_sets_or_facts_are_refused(self, collection, about, message):
+        collection.settings["about"] = collection.table("about.csv", [about])
+        assert message in error_of(collection)
 
     def test_the_plan_names_colours_and_queries(self, collection):
         collection.settings["plan"] = {
@@ -375,9 +355,8 @@ class TestInput:
         shutil.rmtree(collection.images / "G/A-red/ship")
         collection.settings["warnings"] = {"smallest": 5, "largest": 5}
         collection.build()
-        with (collection.folder / "out/tables/warnings.csv").open() as stream:
-            found = [(row["set"], row["warning"]) for row in csv.DictReader(stream)]
-        assert found == [
+        found = collection.found("warnings")
+        assert [(row["set"], row["warning"]) for row in found] == [
             ("A-red", "4 images, fewer than 5"), ("A-red", "no images of ship"),
             ("B-blue", "6 images, more than 5"),
         ]  # fmt: skip

@@ -33,24 +33,19 @@ def built(tmp_path_factory):
     return collection
 
 
-def rows(collection, name):
-    with (collection.folder / "out" / "tables" / f"{name}.csv").open() as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_counts_add_up(built):
-    sets, classes = rows(built, "sets"), rows(built, "classes")
+    sets, classes = built.found("sets"), built.found("classes")
     assert [int(row["n_read"]) for row in sets] == [7, 6]
     for row in sets:
         parts = [int(row[k]) for k in ("n", "n_pending", "n_rejected", "n_duplicate")]
         assert sum(parts) == int(row["n_read"])
         of_set = [int(one["n"]) for one in classes if one["set"] == row["set"]]
         assert sum(of_set) == int(row["n"]) == 6
-    assert sum(int(row["n"]) for row in rows(built, "origins")) == 12
+    assert sum(int(row["n"]) for row in built.found("origins")) == 12
 
 
 def test_the_first_row_beside_table_1_of_the_paper(built):
-    own, *published = rows(built, "overview")
+    own, *published = built.found("overview")
     assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
     assert len(published) == len(PUBLISHED)
     assert published[-1]["n"] == "608691"
@@ -58,7 +53,7 @@ def test_the_first_row_beside_table_1_of_the_paper(built):
 
 
 def test_prompts_have_placeholders(built):
-    (prompt,) = rows(built, "prompts")
+    (prompt,) = built.found("prompts")
     assert (prompt["text"], prompt["n_sets"], prompt["n"]) == ("{colour} {class}", "2", "12")
     images = pq.read_table(built.folder / "out/images.parquet").to_pandas()
     assert tabulate_prompts(images.assign(query=None)).empty

@@ -183,7 +183,7 @@ class NearDuplicates(DatasetTableAnalysis):
             name="search_near_duplicates",
             run=search_near_duplicates,
             input={"files": files},
-            output={"nearest": self.nearest},
+            output={"nearest": self.nearest.file()},
             arguments=lambda wildcards: {
                 **folders(wildcards), "size": settings.compare_size, "k": settings.neighbours,
             },

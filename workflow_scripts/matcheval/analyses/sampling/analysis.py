@@ -17,7 +17,7 @@ from matcheval.analyses.sampling.settings import (
 )
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error, unknown_name_error
-from matcheval.execution import resources
+from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
@@ -153,81 +153,79 @@ class Sampling(Analysis):
         def files_of(names: Iterable[str]) -> list[str]:
             return [file for name in names for file in study.dataset_files(name)]
 
-        def sets(pool: PoolSettings) -> dict[str, str]:
-            folders = map(study.dataset_folder, (pool.candidates, pool.original))
-            return dict(zip(("candidates", "original"), folders, strict=True))
-
-        def simulate_arguments(wildcards: Wildcards) -> list[str]:
-            pool = pool_of(wildcards)
-            options = pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
-            return _flags(sets(pool) | options)
-
-        def count_arguments(wildcards: Wildcards) -> list[str]:
-            pool = pool_of(wildcards)
-            return _flags(sets(pool) | {"repeated": pool.repeated})
-
         def custom_files_state(wildcards: Wildcards) -> list[tuple[int, int]]:
             pool = pool_of(wildcards)
             annotations = [] if pool.annotations is None else [pool.annotations]
             return file_states([*annotations, *pool.custom_files.values()])
 
-        def request_of_pool(wildcards: Wildcards) -> resources.ResourceRequest:
-            return resources.of_preparing(dataset_size(study, pool_of(wildcards).candidates))
+        def simulate_options(pool: PoolSettings) -> dict[str, Any]:
+            return pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
 
         def request_of_sampling(wildcards: Wildcards) -> resources.ResourceRequest:
             sizes = [dataset_size(study, name) for name in pool_of(wildcards).sets]
-            return resources.of_searching(sizes, self.sampled[wildcards.dataset].compare_size)
+            size = self.sampled[wildcards.dataset].compare_size
+            return analysis_resources.of_searching(sizes, size)
 
-        def both(wildcards: Wildcards) -> list[str]:
-            return files_of([pool_of(wildcards).candidates, pool_of(wildcards).original])
-
+        of_pool: dict[str, Any] = {
+            "values": {"pool": pools},
+            "request": lambda w: resources.of_preparing(dataset_size(study, pool_of(w).candidates)),
+        }
+        both = {"sets": lambda w: files_of([pool_of(w).candidates, pool_of(w).original])}
         simulate = Command(
             name="simulate_annotations",
             command="sample simulate {params.arguments:q} --output {output:q}",
-            input={"sets": both},
+            input=both,
             output={"annotations": self.annotations},
-            params={"arguments": simulate_arguments, "version": SAMPLING_VERSION},
-            values={"pool": pools},
-            request=request_of_pool,
+            params={
+                "arguments": lambda w: (
+                    self._sets(pool_of(w)) + _flags(simulate_options(pool_of(w)))
+                ),
+                "version": SAMPLING_VERSION,
+            },
             message="Simulating annotations of pool {wildcards.pool}",
+            **of_pool,
         )
         count = Command(
             name="count_selections",
             command="sample count {params.arguments:q} --annotations {input.annotations:q} "
             "--output {output:q}",
             input={
-                "sets": both,
-                "annotations": lambda wildcards: pool_of(wildcards).annotations
-                or self.annotations.file(pool=wildcards.pool),
+                **both,
+                "annotations": lambda w: (
+                    pool_of(w).annotations or self.annotations.file(pool=w.pool)
+                ),
             },
             output={"frequencies": self.frequencies},
             params={
-                "arguments": count_arguments, "custom_files": custom_files_state,
+                "arguments": lambda w: (
+                    self._sets(pool_of(w)) + _flags({"repeated": pool_of(w).repeated})
+                ),
+                "custom_files": custom_files_state,
                 "version": SAMPLING_VERSION,
             },
-            values={"pool": pools},
-            request=request_of_pool,
             message="Counting annotations of pool {wildcards.pool}",
-        )  # fmt: skip
+            **of_pool,
+        )
         sample = Command(
             name="sample_dataset",
             command="sample dataset {params.arguments:q}",
             input={
-                "sets": lambda wildcards: files_of(pool_of(wildcards).sets),
-                "tables": lambda wildcards: list(self._tables(wildcards.dataset).values()),
+                "sets": lambda w: files_of(pool_of(w).sets),
+                "tables": lambda w: list(self._tables(w.dataset).values()),
             },
             output={
-                "dataset": study.dataset_files("{dataset}"), "provenance": self.provenance,
-                "excluded": self.excluded, "strata": self.strata,
+                "dataset": study.dataset_files("{dataset}"),
+                **{key: getattr(self, key) for key in _RECORDS},
             },
             params={
-                "arguments": lambda wildcards: self.sample_arguments(wildcards.dataset),
-                "custom_files": custom_files_state, "version": SAMPLING_VERSION,
+                "arguments": lambda w: self.sample_arguments(w.dataset),
+                "custom_files": custom_files_state,
+                "version": SAMPLING_VERSION,
             },
             values={"dataset": self.sampled},
             request=request_of_sampling,
             message="Sampling dataset {wildcards.dataset}",
-        )  # fmt: skip
+        )
         return [simulate, count, sample]
 
     def sample_arguments(self, name: str) -> list[str]:
@@ -246,12 +244,16 @@ class Sampling(Analysis):
         tables = {key: getattr(self, key).file(dataset=name) for key in _RECORDS}
         return [
             "--name", name,
-            *_flags({"candidates": folder(pool.candidates), "original": folder(pool.original)}),
+            *self._sets(pool),
             "--against", *map(folder, pool.against),
             *_flags(self._tables(name)),
             "--settings", json.dumps(settings, sort_keys=True),
             "--output", folder(name), *_flags(tables),
         ]  # fmt: skip
+
+    def _sets(self, pool: PoolSettings) -> list[str]:
+        names = {"candidates": pool.candidates, "original": pool.original}
+        return _flags({key: self.study.dataset_folder(name) for key, name in names.items()})
 
     def _tables(self, name: str) -> dict[str, str]:
         """Tables that sampling reads, by the option that names them."""

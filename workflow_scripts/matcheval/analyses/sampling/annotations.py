@@ -149,11 +149,12 @@ def class_histograms(
     min_images: int = 20,
 ) -> Counts:
     """Compute the histogram of the original set's selection frequencies for each class."""
-    own = frequencies[frequencies["origin"] == "original"]
-    own = own[
-        (own["image"].map(class_of) == own["class"]) & (own["n_annotations"] >= min_annotations)
+    own = frequencies[
+        (frequencies["origin"] == "original")
+        & (frequencies["image"].map(class_of) == frequencies["class"])
+        & (frequencies["n_annotations"] >= min_annotations)
+        & frequencies["class"].isin(classes)
     ]
-    own = own[own["class"].isin(classes)]
     position = {name: i for i, name in enumerate(classes)}
     counts = np.zeros((len(classes), bins), np.int64)
     rows = own["class"].map(position).to_numpy(np.int64)
@@ -275,13 +276,12 @@ def likeness_probabilities(
 def class_centres(
     images: npt.NDArray[Any], labels: npt.NDArray[np.int16], n_classes: int
 ) -> Floats:  # fmt: skip
-    """Compute the mean image of every class."""
+    """Compute the mean image of every class, shape (n_classes, d); NaN for one without images."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     sums = np.zeros((n_classes, flat.shape[1]))
     np.add.at(sums, labels.astype(np.int64), flat)
-    counts = np.bincount(labels.astype(np.int64), minlength=n_classes).astype(np.float64)
-    counts[counts == 0] = np.nan
-    centres: Floats = sums / counts[:, None]
+    with np.errstate(invalid="ignore"):
+        centres: Floats = sums / np.bincount(labels, minlength=n_classes)[:, None]
     return centres
 
 
