@@ -75,6 +75,8 @@ class TestMeasures:
         found = measure_classes(one, *zeros, 1)
         assert found.terms.matched_gap[0] == pytest.approx(one.matched_gaps.mean())
         assert standard_error(found.errors) == pytest.approx(standard_error(one.errors))
+        unmatched = pytest.approx(one.fractions_unmatched.mean())
+        assert found.fraction_unmatched[0] == unmatched
 
     def test_a_seed_without_points_of_a_class_is_left_out(self):
         one = one_of(models(40, 30, n_classes=2, n_models=1))

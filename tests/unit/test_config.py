@@ -4,7 +4,6 @@ import copy
 import itertools
 import json
 import os
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -96,22 +95,16 @@ class TestDefaultStudy:
         assert (matching.settings.epsilon, matching.settings.seeds) == (0.005, 10)
 
     def test_values_from_the_command_line_change_it(self):
-        study = load(matching={"epsilon": 0.02}, figures={"formats": ["png"]})
+        """They come as text, as do numbers like 1e-3 from YAML."""
+        study = load(
+            matching={"epsilon": "2e-2"}, figures={"formats": ["png"]},
+            inference={"outputs": ["top"]}, replication={"top": ["1", "5"]},
+            training={"channels_last": "true"},
+        )  # fmt: skip
         settings = study.analyses["matching"].settings
         assert (study.name, settings.epsilon, study.formats) == ("digits", 0.02, ("png",))
-        assert settings.seeds == 10
-
-    def test_numbers_that_come_as_text(self):
-        """From the command line, or from YAML, which takes 1e-3 for text."""
-        settings = load(matching={"epsilon": "1e-3", "seeds": "3"}).analyses["matching"].settings
-        assert (settings.epsilon, settings.seeds) == (0.001, 3)
-        study = load(replication={"top": ["1", "5"]}, inference={"outputs": ["top"]})
+        assert (settings.seeds, study.training.channels_last) == (10, True)
         assert study.analyses["replication"].settings.top == (1, 5)
-
-    def test_truth_values_that_come_as_text(self):
-        assert load(training={"channels_last": "true"}).training.channels_last is True
-        with pytest.raises(InputError, match=r"'training\.compile': 'perhaps' is neither"):
-            load(training={"compile": "perhaps"})
 
     def test_the_file_shows_the_default_values(self):
         """What config.yaml has of a block is all of it and the default, but for the digits' own."""
@@ -192,6 +185,8 @@ class TestCustomStudy:
 
 
 BAD = [
+    ({"training": {"compile": "perhaps"}}, "'training.compile': 'perhaps' is neither"),
+    ({"replication": {"seed": 2**32}}, "4294967296 must be at most 4294967295"),
     ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
     ({"inferense": {}}, "unknown key 'inferense'. Did you mean 'inference'?"),
     ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
@@ -435,60 +430,59 @@ NUMBERS = {
 PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}
 
 
+POOL = {"candidates": "digits-new-writers", "original": "digits-known", "simulate": {}}
+OF_SIZE = {name: PHOTOS | {"resize": size} for name, size in (("8", 8), ("16", 16))}
+
+
 @pytest.mark.parametrize(
-    ("datasets", "more", "message"),
+    ("changes", "message"),
     [
-        ({}, {"training": {"train": "photos", "validation": "digits-validation"}},
+        ({"training": {"train": "photos", "validation": "digits-validation"}},
          "'datasets.photos': the images of 'photos' are files"),
-        ({"x": {"kind": "restyled", "of": "photos", "style": "inverted"}}, {}, "'datasets.x.of'"),
-        ({"x": {"kind": "corrupted", "of": "photos", "corruption": "fog", "severity": 1, "size": 32,
-                "restore": True}}, {}, "'datasets.x.of'"),
-        ({"digits-known": {**PHOTOS, "resize": 8}, "digits-train": {**PHOTOS, "resize": 16}}, {},
+        ({"datasets/x": {"kind": "restyled", "of": "photos", "style": "inverted"}},
+         "'datasets.x.of'"),
+        ({"datasets/x": {"kind": "corrupted", "of": "photos", "corruption": "fog", "severity": 1,
+                         "size": 32, "restore": True}}, "'datasets.x.of'"),
+        ({"datasets/digits-known": OF_SIZE["8"], "datasets/digits-train": OF_SIZE["16"]},
          "'datasets.digits-known': has images of 8 × 8 pixels, 3 channel(s), values up to 255, and "
          "models are trained on 'digits-train', of 16 × 16"),
-        ({"digits-known": {**PHOTOS, "resize": 8}}, {},
-         "of 8 × 8 pixels, 1 channel(s), values up to 16"),
-        ({}, {"near_duplicates": {"searches": [{"of": "digits-known", "among": "photos"}]}},
+        ({"datasets/digits-known": OF_SIZE["8"]}, "of 8 × 8 pixels, 1 channel(s), values up to 16"),
+        ({"near_duplicates": {"searches": [{"of": "digits-known", "among": "photos"}]}},
          "'near_duplicates.searches.among': the images of 'photos' are files, which may differ in "
          "size. Add 'compare_size: 256'"),
-        ({}, {"sampling": {"pools": {"new-writers": {
-            "candidates": "digits-new-writers", "original": "digits-known", "against": ["photos"],
-            "simulate": {}}}}}, "'datasets.matched-frequency': the images of 'photos'"),
-        ({"digits-known": PHOTOS}, {}, "'sampling.pools.new-writers.simulate': the images of"),
+        ({"sampling/pools/new-writers": POOL | {"against": ["photos"]}},
+         "'datasets.matched-frequency': the images of 'photos'"),
+        ({"datasets/digits-known": PHOTOS}, "'sampling.pools.new-writers.simulate': the images of"),
     ],
 )  # fmt: skip
-def test_image_files_where_pixels_of_one_size_are_needed(datasets, more, message):
-    config = yaml.safe_load((ROOT / "studies/digits-sampling.yaml").read_text()) | more
-    config["datasets"] |= {"photos": PHOTOS, **datasets}
-    with pytest.raises(InputError, match=re.escape(message)):
-        load(**config)
+def test_image_files_where_pixels_of_one_size_are_needed(changes, message):
+    refuse(
+        changed(configuration("digits-sampling"), {"datasets/photos": PHOTOS} | changes), message
+    )
 
 
 def test_networks_that_need_larger_images(tmp_path):
-    text = (ROOT / "studies/digits-models.csv").read_text().replace(",linear,0,0,", ",vgg,8,11,", 1)
-    config = yaml.safe_load(DEFAULTS.read_text()) | {"models": str(tmp_path / "m.csv")}
-    (tmp_path / "m.csv").write_text(text)
+    (tmp_path / "m.csv").write_text(DIGITS.replace(",linear,0,0,", ",vgg,8,11,", 1))
+    config = configuration("digits") | {"models": str(tmp_path / "m.csv")}
     with pytest.raises(InputError, match=r"digits-train': the architecture of .*linear.* 8 × 8"):
         load(**config)
 
 
 def test_class_folders_of_images(tmp_path):
     """Named before the first job; a study can be planned without them."""
-    config = yaml.safe_load(DEFAULTS.read_text())
+    config = configuration("digits")
     photos = {**PHOTOS, "path": str(tmp_path), "resize": 8}
     config["datasets"] = dict.fromkeys(config["datasets"], photos)
     study = load(**config)
     with pytest.raises(InputError, match="has no class folders with files"):
         check_custom_images(study)
-    for name in ("0", "1", "empty", ".hidden"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "empty").mkdir()
     for name in ("0/a.png", "1/b.png", ".hidden/c.png"):
+        (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
     check_custom_images(study)
     (tmp_path / "empty" / "a.png").touch()
-    with pytest.raises(
-        InputError, match=r"datasets.digits-train.*'classes': 'empty' is not a class"
-    ):
+    with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' is not a class"):
         check_custom_images(study)
 
 
@@ -512,11 +506,6 @@ def test_what_was_probably_meant_is_told():
     many = unknown_name_error("model", "vgg", names, file="study.yaml", field="save_pairs")
     assert "There are 301, for example model-000, model-001, model-002" in str(many)
     assert "Known: a, b" in str(unknown_name_error("model", "c", ["a", "b"], file="f", field="g"))
-
-
-def test_large_bounds_are_written_out():
-    with pytest.raises(InputError, match="4294967296 must be at most 4294967295"):
-        load(replication={"seed": 2**32})
 
 
 def test_an_empty_optional_key_counts_as_left_out():

@@ -27,34 +27,29 @@ DIGITS = configuration("digits")
 OTHER_PART = {"kind": "digits", "part": "train"}
 
 
+DIGITS = configuration("digits")
+OTHER_PART = {"digits-known": {"kind": "digits", "part": "train"}}
+BF16 = {"inference": {**DIGITS["inference"], "precision": "bf16"}}
+
+
 def test_the_same_meaning_is_fine_and_so_is_ones_own_change(study):
     record_shared_names(study("one"))
     check_shared_names(study("two"))
-    check_shared_names(study("one", inference={**DIGITS["inference"], "precision": "bf16"}))
+    check_shared_names(study("one", **BF16))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"datasets": DIGITS["datasets"] | {"digits-known": OTHER_PART}},
-            "dataset 'digits-known' differs from that of study 'one', .* part is \"train\" here "
-            'and "known" there',
-        ),
-        (
-            {"catalogue": lambda text: text.replace("none,cosine,30,", "none,cosine,31,", 1)},
-            r"model 'linear-ce' differs from that of study 'one', .* recipe.epochs is 31 here and "
-            "30 there",
-        ),
-        (
-            {"inference": {**DIGITS["inference"], "precision": "bf16"}},
-            "model '.*' differs from that of study 'one', .* inference.precision is \"bf16\" here "
-            'and "fp32" there',
-        ),
-        (
-            {"training": {**DIGITS["training"], "validation": "digits-known"}},
-            "training.validation is \"digits-known\" here",
-        ),
+        ({"datasets": DIGITS["datasets"] | OTHER_PART},
+         "dataset 'digits-known' differs from that of study 'one', .* part is \"train\" here and "
+         '"known" there'),
+        ({"catalogue": lambda text: text.replace("none,cosine,30,", "none,cosine,31,", 1)},
+         r"model 'linear-ce' differs from that of study 'one', .* recipe.epochs is 31 here and 30"),
+        (BF16, "model '.*' differs from that of study 'one', .* inference.precision is "
+         '"bf16" here and "fp32" there'),
+        ({"training": {**DIGITS["training"], "validation": "digits-known"}},
+         "training.validation is \"digits-known\" here"),
     ],
 )  # fmt: skip
 def test_another_meaning_is_refused(study, changes, message):

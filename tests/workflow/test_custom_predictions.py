@@ -169,17 +169,21 @@ def test_the_results_pass_their_checks(workflow):
     assert "skipped" not in log
 
 
+def replace_by_older(path, text):
+    """Than what was made of it."""
+    path.write_text(text)
+    os.utime(path, (1, 1))
+
+
 def test_a_replaced_file_repeats_what_is_made_from_it(copy):
     assert copy.plan().jobs == {}
-    path = copy.folder / "labels" / "vgg.json"
-    path.write_text(json.dumps([0] * N))
-    os.utime(path, (1, 1))  # older than what was made of it
+    replace_by_older(copy.folder / "labels" / "vgg.json", json.dumps([0] * N))
     counted = {
         "count_correct": 1, "tabulate_replication": 1, "fit_replication": 1,
         "plot_replication": 2, "summarize_replication": 1, "write_report": 1, "all": 1,
     }  # fmt: skip
     assert copy.plan().jobs == counted
-    (copy.folder / "reviewed.csv").write_text("index\n3\n")
+    replace_by_older(copy.folder / "reviewed.csv", "index\n3\n")
     assert copy.plan().jobs == counted | {"tabulate_near_duplicates": 1}
     files = [copy.folder / "new" / f"{model}.parquet" for model in MODELS]
     files[0].write_bytes(files[1].read_bytes())

@@ -9,8 +9,6 @@ LIBRARY = "workflow_scripts/matcheval"
 ERROR_RATE = '''
 """Error rates of the models on a dataset."""
 
-from typing import Any, ClassVar
-
 import pandas as pd
 from pydantic import Field
 
@@ -25,18 +23,15 @@ SCHEMA = TableSchema("error rates", (MODEL, fraction("rate", "wrong over all")))
 
 
 def tabulate(known, dataset, file, *, offset):
-    """Tabulate."""
     rates = 1 - known.right.mean(axis=1) + offset
     return pd.DataFrame({"model": known.models, "rate": rates})
 
 
 def text_columns(table):
-    """For reading."""
     return [TextColumn("Rate (%)", [percent_cell(rate) for rate in table["rate"]])]
 
 
 def plot(table):
-    """Draw bars."""
     figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH)
     figure.add_subplot().bar(table["model"], table["rate"])
     return figure
@@ -49,16 +44,13 @@ class ErrorRateSettings(DatasetTableSettings):
 
 
 class ErrorRate(DatasetTableAnalysis):
-    """Tabulates error rates."""
-
-    name: ClassVar[str] = "error_rate"
-    caption: ClassVar[str] = "Error rates on {{ snakemake.wildcards.dataset }}."
-    Settings: ClassVar[type[ErrorRateSettings]] = ErrorRateSettings
-    has_figure: ClassVar[bool] = True
+    name = "error_rate"
+    caption = "Error rates on {{ snakemake.wildcards.dataset }}."
+    Settings = ErrorRateSettings
+    has_figure = True
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The offset."""
+    def options(self):
         return {"offset": self.settings.offset}
 '''
 
@@ -68,7 +60,6 @@ PAIR_SIZE = '''
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pandas as pd
 import pyarrow as pa
@@ -85,7 +76,6 @@ SCHEMA = TableSchema("sizes", (Column("n", pa.int64(), "datapoints", "of a set")
 
 
 def count(*, original: Path, replication: Path, outputs: Sequence[Path]) -> None:
-    """Write the table."""
     table = pd.DataFrame({"n": [len(read_predictions(f)) for f in (original, replication)]})
     write_readable(table, SCHEMA, lambda t: [TextColumn("n", [str(n) for n in t["n"]])], outputs)
 
@@ -97,29 +87,23 @@ class PairSizeSettings(Settings):
 
 
 class PairSize(Analysis):
-    """Counts datapoints."""
+    name = "pair_size"
+    Settings = PairSizeSettings
 
-    name: ClassVar[str] = "pair_size"
-    Settings: ClassVar[type[PairSizeSettings]] = PairSizeSettings
-
-    def __init__(self, settings, study) -> None:
+    def __init__(self, settings, study):
         super().__init__(settings, study)
         self.result = self.table("{pair}", "Sizes of a pair.", {"pair": "{pair}"})
 
-    def check(self) -> None:
-        """Check pairs."""
+    def check(self):
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
 
     @property
-    def targets(self) -> list[str]:
-        """A table per pair."""
+    def targets(self):
         return self.result.expand(pair=self.settings.pairs)
 
     @property
-    def rules(self) -> list[Rule]:
-        """The rule of the table."""
-
+    def rules(self):
         def file(origin):
             model, pairs = next(iter(self.study.models)), self.study.pairs
             return lambda w: self.study.predictions_file(pairs[w.pair].datasets[origin], model)
