@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
 from matcheval.inference.job import predict_datasets

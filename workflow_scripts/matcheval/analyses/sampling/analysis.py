@@ -17,7 +17,7 @@ from matcheval.analyses.sampling.settings import (
 )
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error, unknown_name_error
-from matcheval.execution import analysis_resources, resources
+from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
@@ -164,7 +164,7 @@ class Sampling(Analysis):
         def request_of_sampling(wildcards: Wildcards) -> resources.ResourceRequest:
             sizes = [dataset_size(study, name) for name in pool_of(wildcards).sets]
             size = self.sampled[wildcards.dataset].compare_size
-            return analysis_resources.of_searching(sizes, size)
+            return resources.of_searching(sizes, size)
 
         of_pool: dict[str, Any] = {
             "values": {"pool": pools},
