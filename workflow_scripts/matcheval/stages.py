@@ -31,16 +31,10 @@ class Stage:
     """A script that is not repeated when its code is edited."""
 
     versions: Mapping[str, int]
-    modules: tuple[str, ...] = ()
-
-
-def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
-    """Modules by full name, of names such as `module.function` within a folder."""
-    return tuple(sorted({f"matcheval.{folder}.{name.split('.')[0]}" for name in names}))
 
 
 STAGES = {
-    "prepare_dataset": Stage(
+    "prepare:prepare": Stage(
         {
             f"builder_version of {name}": k.builder_version
             for name, k in KINDS.items()
@@ -50,7 +44,7 @@ STAGES = {
     "train": Stage({"TRAINING_VERSION": TRAINING_VERSION}),
     "predict": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
     "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
-    "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
+    "prepare:prepare_derived": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
     "sample": Stage({"SAMPLING_VERSION": SAMPLING_VERSION}),
 }
 
@@ -58,7 +52,7 @@ STAGES = {
 def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
     """Return versions and digests of the code as they are, by script."""
     return {
-        script: {"versions": dict(stage.versions), "code": digest(script, *stage.modules)}
+        script: {"versions": dict(stage.versions), "code": digest(script)}
         for script, stage in STAGES.items()
     }
 
