@@ -189,7 +189,8 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _source(name: str) -> Path:
     path = _SCRIPTS.joinpath(*name.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # a folder without it is left of an earlier version
+    return package if package.is_file() else path.with_suffix(".py")
 
 
 def _imports(tree: ast.AST) -> frozenset[str]:
