@@ -10,7 +10,7 @@ from matcheval.study.analysis import Analysis
 # In the order they are loaded and run: an analysis can build upon those above it.
 _CLASSES = (
     "analyses.sampling.analysis.Sampling",
-    "analyses.warehouse.analysis.Warehouse",
+    "analyses.warehouse.Warehouse",
     "analyses.features.analysis.Features",
     "protocol.analysis.Matching",
     "replication.analysis.Replication",

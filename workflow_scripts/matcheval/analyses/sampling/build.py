@@ -34,7 +34,7 @@ from matcheval.analyses.sampling.annotations import (
     simulate_annotations,
 )
 from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, build_pool
-from matcheval.analyses.sampling.rounds import POOL, Image, Sampled, sample_in_rounds
+from matcheval.analyses.sampling.rounds import POOL, Finder, Image, Sampled, sample_in_rounds
 from matcheval.analyses.sampling.settings import (
     ANNOTATIONS,
     EXCLUDED,
@@ -255,7 +255,7 @@ def build_test_set(
     find = None
     if settings.compares_pixels:
         pixels = [labelled_pixels(one, settings.compare_size) for one in (candidates, *references)]
-        find = PixelFinder(pixels[0], pixels[1:], settings)
+        find = pixel_finder(pixels[0], pixels[1:], settings)
     sampled = sample_in_rounds(
         pool, settings, find=find, known=metadata.near_duplicates, previous=previous
     )
@@ -360,45 +360,36 @@ def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=STRATA.names)
 
 
-class PixelFinder:
-    """Compare new candidates with the reference sets and with the other sampled candidates."""
+def pixel_finder(
+    candidates: Dataset, references: Sequence[Dataset], settings: SamplingSettings
+) -> Finder:
+    """Return what compares new candidates with reference sets and the other sampled candidates."""
+    for reference in references:
+        check_same_range(reference, candidates)
+    every = np.asarray(candidates.pixels)
+    row = {name: i for i, name in enumerate(candidates.names)}
 
-    def __init__(
-        self,
-        candidates: Dataset,
-        references: Sequence[Dataset],
-        settings: SamplingSettings,
-    ) -> None:
+    def pairs(queries: Pixels, others: Pixels, neighbours: int) -> set[tuple[int, int]]:
+        found: set[tuple[int, int]] = set()
+        if settings.max_distance is not None:
+            found |= {(i, j) for i, j, _ in pairs_within(queries, others, settings.max_distance)}
+        if settings.min_ssim is not None and len(others):
+            k = min(neighbours, len(others))
+            index = nearest_neighbours(queries, others, k).index.ravel()
+            rows = np.repeat(np.arange(len(queries)), k)
+            similarity = structural_similarity(queries[rows], others[index], candidates.max_value)
+            alike = similarity >= settings.min_ssim
+            found |= set(zip(rows[alike].tolist(), index[alike].tolist(), strict=True))
+        return found
+
+    def find(new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
+        images, others = (every[[row[name] for name in names]] for names in (new, chosen))
         for reference in references:
-            check_same_range(reference, candidates)
-        self._pixels, self._max_value = np.asarray(candidates.pixels), candidates.max_value
-        self._references, self._settings = references, settings
-        self._row = {name: i for i, name in enumerate(candidates.names)}
-
-    def __call__(self, new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
-        """Find the near duplicates of new candidates."""
-        images, others = (
-            self._pixels[[self._row[name] for name in names]] for names in (new, chosen)
-        )
-        for reference in self._references:
-            pixels = np.asarray(reference.pixels)
-            for i, j in self._pairs(images, pixels, self._settings.neighbours):
+            for i, j in pairs(images, np.asarray(reference.pixels), settings.neighbours):
                 yield (POOL, new[i]), (reference.name, reference.names[j])
         # One neighbour more, since the new images are among the others: each is its own nearest.
-        for i, j in self._pairs(images, others, self._settings.neighbours + 1):
+        for i, j in pairs(images, others, settings.neighbours + 1):
             if new[i] != chosen[j]:
                 yield (POOL, new[i]), (POOL, chosen[j])
 
-    def _pairs(self, queries: Pixels, references: Pixels, neighbours: int) -> set[tuple[int, int]]:
-        found: set[tuple[int, int]] = set()
-        if self._settings.max_distance is not None:
-            close = pairs_within(queries, references, self._settings.max_distance)
-            found |= {(i, j) for i, j, _ in close}
-        if self._settings.min_ssim is not None and len(references):
-            k = min(neighbours, len(references))
-            index = nearest_neighbours(queries, references, k).index.ravel()
-            rows = np.repeat(np.arange(len(queries)), k)
-            similarity = structural_similarity(queries[rows], references[index], self._max_value)
-            alike = similarity >= self._settings.min_ssim
-            found |= set(zip(rows[alike].tolist(), index[alike].tolist(), strict=True))
-        return found
+    return find

@@ -1,1 +1,0 @@
-"""Warehouses whose sets are in a suite of the study: the jobs that build them."""
