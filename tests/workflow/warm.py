@@ -72,7 +72,7 @@ def warm_python() -> str:
 
 
 def serve(folder: Path) -> dict:
-    """Fork a process per command; returns in these processes, with the command."""
+    """Fork a process per command, and one that waits for it; returns in the first the command."""
     for name in MODULES:
         import_module(name)
     threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
@@ -82,84 +82,47 @@ def serve(folder: Path) -> dict:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen(128)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
     os.write(1, b"ready\n")
-    running: list[Running] = []
-    while True:
-        watched = [listener, 0, *(end for one in running for end in one.ends)]
-        ready = select.select(watched, [], [])[0]
-        if 0 in ready:
-            for one in running:
-                os.killpg(one.process, signal.SIGKILL)
-            for file in ("python", "socket"):
-                (folder / file).unlink()
-            folder.rmdir()
-            os._exit(0)
-        running = [one for one in running if one.goes_on(ready)]
-        if listener in ready:
-            started = start(listener, running)
-            if isinstance(started, dict):
-                return started
-            running.extend(started)
+    while 0 not in select.select([listener, 0], [], [])[0]:
+        client = listener.accept()[0]
+        if not os.fork():
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            return start(client)
+        client.close()
+    for file in ("python", "socket"):
+        (folder / file).unlink()
+    folder.rmdir()
+    os._exit(0)
 
 
-class Running:
-    """The process of a command.
-
-    `client` is readable when the client has ended, and `ended` when the process has.
-    """
-
-    def __init__(self, process: int, client: socket.socket) -> None:
-        self.process, self.client, self.ended = process, client, os.pidfd_open(process)
-        self.ends: list[socket.socket | int] = [client, self.ended]
-
-    def goes_on(self, ready: list) -> bool:
-        """Kill the process if its client was killed; tell the client how the process ended."""
-        if self.ended in ready:
-            code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-            if self.client in self.ends:
-                with suppress(BrokenPipeError):  # killed just now
-                    self.client.send(code.to_bytes(4, "big", signed=True))
-            self.close()
-            return False
-        if self.client in ready:
-            os.killpg(self.process, signal.SIGKILL)
-            self.ends.remove(self.client)
-        return True
-
-    def close(self) -> None:
-        """Close both ends."""
-        self.client.close()
-        os.close(self.ended)
-
-
-def start(listener: socket.socket, running: list[Running]) -> list[Running] | dict:
-    """Fork the process of a command; returns in that process too, with the command."""
-    client = listener.accept()[0]
+def start(client: socket.socket) -> dict:
+    """Fork the process of a command, and return there; here, wait and tell the client its end."""
     size, files, _, _ = socket.recv_fds(client, 4, 3)
     with client.makefile("rb") as stream:
         n = int.from_bytes(size, "big")
         text = stream.read(n)
     if not n or len(text) < n:  # the client was killed just now
-        client.close()
-        for file in files:
-            os.close(file)
-        return []
-    command = marshal.loads(text)
+        os._exit(0)
     process = os.fork()
     if not process:
         os.setpgid(0, 0)
-        listener.close()
-        for other in running:
-            other.close()
         client.close()
         for number, file in enumerate(files):
             os.dup2(file, number)
+            os.close(file)
+        return marshal.loads(text)
+    os.setpgid(process, process)  # here too, as it may have to be killed before it runs
     for file in files:
         os.close(file)
-    if not process:
-        return command
-    os.setpgid(process, process)  # here too, as it may have to be killed before it runs
-    return [Running(process, client)]
+    ended = os.pidfd_open(process)
+    if ended not in select.select([ended, client, 0], [], [])[0]:  # client or server was killed
+        os.killpg(process, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    with suppress(OSError):
+        client.send(code.to_bytes(4, "big", signed=True))
+    os._exit(0)
 
 
 def become(argv: list[str], folder: str, environment: dict[str, str]) -> None:
