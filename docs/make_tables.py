@@ -27,7 +27,9 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
     seen = set()
     for module in sorted(m.name for m in pkgutil.walk_packages([str(folder)], "matcheval.")):
         file = folder.joinpath(*module.split(".")[1:])
-        source = file.with_suffix(".py") if file.with_suffix(".py").is_file() else file / "__init__.py"
+        source = (
+            file.with_suffix(".py") if file.with_suffix(".py").is_file() else file / "__init__.py"
+        )
         if "TableSchema(" not in source.read_text(encoding="utf-8"):
             continue
         values = vars(importlib.import_module(module)).values()

@@ -38,8 +38,9 @@ def changed(settings, **values):
 @cache
 def declared_rules() -> list:
     """The rules that analyses declare in the library (study/rules.py)."""
-    analyses = load(configuration("digits-sampling")).analyses.values()
-    return [one for each in analyses for one in [*each.rules, *getattr(each, "commands", ())]]
+    given = configuration("digits-sampling") | {"matching": configuration("digits")["matching"]}
+    analyses = load(given).analyses.values()
+    return [one for each in analyses for one in [*each.rules, *each.commands]]
 
 
 def rule_bodies() -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ def asked(tmp_path):
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
-        batch=next(iter(study.analyses["matching"].runs.batches)),
+        batch=next(iter(study.analyses["matching"].batches)),
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     other = {

@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import make_settings
 import pytest
@@ -133,24 +132,21 @@ class TestCustomStudy:
         assert list(study.pairs) == ["both"]
         matching = study.analyses["matching"]
         assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
-        one = SimpleNamespace(pair="both", model="m.v1")
-        assert matching.runs.inputs(one) == ["old/m.v1.csv", "new/m.v1.csv"]
-        given = matching.runs.parameters(one)
+        assert matching.inputs("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
+        given = matching.pair_arguments("both", ["m.v1"])
         assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
 
     def test_batches_in_catalogue_order(self, mine):
         matching = load(**mine(matching={"models_per_job": 1})).analyses["matching"]
-        assert matching.runs.batches == {"000": ["m.v1"], "001": ["n"]}
+        assert matching.batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_custom_files_are_told_apart_by_size_and_time(self, mine):
         matching = load(**mine()).analyses["matching"]
-        one = SimpleNamespace(pair="both", model="n")
-        before = matching.runs.custom_files_state(one)
+        before = matching.custom_files_state("both", ["n"])
         os.utime("new/n.csv", (1, 1))
-        assert matching.runs.custom_files_state(one) != before
-        images = SimpleNamespace(pair="new-writers", model="linear-ce")
+        assert matching.custom_files_state("both", ["n"]) != before
         digits = load(**configuration("digits")).analyses["matching"]
-        assert digits.runs.custom_files_state(images) == []
+        assert digits.custom_files_state("new-writers", ["linear-ce"]) == []
 
     def test_training_is_needed_for_images_only(self, mine):
         Path("models.csv").write_text(DIGITS)
@@ -181,7 +177,7 @@ class TestCustomStudy:
         assert study.analyses["replication"].fitted_scales == []
         assert study.results_files("old") == ["all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            matching.runs.inputs(SimpleNamespace(pair="both", model="n"))
+            matching.inputs("both", ["n"])
 
 
 BAD = [

@@ -138,7 +138,8 @@ class TestDatapoints:
     @pytest.mark.parametrize("score", list(Score))
     def test_divided_plans_are_those_of_the_kernel(self, criterion, score):
         source, target = simulate(300, 4, 1), simulate(200, 4, 2)
-        plans = DividedPlans(source, target, criterion, 0.005, score)
+        method = MatchingMethod(criterion=criterion, score=score)
+        plans = DividedPlans(source, target, method)
         rng = np.random.default_rng(0)
         pool = [np.concatenate([getattr(s, n) for s in (source, target)])
                 for n in ("probability", "prediction", "label")]  # fmt: skip
@@ -146,17 +147,14 @@ class TestDatapoints:
             order = rng.permutation(500)
             rows = order[:n_source], order[n_source:]
             direct = plan_matching(
-                *(predictions(*(column[r] for column in pool)) for r in rows),
-                criterion,
-                0.005,
-                score,
+                *(predictions(*(column[r] for column in pool)) for r in rows), method
             )
             found = plans.plan(*rows)
             np.testing.assert_array_equal(found.source_order, direct.source_order)
             np.testing.assert_array_equal(found.low, direct.low)
             np.testing.assert_array_equal(found.high, direct.high)
         observed = plans.plan(np.arange(300), np.arange(300, 500))
-        direct = plan_matching(source, target, criterion, 0.005, score)
+        direct = plan_matching(source, target, method)
         picks = [match(plan, np.random.default_rng(1)).tolist() for plan in (observed, direct)]
         assert picks[0] == picks[1]
 

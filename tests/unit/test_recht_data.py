@@ -65,7 +65,7 @@ def test_clones_are_packed_into_what_the_studies_read(tmp_path, monkeypatch):
     for of, lay_out in zip(packed, (lay_out_cifar, lay_out_imagenet), strict=True):
         lay_out(of, tmp_path / lay_out.__name__)
     labels = packed[0]["orig_labels"].astype(np.int64)
-    monkeypatch.setattr(script, "build_cifar10", lambda *_: SimpleNamespace(labels=labels))
+    monkeypatch.setattr(script.Cifar10, "build", lambda *_: SimpleNamespace(labels=labels))
     clones = tmp_path / "lay_out_cifar", tmp_path / "lay_out_imagenet"
     script.pack(*clones, tmp_path, tmp_path / "made")
     for file, of, models, axis in zip(FILES[:2], packed, MODELS.values(), (0, 1), strict=True):
