@@ -29,7 +29,6 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.schemas import ACCURACIES
 from matcheval.statistics.scales import Scale
@@ -289,7 +288,7 @@ def test_the_sheet_of_hard_images_shows_them_in_order():
     draw(plot_contact_sheet([[colour], [colour, colour]], "a title", "a note"))
 
 
-def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
+def test_reviewed_duplicates(tmp_path):
     path = tmp_path / "reviewed.csv"
     models = known(["110010", "110110"])
     path.write_text("index,note\n3,same car\n0,\n")
@@ -299,14 +298,6 @@ def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
     assert heads[1:] == [
         "All 6 (%) [95 % CI]", "2 duplicates (%)", "Other 4 (%)", "At least (%)", "Change",
     ]  # fmt: skip
-    for room in (hard, class_balanced):
-        table = room.tabulate(models, "set")
-        paths = [tmp_path / f"table.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-        write_readable(table, room.SCHEMA, room.text_columns, paths)
-        assert all(path.stat().st_size for path in paths)
-    assert set(human_accuracy.SCHEMA.names) & set(selection_frequency.SCHEMA.names) == {
-        "confidence"
-    }
 
 
 def test_correctness_is_that_of_the_counts(tmp_path):

@@ -56,9 +56,10 @@ DECLARED = [one for one in declared_rules() if hasattr(one, "run")]
 def modules(environment):
     """The modules that jobs with an environment begin with: scripts, and the library's functions.
 
-    Builders of datasets and algorithms, which are imported by name, are among them.
+    Those that are imported by name, such as builders of datasets and analyses, are among them.
     """
-    found = {one.run.__module__ for one in DECLARED if one.environment == environment}
+    rules = [one for one in DECLARED if one.environment == environment]
+    found = {name.split(":")[0] for one in rules for name in (one.function, *one.code)}
     for _, rule in rule_bodies():
         script = re.search(r"workflow_scripts/(\w+)\.py|python -m (?!pytest)(\w+)", rule)
         if script and f"envs/{environment}.yaml" in rule:
