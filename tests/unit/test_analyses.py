@@ -8,6 +8,8 @@ from drawings import draw
 from matcheval.analyses import class_balanced as class_balanced
 from matcheval.analyses import groups as groups
 from matcheval.analyses import hard_images as hard
+from matcheval.analyses import human_accuracy as human_accuracy
+from matcheval.analyses import revisions as revisions
 from matcheval.analyses import selection_frequency as frequency_figures
 from matcheval.analyses import selection_frequency as selection_frequency
 from matcheval.analyses import shared_errors as shared_error_figures
@@ -15,23 +17,24 @@ from matcheval.analyses import shared_errors as shared_errors
 from matcheval.analyses.class_balanced import balanced_rows
 from matcheval.analyses.groups import read_groups
 from matcheval.analyses.hard_images import plot_hard_images
-from matcheval.analyses.human_accuracy import tables as human_accuracy
-from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
-from matcheval.analyses.near_duplicates import tables as near_duplicates
-from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
-from matcheval.analyses.near_duplicates.images import LabelledPixels, labelled_pixels
-from matcheval.analyses.near_duplicates.search import find_near_duplicates
-from matcheval.analyses.revisions import tables as revisions
-from matcheval.analyses.revisions.tables import tabulate_revisions
+from matcheval.analyses.human_accuracy import human_accuracies, read_annotations
+from matcheval.analyses.near_duplicates import analysis as near_duplicates
+from matcheval.analyses.near_duplicates.search import (
+    LabelledPixels,
+    find_near_duplicates,
+    labelled_pixels,
+    most_alike,
+    plot_near_duplicates,
+)
+from matcheval.analyses.revisions import tabulate_revisions
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.predictions.schemas import ACCURACIES
-from matcheval.statistics.scales import Scale
+from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
+from matcheval.statistics.lines import Scale
 from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 

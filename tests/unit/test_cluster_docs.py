@@ -26,6 +26,7 @@ RULES = {
 def asked(tmp_path):
     """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
     suite = {
+        "matching": configuration("digits")["matching"],
         "suites": {"all": {"members": ["digits-known", {"dataset": "top-images", "severity": 1}]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "severity": {"suites": {"all": "digits-known"}},
