@@ -5,7 +5,7 @@ The GPUs are names without devices; jobs note when they ran, and on which GPU.
 
 import json
 
-# Put at the head of predict_datasets.py: notes the GPU, and predicts without one.
+# Put at the head of predict.py: notes the GPU, and predicts without one.
 NOTE = """
 import json, os, pathlib, sys, time
 _place = sys.argv.index("--device") + 1
@@ -21,7 +21,7 @@ with open("notes", "a") as _file:
 
 def test_as_many_jobs_as_gpus_each_with_its_own(copy, tmp_path):
     main = 'if __name__ == "__main__":'
-    copy.edit("workflow_scripts/predict_datasets.py", main, NOTE + main)
+    copy.edit("workflow_scripts/predict.py", main, NOTE + main)
     copy.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
     variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
     copy.run("predictions", "--cores", "6", **variables)

@@ -108,7 +108,7 @@ def test_edits_that_change_nothing(copy):
     copy.edit(f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
     with (copy.folder / LIBRARY / "io/files.py").open("a") as module:
         module.write("\n\ndef nobody_calls_this():\n    return 1\n")
-    copy.edit("rules/training.smk", '"python -m train_model ', '"python -m  train_model ')
+    copy.edit("rules/training.smk", '"python -m train ', '"python -m  train ')
     for folder in ("rules", "workflow_scripts"):
         for path in (copy.folder / folder).rglob("*"):
             os.utime(path)
@@ -169,7 +169,7 @@ class TestKilled:
     def test_the_whole_run(self, workflow, copy):
         """While a model is trained."""
         shutil.rmtree(copy.results)
-        copy.kill_when(lambda: any("-m train_model " in line for line in processes(copy.folder)))
+        copy.kill_when(lambda: any("-m train " in line for line in processes(copy.folder)))
         whole = workflow.artifacts()
         for name, content in copy.artifacts().items():
             assert ".partial-" in name or content == whole[name], f"{name} is half-written"
@@ -192,7 +192,7 @@ class TestKilled:
             "    os.kill(os.getpid(), signal.SIGKILL)\n"
         )
         main = 'if __name__ == "__main__":'
-        copy.edit("workflow_scripts/train_model.py", main, kill_once + main)
+        copy.edit("workflow_scripts/train.py", main, kill_once + main)
         output = copy.run("predictions", "matched", "--keep-going", fails=True)
         assert re.search(
             r"^rule +model +log +reason\n"
