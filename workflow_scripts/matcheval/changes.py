@@ -6,9 +6,6 @@ Error messages name it, and so does docs/from-0.2.md (`make settings` writes its
 # Keys of study files.
 KEYS = {
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
-    "hard_images.compare_size": "leave it out, it had no effect",
-    "replication.confidence": "'confidence' at the top level is the level of all intervals",
-    "replication.published": "'published_values.file'",
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {
