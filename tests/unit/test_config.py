@@ -212,8 +212,8 @@ BAD = [
     ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
     (
-        {"hard_images": {"compare_size": 5}},
-        "'hard_images': 'compare_size' is no more: leave it out",
+        {"accuracy_prediction": {"view_methods": []}},
+        "'accuracy_prediction': 'view_methods' is no more: leave it out",
     ),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
