@@ -33,9 +33,13 @@ for one in [one for analysis in STUDY.analyses.values() for one in analysis.rule
 
 # The rules of stages whose results studies share. Making these again would repeat all that depends
 # on them: these rules do not notice edits of the library. Versions are raised by hand when results
-# change.
-def declare(one):
-    """Declare the rule of a command: in a function, since its text is read when a job runs."""
+# change. The text of a command is read here, and again when a job runs: then the loop is over, and
+# `rule` is the name of the job's rule.
+COMMANDS = {
+    one.name: one for analysis in STUDY.analyses.values() for one in analysis.commands
+}
+
+for one in COMMANDS.values():
 
     rule:
         name:
@@ -58,11 +62,7 @@ def declare(one):
         message:
             one.message
         shell:
-            f"python -m {one.command} > {{log:q}} 2>&1"
-
-
-for one in [one for analysis in STUDY.analyses.values() for one in analysis.commands]:
-    declare(one)
+            f"python -m {COMMANDS[vars().get('rule', one.name)].command} > {{log:q}} 2>&1"
 
 
 # One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
