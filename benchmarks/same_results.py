@@ -24,7 +24,17 @@ from safetensors.numpy import load_file
 
 assert ROOT  # `common` puts the library on the path
 SHARED = {"datasets", "checkpoints", "predictions", "pools", "sampling", "warehouses", "features"}
-IGNORED_FOLDERS = {"logs", "benchmarks", "inference", "studies", "downloads", "weights", "classes"}
+IGNORED_FOLDERS = {
+    "logs",
+    "benchmarks",
+    "inference",
+    "inference_single",
+    "inference_tested",
+    "studies",
+    "downloads",
+    "weights",
+    "classes",
+}
 # Of JSON files: what wrote them, and digests over it.
 IGNORED_KEYS = {"versions", "provenance", "matcheval", "matcheval_file_sha256", "software"}
 
