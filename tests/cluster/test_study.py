@@ -22,8 +22,8 @@ def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
     """
     run = on_cluster()
     held = [
-        run.hold_until_told("train_model", "mlp"),
-        run.hold_until_told("predict_datasets", "linear"),
+        run.hold_until_told("train", "mlp"),
+        run.hold_until_told("predict", "linear"),
     ]
     process = run.start("--set-resources", "train_model:runtime=30", "predict_datasets:runtime=30")
     for file in held:
