@@ -31,9 +31,10 @@ from PIL import Image
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.inference.forward import ForwardConfig, ForwardModel, arithmetic, run_inference
+from matcheval.inference.forward import ForwardModel, arithmetic, run_inference
 from matcheval.inference.outputs import PredictionWriter
 from matcheval.inference.readers import ArrayReader, DecodingReader, Reader, decode
+from matcheval.inference.settings import InferenceConfig
 from matcheval.models.packages import load_timm
 from matcheval.models.transforms import Geometry, Transform
 
@@ -92,14 +93,14 @@ def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
     return model, timm.data.resolve_data_config(model=model)
 
 
-def seconds_of(settings: ForwardConfig) -> float:
+def seconds_of(settings: InferenceConfig) -> float:
     """The time now, once the device is done with what it was given."""
-    if settings.device.type == "cuda":
+    if settings.device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
-def plain_loop(name: str, tree: Path, settings: ForwardConfig, workers: int) -> float:
+def plain_loop(name: str, tree: Path, settings: InferenceConfig, workers: int) -> float:
     """Images a second of timm's validation style, without its start."""
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
@@ -107,7 +108,7 @@ def plain_loop(name: str, tree: Path, settings: ForwardConfig, workers: int) -> 
     model, data = make_model(name)
     transform = load_timm().data.create_transform(**data, is_training=False)
     dataset = ImageFolder(tree, transform)
-    cuda = settings.device.type == "cuda"
+    cuda = settings.device == "cuda"
     loader = DataLoader(
         dataset, batch_size=settings.images_at_a_time(1, 1), num_workers=workers, pin_memory=cuda
     )
@@ -123,7 +124,7 @@ def plain_loop(name: str, tree: Path, settings: ForwardConfig, workers: int) -> 
 
 
 def our_pass(
-    name: str, reader: Reader, dataset: Dataset, settings: ForwardConfig, n_models: int = 1
+    name: str, reader: Reader, dataset: Dataset, settings: InferenceConfig, n_models: int = 1
 ) -> tuple[float, Any]:
     """Images a second and model of this workflow, without its start, and the predictions."""
     tasks = []
@@ -149,7 +150,7 @@ def decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
     )
 
 
-def forward_rate(name: str, settings: ForwardConfig, size: int) -> float:
+def forward_rate(name: str, settings: InferenceConfig, size: int) -> float:
     """Images a second of the model alone, its input normalised and on the device."""
     model, data = make_model(name)
     model.to(settings.device, memory_format=torch.channels_last)
@@ -158,7 +159,7 @@ def forward_rate(name: str, settings: ForwardConfig, size: int) -> float:
     images = images.to(memory_format=torch.channels_last)
     n = 0
     with (
-        arithmetic(settings.precision, settings.device, settings.n_threads),
+        arithmetic(settings),
         torch.inference_mode(),
     ):
         model(images)
@@ -169,7 +170,7 @@ def forward_rate(name: str, settings: ForwardConfig, size: int) -> float:
         return n / (seconds_of(settings) - start)
 
 
-def measure_speed(name: str, folder: Path, settings: ForwardConfig, workers: int) -> Rates:
+def measure_speed(name: str, folder: Path, settings: InferenceConfig, workers: int) -> Rates:
     """Images a second of each way, measured one right after the other."""
     dataset = read_dataset(folder / "dataset")
     _, data = make_model(name)
@@ -198,7 +199,7 @@ def measure_speed(name: str, folder: Path, settings: ForwardConfig, workers: int
 
 def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, object]:
     """One row: medians of the rounds, and the range of the ratios."""
-    settings = ForwardConfig(torch.device(given.device), given.batch_size, given.threads)
+    settings = InferenceConfig(given.device, given.batch_size, given.threads)
     rounds = [measure_speed(name, folder, settings, given.workers) for _ in range(given.rounds)]
     row: dict[str, object] = {
         "model": name, "device": given.device, "images": given.images, "rounds": given.rounds,
@@ -214,7 +215,7 @@ def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, obj
 
 def measure_memory(n: int, n_models: int) -> dict[str, object]:
     """Peak memory of a pass of small models, in a process of its own."""
-    settings = ForwardConfig(torch.device("cpu"), 64, 2)
+    settings = InferenceConfig("cpu", 64, 2)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         alone(make_dataset_folder, folder, n)
