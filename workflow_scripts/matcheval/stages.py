@@ -8,8 +8,7 @@ run warns, and `tests/unit/test_versions.py` fails.
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +25,27 @@ FILE = Path(__file__).with_suffix(".json")
 PYTHON = "3.11"
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A script that is not repeated when its code is edited."""
-
-    versions: Mapping[str, int]
-
-
-STAGES = {
-    "prepare:prepare": Stage(
-        {
-            f"builder_version of {name}": k.builder_version
-            for name, k in KINDS.items()
-            if k.has_images
-        },
-    ),
-    "train": Stage({"TRAINING_VERSION": TRAINING_VERSION}),
-    "predict": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
-    "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
-    "prepare:prepare_derived": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
-    "sample": Stage({"SAMPLING_VERSION": SAMPLING_VERSION}),
+# By script, or function of one: what is raised when its results change. Constants of the library or,
+# of datasets, the `builder_version` of every kind.
+STAGES: dict[str, dict[str, int]] = {
+    "prepare:prepare": {
+        f"builder_version of {name}": kind.builder_version
+        for name, kind in KINDS.items()
+        if kind.has_images
+    },
+    "train": {"TRAINING_VERSION": TRAINING_VERSION},
+    "predict": {"INFERENCE_VERSION": INFERENCE_VERSION},
+    "score_rotation": {"ROTATION_VERSION": ROTATION_VERSION},
+    "prepare:prepare_derived": {"DERIVATION_VERSION": DERIVATION_VERSION},
+    "sample": {"SAMPLING_VERSION": SAMPLING_VERSION},
 }
 
 
 def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
     """Return versions and digests of the code as they are, by script."""
     return {
-        script: {"versions": dict(stage.versions), "code": digest(script)}
-        for script, stage in STAGES.items()
+        script: {"versions": versions, "code": digest(script)}
+        for script, versions in STAGES.items()
     }
 
 
@@ -88,6 +80,6 @@ def undecided(digest: Callable[..., str]) -> list[str]:
     ]
 
 
-def _raised(stage: Stage) -> str:
-    names = list(stage.versions)
+def _raised(versions: dict[str, int]) -> str:
+    names = list(versions)
     return names[0] if len(names) == 1 else "`builder_version` of the kind of dataset"
