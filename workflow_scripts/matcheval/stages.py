@@ -25,8 +25,8 @@ FILE = Path(__file__).with_suffix(".json")
 PYTHON = "3.11"
 
 
-# By script, or function of one: what is raised when its results change. Constants of the library or,
-# of datasets, the `builder_version` of every kind.
+# By script, or function of one, what is raised when its results change: constants of the library,
+# or the `builder_version` of every kind of dataset.
 STAGES: dict[str, dict[str, int]] = {
     "prepare:prepare": {
         f"builder_version of {name}": kind.builder_version
