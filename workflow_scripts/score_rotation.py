@@ -8,6 +8,7 @@ from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop
+from matcheval.inference import PRECISIONS
 
 log = logging.getLogger("score_rotation")
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
+    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
     parser.add_argument("--compile", action="store_true", help="use torch.compile")
     run_command(score, **vars(parser.parse_args(argv)))
 

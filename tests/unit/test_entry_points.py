@@ -1,5 +1,6 @@
 """Arguments of scripts: by name from a job, converted to the annotated types."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ import pytest
 
 from matcheval.datasets.suites import Pair
 from matcheval.execution.entry_points import job_arguments, run_command
+from matcheval.execution.jobs import set_job_environment
 from matcheval.protocol.settings import Criterion
 
 
@@ -94,3 +96,17 @@ def test_a_package_that_only_the_workflow_needs_is_named(monkeypatch, capsys):
     )
     with pytest.raises(ModuleNotFoundError):
         run_command(needs, "json")
+
+
+def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory(
+    monkeypatch, tmp_path
+):
+    (tmp_path / "train.py").write_text("raise SystemExit('theirs')\n")
+    for name in ("PATH", "PYTHONPATH", "PYTHONSAFEPATH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    set_job_environment(Path(__file__).parents[2] / "workflow_scripts")
+    done = subprocess.run(
+        [sys.executable, "-m", "train", "--help"], cwd=tmp_path, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "--recipe" in done.stdout

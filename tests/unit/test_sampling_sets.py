@@ -22,6 +22,7 @@ from matcheval.analyses.sampling.build import (
     build_test_set,
     read_keywords,
     read_near_duplicates,
+    sample_to_files,
 )
 from matcheval.analyses.sampling.commands import add_sample, add_simulate
 from matcheval.analyses.sampling.settings import (
@@ -398,3 +399,9 @@ def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
     assert (found.candidates, found.seed, found.assignments, found.compare_size) == (
         "r/datasets/digits-new-writers", 0, 10, None,
     )  # fmt: skip
+
+
+def test_settings_on_the_command_line_that_are_no_json():
+    for text in ('{"strategy": "top_images",}', " {1: 2}"):
+        with pytest.raises(InputError, match="'--settings': not a JSON object"):
+            sample_to_files("new", "candidates", "original", text, "output")

@@ -34,6 +34,7 @@ def set_job_environment(scripts: Path) -> None:
     ):
         others = [place for place in os.environ.get(variable, "").split(os.pathsep) if place]
         os.environ[variable] = os.pathsep.join([first, *(o for o in others if o != first)])
+    os.environ["PYTHONSAFEPATH"] = "1"  # a `train.py` in the working directory is not ours
 
 
 # Environment variable with the path of a file, which is there as soon as the job is to stop.

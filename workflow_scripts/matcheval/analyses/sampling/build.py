@@ -128,8 +128,11 @@ def sample_to_files(
     strata: str | None = None,
 ) -> list[str]:
     """Sample a test set and write it, with tables of its provenance; return what is written."""
-    is_json = settings.startswith("{")
-    given = json.loads(settings) if is_json else read_yaml(settings)
+    is_json = settings.lstrip().startswith("{")
+    try:
+        given = json.loads(settings) if is_json else read_yaml(settings)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not a JSON object ({error})", field="--settings") from error
     checked = read_settings(SamplingSettings, given, file="settings" if is_json else settings)
     built = build_test_set(
         name,
