@@ -13,14 +13,14 @@ sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_file, published_files
 from matcheval.errors import InputError
-from matcheval.execution.jobs import set_job_environment
 from matcheval.execution.gpus import visible_gpus
+from matcheval.execution.jobs import set_job_environment
 from matcheval.io.provenance import CodeDigests
 from matcheval.registry import ANALYSES
-from matcheval.study.rules import one_of
-from matcheval.study.stages import StageJobs
 from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
+from matcheval.study.rules import one_of
+from matcheval.study.stages import StageJobs
 
 set_job_environment(SCRIPTS)
 

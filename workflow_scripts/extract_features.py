@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.inference import PRECISIONS
+from matcheval.inference.settings import InferenceConfig, add_inference_options
 
 log = logging.getLogger("extract_features")
 
@@ -19,7 +19,6 @@ def extract(
     """Compute features and write them as a dataset."""
     from matcheval.analyses.features.extraction import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
-    from matcheval.inference.settings import InferenceConfig
     from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
@@ -32,10 +31,6 @@ def extract(
     log.info("%s: %d vectors, %.1f s", name, len(features), time.perf_counter() - start)
 
 
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and compute features."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -46,11 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--as-stored", action="store_true", help="do not resize and crop images, only normalise"
     )
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    add_inference_options(parser)
     run_command(extract, **vars(parser.parse_args(argv)))
 
 

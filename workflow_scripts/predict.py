@@ -10,7 +10,8 @@ from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop
-from matcheval.inference import N_TOP, OUTPUTS, PRECISIONS
+from matcheval.inference import N_TOP, OUTPUTS
+from matcheval.inference.settings import add_inference_options
 
 log = logging.getLogger("predict")
 
@@ -50,10 +51,6 @@ def predict(
     )
 
 
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and run the models."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -71,11 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--outputs", nargs="*", default=[], choices=OUTPUTS[1:], help="besides the predictions"
     )
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    add_inference_options(parser)
     parser.add_argument(
         "--n-top", type=int, default=N_TOP, help="number of classes that the output `top` keeps"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop
-from matcheval.inference import PRECISIONS
+from matcheval.inference.settings import InferenceConfig, add_inference_options
 
 log = logging.getLogger("score_rotation")
 
@@ -20,7 +20,6 @@ def score(job: str, scores: Path, **config: Any) -> None:
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
     from matcheval.accuracy_prediction.scoring import SCORES
     from matcheval.execution.jobs import unpack_argument
-    from matcheval.inference.settings import InferenceConfig
     from matcheval.io.tables import write_table
 
     described = TypeAdapter(RotationJob).validate_json(unpack_argument(job))
@@ -31,10 +30,6 @@ def score(job: str, scores: Path, **config: Any) -> None:
     log.info("%s: %d scores", described.model.name, table["score"].count())
 
 
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and compute the scores."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -42,11 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--job", required=True, help="JSON object, perhaps compressed: model, suite, sets, ..."
     )
     parser.add_argument("--scores", type=Path, required=True, help="the Parquet file to write")
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    add_inference_options(parser)
     run_command(score, **vars(parser.parse_args(argv)))
 
 

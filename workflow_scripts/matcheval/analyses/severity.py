@@ -293,7 +293,7 @@ class Severity(SuiteTableAnalysis):
     settings: SeveritySettings
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that all sets can be matched with the base, and that a severity is known."""
+        """Check that every set can be matched with the base, and that some set has a severity."""
         members, field = self.study.suites[name].members, self.field("suites", name)
         for dataset in (base, *(member.dataset for member in members)):
             self.check_has_accuracies(dataset, field)

@@ -1,7 +1,7 @@
-"""Kinds of dataset that are made from the images of another dataset: corrupted and restyled ones.
+"""Dataset kinds that transform the images of another dataset: `corrupted` and `restyled`.
 
-The folder of such a dataset lies beside that of the dataset that it is made from. Restyled ones are
-domains of one task, made without photographs: the same images and labels in another style.
+The folder of such a dataset lies beside that of its source. Restyled datasets are domains of one
+task, made without photographs: the same images and labels in another style.
 """
 
 import json

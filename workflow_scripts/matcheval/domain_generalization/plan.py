@@ -130,7 +130,7 @@ def make_plan(
     *,
     leave_one_out: bool,
 ) -> Plan:
-    """List the trainings that blocks need, each once."""
+    """List the training runs that the blocks need, without duplicates."""
     tests = [(block.sources, block.targets) for block in blocks]
     if leave_one_out:
         for block in blocks:
@@ -143,12 +143,12 @@ def make_plan(
 
 
 def name_of_sources(study: str, sources: Sequence[str]) -> str:
-    """Return what the names of all models of the same sources begin with."""
+    """Return the prefix shared by the names of all models trained on these source domains."""
     return f"{study}.{'.and.'.join(sources)}"
 
 
 def batch_of(study: str, run: Run) -> str:
-    """Return the name of the job that tests a model, with others of its sources and algorithm."""
+    """Return the name of the inference job that tests all models of these sources and algorithm."""
     return f"{name_of_sources(study, run.sources)}.{run.group.algorithm}"
 
 

@@ -32,7 +32,7 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
 
 
 def check_figure(path: str | os.PathLike[str]) -> str:
-    """Check that figures can be saved in the format of a file, and return its suffix."""
+    """Return the suffix of a figure file, once it is known to be a supported format."""
     return check_format(path, tuple(_OPTIONS), "cannot save {} figures")
 
 

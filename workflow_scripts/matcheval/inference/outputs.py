@@ -114,7 +114,7 @@ class PredictionWriter(FileWriter):
         self._batches: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def update(self, batch: ForwardBatch) -> None:
-        """Add the most probable classes of a batch."""
+        """Append the predicted class of each image of a batch, and its probability."""
         index = np.arange(batch.start, batch.start + len(batch.labels))
         most = most_probable(batch.logits, logits=True)
         self._batches.append((index, np.array(batch.labels), *most))

@@ -1,5 +1,6 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
+import argparse
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.inference import AUTOMATIC, N_TOP
+from matcheval.inference import AUTOMATIC, N_TOP, PRECISIONS
 from matcheval.models.published import Published
 from matcheval.models.transforms import Geometry, Transform
 from matcheval.settings import Boolean, Count, Integer, Settings, Unique, UniqueItems
@@ -62,6 +63,19 @@ class InferenceConfig:
             return self.batch_size
         size = 1 << max(0, int(math.log2(_BATCH_PIXELS[self.device] / (height * width))))
         return min(size, _MOST_IMAGES[self.device])
+
+
+def add_inference_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that run models: fields of `InferenceConfig` but `n_top`."""
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
+    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
+    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
 
 
 class InferenceSettings(Settings):

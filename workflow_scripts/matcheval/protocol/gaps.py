@@ -1,4 +1,4 @@
-"""What the gaps of a pair consist of, and how certain they are: tables for models and their means.
+"""Decomposition of accuracy gaps, with standard errors: tables per model and of means over models.
 
 Terms of the matching, standard errors, the standardised decomposition and the no-warning reference
 are put together here. With source S, target T, matched subsets MS and MT, unmatched targets U and

@@ -219,7 +219,7 @@ class Algorithm(nn.Module):
         return Outputs(logits, logits[:, :0], targets)
 
     def update(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Take a training step, and update the moving average of the weights.
+        """Take one optimisation step, then update the moving average of the weights, if any.
 
         Parameters
         ----------

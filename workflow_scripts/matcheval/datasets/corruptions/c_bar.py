@@ -151,7 +151,7 @@ def blue_noise_sample(images: Images, level: float, generators: Generators) -> I
 
 @corruption((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0))
 def brownish_noise(images: Images, level: float, generators: Generators) -> Images:
-    """Add noise of low frequencies, of a standard deviation of 6.4 · level of 255, per channel."""
+    """Add low-frequency noise to each channel, with a standard deviation of 6.4 · level / 255."""
     side = side_of(images)
     amplitude = 1 / (_frequency(side) ** 2 + 1)
     noise = np.stack([_noise(generators, side, amplitude) for _ in range(3)], axis=-1)
@@ -161,14 +161,14 @@ def brownish_noise(images: Images, level: float, generators: Generators) -> Imag
 
 
 def _frequency(side: int) -> _Array:
-    """Return the magnitude of every frequency, zero in the middle, in cycles per image."""
+    """Return radial spatial frequencies in cycles per image, with zero frequency in the centre."""
     axis = np.arange(side) - side / 2
     frequency: _Array = np.hypot(axis[:, None], axis)
     return frequency
 
 
 def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
-    """Draw noise of a given spectrum and of standard deviation 1, shape (n, side, side)."""
+    """Draw noise with a given spectrum and standard deviation 1, shape (n, side, side)."""
     waves = np.stack([_waves(generator, side) for generator in generators])
     spectrum = fft.fftshift(amplitude * waves, axes=(1, 2))
     noise: _Array = np.real(fft.ifft2(spectrum, overwrite_x=True))
