@@ -1,26 +1,33 @@
 """Whether the unit tests notice small faults: mutants of the library, and which test kills each.
 
+    .venv/bin/pip install pytest-cov
+    .venv/bin/python benchmarks/mutants.py cover     # which tests run which lines: 10 minutes
     .venv/bin/python benchmarks/mutants.py make [--n 150] [--seed 0]    # results/mutants.csv
     .venv/bin/python benchmarks/mutants.py run [--only 0-49]            # enters who kills each
 
 A mutant is a statement of a function with one operator, comparison, number or condition changed. It
 is kept as texts, the statement before and after, under the function's name: so the same mutants can
 be run after code has moved to other files, as long as the statement is there. Each runs against the
-unit tests that import the package it lies in, in a copy of the checkout, until the first failure.
-Columns: what was changed, and for every commit the test that killed the mutant, `survived`, or
-`gone` if no function of this name has the statement any more.
+unit tests that execute the statement, the quickest files first, in a copy of the checkout, until
+the first failure; if none does, against the tests that import its package. Columns: what was
+changed, and for every commit the test that killed the mutant, `survived`, or `gone` if no function
+of this name has the statement any more.
 """
 
 import argparse
 import ast
 import copy
 import csv
+import functools
+import importlib
+import multiprocessing
+import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +35,9 @@ from common import RESULTS, ROOT
 
 FILE = RESULTS / "mutants.csv"
 LIBRARY = "workflow_scripts/matcheval"
+COVERAGE = ROOT / "results" / "coverage"  # large, and of no use to others
 SECONDS = 300  # a mutant that runs longer is killed by time
+MOST = 40  # tests of one mutant, beyond which their whole files are run
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -114,52 +123,113 @@ def place(row: dict[str, str], root: Path) -> tuple[Path, ast.stmt] | None:
     return None
 
 
-def tests_of(path: Path, root: Path) -> list[str]:
-    """Unit tests that import the package, or the file of an analysis, that a file lies in."""
-    parts = path.relative_to(root / "workflow_scripts").with_suffix("").parts
+def tests_of(path: Path, statement: ast.stmt, root: Path) -> list[str]:
+    """Tests that execute a statement; if none does, the files that import its package."""
+    place = path.relative_to(root)
+    lines = range(statement.lineno, statement.end_lineno + 1)
+    tests, files = set(), Counter()
+    for line in lines:
+        for context in covered().get(str(place), {}).get(line, ()):
+            test, _, phase = context.partition("|")
+            file = test.partition("::")[0]
+            tests.add(test if phase == "run" else file)  # others may share what is set up
+            files[file] += 1
+    if tests:
+        whole = {test for test in tests if "::" not in test}
+        few = {test for test in tests if test.partition("::")[0] not in whole}
+        return sorted(whole | few) if len(few) <= MOST else sorted(files)
+    parts = place.relative_to("workflow_scripts").with_suffix("").parts
     part = ".".join(parts[: 3 if parts[1] == "analyses" else 2])
-    tests = sorted((root / "tests" / "unit").glob("test_*.py"))
-    return [str(t) for t in tests if re.search(rf"{re.escape(part)}\b", t.read_text("utf-8"))]
+    every = sorted((root / "tests" / "unit").glob("test_*.py"))
+    found = [t for t in every if re.search(rf"{re.escape(part)}\b", t.read_text("utf-8"))]
+    return [str(test.relative_to(root)) for test in found]
 
 
-def run(row: dict[str, str]) -> str:
+@functools.cache
+def covered() -> dict[str, dict[int, list[str]]]:
+    """Return which tests execute each line, by file."""
+    from coverage import CoverageData
+
+    data = CoverageData(str(COVERAGE))
+    data.read()
+    start = f"{ROOT}{os.sep}"
+    return {
+        file.removeprefix(start): {
+            line: [one for one in of if one] for line, of in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
+
+
+def cover() -> None:
+    """Run the unit tests, and write which of them execute each line."""
+    settings = COVERAGE.with_suffix(".ini")
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(
+        f"[run]\nsource = {ROOT / LIBRARY}\nparallel = true\ndata_file = {COVERAGE}\n"
+    )
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/unit", "-q", "-n", "2", "--dist", "loadfile",
+         f"--cov-config={settings}", "--cov", "--cov-context=test", "--cov-report="],
+        cwd=ROOT, check=False,
+    )  # fmt: skip
+
+
+def patched(path: Path, statement: ast.stmt, after: str) -> str:
+    """Return a source file with one statement, or the condition of a branch, in other words."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    first, last = statement.lineno - 1, statement.end_lineno
+    indent = re.match(r"\s*", lines[first])[0]
+    text = after.replace("\n", "\n" + indent)
+    if isinstance(statement, ast.Expr) and not hasattr(statement, "col_offset"):
+        start, end = statement.value.col_offset, statement.value.end_col_offset
+        lines[first:last] = [lines[first][:start] + f"({text})" + lines[last - 1][end:]]
+    else:
+        lines[first:last] = [indent + text]
+    return "\n".join(lines)
+
+
+def test(root: Path, tests: list[str], output: Path) -> None:
+    """Run tests in this process, which ends with the status of pytest."""
+    import pytest
+
+    os.setpgrp()
+    os.chdir(root)
+    with output.open("w") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:cov", *tests])
+        sys.stdout.flush()
+    os._exit(int(status))
+
+
+def run(row: dict[str, str], root: Path) -> str:
     """Return the test that kills a mutant, `survived` or `gone`."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "tree")
-        ignored = shutil.ignore_patterns(".git", "results", ".venv", "data", "build", ".*_cache")
-        shutil.copytree(ROOT, root, ignore=ignored)
-        Path(folder, "shared").symlink_to(ROOT.parent / "shared")  # real data, where they are
-        found = place(row, root)
-        if found is None:
-            return "gone"
-        path, statement = found
-        lines = path.read_text(encoding="utf-8").split("\n")
-        first, last = statement.lineno - 1, statement.end_lineno
-        indent = re.match(r"\s*", lines[first])[0]
-        text = row["after"].replace("\n", "\n" + indent)
-        if isinstance(statement, ast.Expr) and not hasattr(statement, "col_offset"):
-            start, end = statement.value.col_offset, statement.value.end_col_offset
-            text = lines[first][:start] + f"({text})" + lines[last - 1][end:]
-            lines[first:last] = [text]
-        else:
-            lines[first:last] = [indent + text]
-        path.write_text("\n".join(lines), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        try:
-            done = subprocess.run(
-                [*command, *tests_of(path, root)], cwd=root, capture_output=True, text=True,
-                timeout=SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
+    found = place(row, root)
+    if found is None:
+        return "gone"
+    path, statement = found
+    tests, original = tests_of(path, statement, root), path.read_bytes()
+    path.write_text(patched(path, statement, row["after"]), encoding="utf-8")
+    output = root.parent / "output"
+    process = multiprocessing.get_context("fork").Process(target=test, args=(root, tests, output))
+    process.start()
+    process.join(SECONDS)
+    try:
+        if process.is_alive():
+            os.killpg(process.pid, 9)
+            process.join()
             return "time"
-        killer = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-        return (killer[1] if killer else "error") if done.returncode else "survived"
+    finally:
+        path.write_bytes(original)
+    killer = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(errors="replace"), re.M)
+    return (killer[1] if killer else "error") if process.exitcode else "survived"
 
 
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["make", "run"])
+    parser.add_argument("what", choices=["cover", "make", "run"])
     parser.add_argument("--n", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="numbers of mutants, such as 0-49")
@@ -167,14 +237,25 @@ def main() -> None:
     if given.what == "make":
         make(given.n, given.seed)
         return
+    if given.what == "cover":
+        cover()
+        return
+    # Processes that are forked from this one need not import these again.
+    for module in ("matplotlib.pyplot", "pandas", "pyarrow", "pytest", "sklearn", "torch"):
+        importlib.import_module(module)
+
     rows = list(csv.DictReader(FILE.open(encoding="utf-8", newline="")))
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True)
     low, high = map(int, given.only.split("-")) if given.only else (0, len(rows) - 1)
-    for number, row in enumerate(rows):
-        if low <= number <= high and not row.get(commit.strip()):
-            row[commit.strip()] = run(row)
-            print(number, row["function"], row[commit.strip()], flush=True)
-            write(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "tree")
+        subprocess.run(["git", "clone", "-q", ROOT, root], check=True)
+        Path(folder, "shared").symlink_to(ROOT.parent / "shared")  # real data, where they are
+        for number, row in enumerate(rows):
+            if low <= number <= high and not row.get(commit.strip()):
+                row[commit.strip()] = run(row, root)
+                print(number, row["function"], row[commit.strip()], flush=True)
+                write(rows)
 
 
 if __name__ == "__main__":
