@@ -152,9 +152,8 @@ def covered() -> dict[str, dict[int, list[str]]]:
 
     data = CoverageData(str(COVERAGE))
     data.read()
-    start = f"{ROOT}{os.sep}"
     return {
-        file.removeprefix(start): {
+        file[file.index(LIBRARY) :]: {
             line: [one for one in of if one] for line, of in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
