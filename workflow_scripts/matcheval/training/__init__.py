@@ -11,27 +11,13 @@ This file does not import torch, so that configurations are checked quickly.
 TRAINING_VERSION = 2
 
 LOSSES = (
-    "cross_entropy",
-    "focal",
-    "brier",
-    "label_smoothing",
-    "mmce",
-    "focal_sample_dependent",
-    "mmce_weighted",
-    "mmce_mukhoti",
-    "mmce_weighted_mukhoti",
-)
+    "cross_entropy", "focal", "brier", "label_smoothing", "mmce", "focal_sample_dependent",
+    "mmce_weighted", "mmce_mukhoti", "mmce_weighted_mukhoti",
+)  # fmt: skip
 AUGMENTATIONS = (
-    "none",
-    "shift",
-    "noise",
-    "cutout",
-    "mixup",
-    "basic",
-    "basic_mixup",
-    "basic_cutmix",
+    "none", "shift", "noise", "cutout", "mixup", "basic", "basic_mixup", "basic_cutmix",
     "basic_ricap",
-)
+)  # fmt: skip
 # Augmentations that mix images of several classes.
 MIXING_AUGMENTATIONS = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
 SCHEDULES = ("constant", "cosine", "step", "warmup_cosine", "multistep", "onecycle")

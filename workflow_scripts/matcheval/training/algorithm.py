@@ -149,6 +149,10 @@ class Algorithm(nn.Module):
             self._head = [head]
         with torch.random.fork_rng(devices=[]):  # its first call in a process draws numbers
             self._training_network = [torch.compile(forward) if setup.compiled else forward]
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Add what a subclass has besides the network: modules, buffers, optimisers."""
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step.

@@ -11,7 +11,6 @@ from matcheval.training.algorithm import (
     Algorithm,
     Minibatch,
     Outputs,
-    Setup,
     Update,
     concatenated,
     implements,
@@ -27,7 +26,6 @@ from matcheval.training.options import (
     SelfregOptions,
     VneOptions,
 )
-from matcheval.training.recipe import Recipe
 
 
 def moment_difference(one: Tensor, other: Tensor) -> Tensor:
@@ -136,8 +134,8 @@ class Rcs(Algorithm):
     needs_features = True
     width: Tensor
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
         self.register_buffer("width", torch.zeros((), device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
@@ -189,10 +187,12 @@ class Fishr(Algorithm):
     needs_features = True
     averages: Tensor
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
         size = self.network_head.out_features * (self.network_head.in_features + 1)
-        self.register_buffer("averages", torch.zeros(setup.n_domains, size, device=self.device))
+        self.register_buffer(
+            "averages", torch.zeros(self.setup.n_domains, size, device=self.device)
+        )
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Update the moving averages, and compute the loss of a step."""
@@ -274,12 +274,12 @@ class Selfreg(Algorithm):
     options: SelfregOptions
     needs_features = True
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
         self.projector = _projector(self.network_head.in_features).to(self.device)
         if self.options.variant == "default":
-            both = nn.ModuleList([network, self.projector])
-            self.optimizers["network"] = Optimizer(both, recipe)
+            both = nn.ModuleList([self.network, self.projector])
+            self.optimizers["network"] = Optimizer(both, self.recipe)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
@@ -343,12 +343,11 @@ class Sagnet(Algorithm):
     options: SagnetOptions
     needs_features = True
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
-        self.style_head = nn.Linear(
-            self.network_head.in_features, self.network_head.out_features
-        ).to(self.device)
-        self.optimizers["style_head"] = Optimizer(self.style_head, recipe)
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
+        head = self.network_head
+        self.style_head = nn.Linear(head.in_features, head.out_features).to(self.device)
+        self.optimizers["style_head"] = Optimizer(self.style_head, self.recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
         """Update the network, the style head, and the network without its head."""

@@ -27,13 +27,8 @@ from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions
 from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.models import devices
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.models.devices import (
-    fast_arithmetic,
-    full_memory,
-    repeatable_arithmetic,
-    resolve_device,
-)
 from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.data import ResidentSet, check_sets, check_sources
@@ -110,22 +105,24 @@ def train(
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
-    device = resolve_device(engine.device)
+    device = devices.resolve_device(engine.device)
     full_identity = {
         "format": _STATE_FORMAT, "model": name, **recipe.to_record(),
         **engine.identity(device.type), **(identity or {}),
     }  # fmt: skip
     size = recipe.batch_size * len(train_sets)
-    memory = full_memory(
+    memory = devices.full_memory(
         f"{device.type} ran out of memory at batches of {size} images",
         file=name,
         field="batch_size",
         remedy="Use a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
     )
-    if engine.deterministic or device.type == "cpu":
-        arithmetic = repeatable_arithmetic(engine.n_threads, strict=device.type == "cpu")
-    else:
-        arithmetic = fast_arithmetic(engine.n_threads)
+    on_cpu = device.type == "cpu"
+    arithmetic = (
+        devices.repeatable_arithmetic(engine.n_threads, strict=on_cpu)
+        if engine.deterministic or on_cpu
+        else devices.fast_arithmetic(engine.n_threads)
+    )
     with arithmetic, memory:
         run = Run(name, recipe, train_sets, engine, device)
         resident = [
@@ -195,8 +192,8 @@ def train_to_checkpoint(
     validation_sets = [read_dataset(folder) for folder in validation_folders]
     first = train_sets[0]
     data = {
-        "train": ", ".join(f"{each.name} {each.sha256}" for each in train_sets),
-        "validation": ", ".join(f"{each.name} {each.sha256}" for each in validation_sets),
+        part: ", ".join(f"{each.name} {each.sha256}" for each in sets)
+        for part, sets in (("train", train_sets), ("validation", validation_sets))
     }
     if recipe.pretrained:
         file = pretrained_weights(recipe.pretrained, name)
@@ -210,21 +207,11 @@ def train_to_checkpoint(
         is_to_stop=is_to_stop, progress=progress,
     )  # fmt: skip
     info = CheckpointInfo(
-        model=name,
-        architecture=recipe.architecture,
-        width=recipe.width,
-        depth=recipe.depth,
-        groups=recipe.groups,
-        input_shape=first.image_shape,
-        n_classes=first.n_classes,
-        max_value=first.max_value,
-        recipe=recipe.to_record(),
-        data=data,
-        versions=versions,
-        classes=first.classes,
-        mean=trained.mean,
-        std=trained.std,
-    )
+        model=name, architecture=recipe.architecture, width=recipe.width, depth=recipe.depth,
+        groups=recipe.groups, input_shape=first.image_shape, n_classes=first.n_classes,
+        max_value=first.max_value, recipe=recipe.to_record(), data=data, versions=versions,
+        classes=first.classes, mean=trained.mean, std=trained.std,
+    )  # fmt: skip
     _write_history(trained.history, history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
     resume_file.unlink(missing_ok=True)

@@ -18,8 +18,12 @@ class Optimizer:
     ) -> None:
         self._module, self._recipe = module, recipe
         self._learning_rate = recipe.learning_rate if learning_rate is None else learning_rate
-        groups = list(_parameter_groups(module, recipe))
-        self._optimizer = _BUILDERS[recipe.optimizer](groups, self._learning_rate, recipe)
+        options = recipe.typed_options[1].model_dump()
+        if recipe.optimizer == "sgd":
+            options = {"momentum": recipe.momentum, "nesterov": recipe.nesterov}
+        self._optimizer = _OPTIMIZERS[recipe.optimizer](
+            list(_parameter_groups(module, recipe)), lr=self._learning_rate, **options
+        )
         device = next(module.parameters()).device
         self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
 
@@ -52,29 +56,10 @@ class Optimizer:
         self._learning_rate = state["learning_rate"]
 
 
-Groups = list[dict[str, Any]]
-
-
-def _sgd(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
-    return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=recipe.nesterov)
-
-
-def _adam(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
-    _, options = recipe.typed_options
-    return torch.optim.Adam(groups, lr=rate, betas=options.betas, eps=options.eps)
-
-
-def _adamw(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
-    _, options = recipe.typed_options
-    return torch.optim.AdamW(groups, lr=rate, betas=options.betas, eps=options.eps)
-
-
-# By the names in `options.OPTIMIZERS`. Every group has its own weight decay.
-_BUILDERS: dict[str, Callable[[Groups, float, Recipe], torch.optim.Optimizer]] = {
-    "sgd": _sgd,
-    "adam": _adam,
-    "adamw": _adamw,
-}
+# By the names in `options.OPTIMIZERS`, whose options have torch's names.
+_OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+}  # fmt: skip
 
 
 def _parameter_groups(module: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
@@ -98,43 +83,27 @@ def learning_rate_factor(schedule: str, step: int, steps: int, warmup_steps: int
     """Compute the factor of the learning rate at a training step."""
     if step < warmup_steps:
         return (step + 0.5) / warmup_steps
-    return _FACTORS[schedule]((step - warmup_steps + 0.5) / (steps - warmup_steps))
-
-
-def _constant(progress: float) -> float:
-    return 1.0
+    progress = (step - warmup_steps + 0.5) / (steps - warmup_steps)
+    match schedule:
+        case "constant":
+            return 1.0
+        case "cosine":
+            return _cosine(progress)
+        case "step":
+            return 1.0 if progress < 0.5 else 0.1 if progress < 0.75 else 0.01
+        case "warmup_cosine" if progress < _WARM_UP:
+            return progress / _WARM_UP
+        case "warmup_cosine":
+            return _cosine((progress - _WARM_UP) / (1 - _WARM_UP))
+        case "multistep":
+            return 0.2 ** sum(progress >= milestone for milestone in (0.3, 0.6, 0.8))
+        case "onecycle" if progress < _ONE_CYCLE_RISE:
+            return 1 - (1 - _ONE_CYCLE_START) * _cosine(progress / _ONE_CYCLE_RISE)
+        case "onecycle":
+            falling = _cosine((progress - _ONE_CYCLE_RISE) / (1 - _ONE_CYCLE_RISE))
+            return _ONE_CYCLE_END + (1 - _ONE_CYCLE_END) * falling
+    raise ValueError(schedule)
 
 
 def _cosine(progress: float) -> float:
     return (1 + math.cos(math.pi * progress)) / 2
-
-
-def _step(progress: float) -> float:
-    return 1.0 if progress < 0.5 else 0.1 if progress < 0.75 else 0.01
-
-
-def _warmup_cosine(progress: float) -> float:
-    if progress < _WARM_UP:
-        return progress / _WARM_UP
-    return _cosine((progress - _WARM_UP) / (1 - _WARM_UP))
-
-
-def _multistep(progress: float) -> float:
-    return 0.2 ** sum(progress >= milestone for milestone in (0.3, 0.6, 0.8))
-
-
-def _onecycle(progress: float) -> float:
-    if progress < _ONE_CYCLE_RISE:
-        return 1 - (1 - _ONE_CYCLE_START) * _cosine(progress / _ONE_CYCLE_RISE)
-    falling = _cosine((progress - _ONE_CYCLE_RISE) / (1 - _ONE_CYCLE_RISE))
-    return _ONE_CYCLE_END + (1 - _ONE_CYCLE_END) * falling
-
-
-_FACTORS: dict[str, Callable[[float], float]] = {
-    "constant": _constant,
-    "cosine": _cosine,
-    "step": _step,
-    "warmup_cosine": _warmup_cosine,
-    "multistep": _multistep,
-    "onecycle": _onecycle,
-}

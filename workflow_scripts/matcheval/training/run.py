@@ -36,13 +36,9 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     """Build a model with its initial weights."""
     with seeded(name, recipe, "weights"):
         model = build_model(
-            recipe.architecture,
-            width=recipe.width,
-            depth=recipe.depth,
-            groups=recipe.groups,
-            input_shape=train_set.image_shape,
-            n_classes=train_set.n_classes,
-        )
+            recipe.architecture, width=recipe.width, depth=recipe.depth, groups=recipe.groups,
+            input_shape=train_set.image_shape, n_classes=train_set.n_classes,
+        )  # fmt: skip
     scale_dropout(model, recipe.dropout_factor)
     if recipe.pretrained:
         start_from_weights(model, recipe.pretrained, name)
@@ -131,13 +127,9 @@ class Run:
     """A model in training, with all state that changes during the run."""
 
     def __init__(
-        self,
-        name: str,
-        recipe: Recipe,
-        train_sets: Sequence[Dataset],
-        engine: Engine,
+        self, name: str, recipe: Recipe, train_sets: Sequence[Dataset], engine: Engine,
         device: torch.device,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.recipe, self.engine, self.device = name, recipe, engine, device
         self.mean, self.std = normalization_of(train_sets, recipe.normalization)
         network = initial_model(name, recipe, train_sets[0]).to(device)
