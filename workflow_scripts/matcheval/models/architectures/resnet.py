@@ -12,7 +12,7 @@ github kuangliu/pytorch-cifar, models/preact_resnet.py and senet.py: networks wi
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -78,70 +78,55 @@ class _BlockA(nn.Module):
         return functional.relu(inner + same)
 
 
-class ResNetA(nn.Module):
-    """ResNet of three stages for small images; its state dict has the keys of published weights."""
-
-    def __init__(self, config: NetworkConfig, *, squeezed: bool) -> None:
-        super().__init__()
-        width, blocks = config.width, (config.depth - 2) // 6
-        self.conv1 = convolution(config.channels, width)
-        self.bn1 = nn.BatchNorm2d(width)
-        shapes = list(stage_shapes(width, config.widths(3), [blocks] * 3))
-        layers = [_BlockA(*shape, squeezed) for shape in shapes]
-        self.layer1 = nn.Sequential(*layers[:blocks])
-        self.layer2 = nn.Sequential(*layers[blocks : 2 * blocks])
-        self.layer3 = nn.Sequential(*layers[2 * blocks :])
-        self.linear = nn.Linear(4 * width, config.n_classes)
-        he_normal_(self, "fan_in")
-        nn.init.kaiming_normal_(self.linear.weight)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute logits."""
-        x = functional.relu(self.bn1(self.conv1(x)))
-        x = self.layer3(self.layer2(self.layer1(x)))
-        logits: Tensor = self.linear(x.mean(dim=(2, 3)))
-        return logits
-
-
 @architecture
 def resnet_a(config: NetworkConfig) -> nn.Module:
     """Build He et al.'s ResNet for CIFAR with shortcuts of option A."""
-    return ResNetA(config, squeezed=False)
+    return _resnet_a(config, squeezed=False)
 
 
 @architecture
 def seresnet_a(config: NetworkConfig) -> nn.Module:
     """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2)."""
-    return ResNetA(config, squeezed=True)
+    return _resnet_a(config, squeezed=True)
+
+
+def _resnet_a(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
+    model = _three_stages(config, partial(_BlockA, squeezed=squeezed), "linear")
+    he_normal_(model, "fan_in")
+    nn.init.kaiming_normal_(model.get_parameter("linear.weight"))
+    return model
 
 
 @architecture
 def resnet_b(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_a` of torchvision's block, with projections where the shape changes (B).
-
-    Its state dict has the keys of published weights.
-    """
+    """Build `resnet_a` of torchvision's block, with projections where the shape changes (B)."""
     from torchvision.models.resnet import BasicBlock
 
-    width, blocks = config.width, (config.depth - 2) // 6
-    layers = [
-        BasicBlock(inputs, outputs, stride, shortcut(inputs, outputs, stride))
-        for inputs, outputs, stride in stage_shapes(width, config.widths(3), [blocks] * 3)
-    ]
-    model = nn.Sequential(
-        OrderedDict(
-            conv1=convolution(config.channels, width),
-            bn1=nn.BatchNorm2d(width),
-            relu=nn.ReLU(inplace=True),
-            layer1=nn.Sequential(*layers[:blocks]),
-            layer2=nn.Sequential(*layers[blocks : 2 * blocks]),
-            layer3=nn.Sequential(*layers[2 * blocks :]),
-            pool=GlobalAverage(),
-            fc=nn.Linear(4 * width, config.n_classes),
-        )
-    )
+    def block(inputs: int, outputs: int, stride: int) -> BasicBlock:
+        return BasicBlock(inputs, outputs, stride, shortcut(inputs, outputs, stride))
+
+    model = _three_stages(config, block, "fc")
     he_normal_(model, "fan_out")
     return model
+
+
+def _three_stages(
+    config: NetworkConfig, block: Callable[[int, int, int], nn.Module], head: str
+) -> nn.Sequential:
+    """Build a ResNet of three stages, whose state dict has the keys of published weights."""
+    width, blocks = config.width, (config.depth - 2) // 6
+    stem = convolution(config.channels, width)
+    layers = [block(*shape) for shape in stage_shapes(width, config.widths(3), [blocks] * 3)]
+    stages = {
+        f"layer{stage + 1}": nn.Sequential(*layers[stage * blocks : (stage + 1) * blocks])
+        for stage in range(3)
+    }
+    return nn.Sequential(
+        OrderedDict(
+            conv1=stem, bn1=nn.BatchNorm2d(width), relu=nn.ReLU(inplace=True), **stages,
+            pool=GlobalAverage(), **{head: nn.Linear(4 * width, config.n_classes)},
+        )
+    )  # fmt: skip
 
 
 @architecture
@@ -237,15 +222,9 @@ def preact_imagenet(config: NetworkConfig) -> nn.Module:
 
 
 def _preact(config: NetworkConfig, blocks: Sequence[int], expansion: int = 1) -> nn.Module:
-    outputs = [expansion * width for width in config.widths(len(blocks))]
-    shapes = stage_shapes(config.width, outputs, blocks)
-    model = nn.Sequential(
-        convolution(config.channels, config.width),
-        *[_PreactBlock(*shape, expansion) for shape in shapes],
-        nn.BatchNorm2d(outputs[-1]),
-        nn.ReLU(inplace=True),
-        *classifier(outputs[-1], config),
-    )
+    last = nn.BatchNorm2d(expansion * config.widths(len(blocks))[-1]), nn.ReLU(inplace=True)
+    stem = convolution(config.channels, config.width)
+    model = _stages(config, stem, blocks, last, expansion)
     he_normal_(model, "fan_out")
     return model
 
@@ -254,22 +233,23 @@ def _preact(config: NetworkConfig, blocks: Sequence[int], expansion: int = 1) ->
 def preact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
     stem = convolution(config.channels, config.width)
-    return _unnormed(config, stem, _EXPANSION if config.depth >= 50 else 1, squeezed=False)
+    expansion = _EXPANSION if config.depth >= 50 else 1
+    return _stages(config, stem, _LAYERS[config.depth], (), expansion)
 
 
 @architecture
 def sepreact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a normed stem."""
-    return _unnormed(config, normed(config.channels, config.width), 1, squeezed=True)
+    stem = normed(config.channels, config.width)
+    return _stages(config, stem, _LAYERS[config.depth], (), squeezed=True)
 
 
-def _unnormed(
-    config: NetworkConfig, stem: nn.Module, expansion: int, *, squeezed: bool
-) -> nn.Module:
-    outputs = [expansion * width for width in config.widths(4)]
-    shapes = stage_shapes(config.width, outputs, _LAYERS[config.depth])
-    return nn.Sequential(
-        stem,
-        *[_PreactBlock(*shape, expansion, squeezed) for shape in shapes],
-        *classifier(outputs[-1], config),
-    )
+def _stages(
+    config: NetworkConfig, stem: nn.Module, blocks: Sequence[int], last: Sequence[nn.Module],
+    expansion: int = 1, *, squeezed: bool = False,
+) -> nn.Module:  # fmt: skip
+    """Join the stem, stages of `blocks` blocks, the last layers before the average, and a head."""
+    outputs = [expansion * width for width in config.widths(len(blocks))]
+    shapes = stage_shapes(config.width, outputs, blocks)
+    layers = [_PreactBlock(*shape, expansion, squeezed) for shape in shapes]
+    return nn.Sequential(stem, *layers, *last, *classifier(outputs[-1], config))
