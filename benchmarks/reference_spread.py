@@ -21,6 +21,7 @@ from matcheval.protocol.settings import MatchingSettings
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
 SIZES = ((600, 497), (2_000, 2_000), (10_000, 10_000))
+NARROWINGS = ("reference", "same_size", "excess")
 DRAWS, CLASSES, ACCURACY, FACTOR = 100, 10, 0.93, 1.8
 
 
@@ -46,7 +47,8 @@ def measure(n_original: int, n_replication: int) -> list[dict]:
             pair = Pair(f"p{draw}", "o", "r")
             one = no_warning_reference(Comparison("m", pair, original, worse), method)
             if gap > 2 * error and not one.reason:
-                found.append((one.reference_narrowing, one.narrowing, one.excess))
+                columns = one.columns
+                found.append([columns[f"{name}_narrowing"] for name in NARROWINGS])
         means, spreads = 100 * np.mean(found, axis=0), 100 * np.std(found, axis=0, ddof=1)
         row = {
             "n_original": n_original, "n_replication": n_replication, "criterion": name,

@@ -133,7 +133,7 @@ class TestCustomStudy:
         matching = study.analyses["matching"]
         assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
         assert matching.inputs("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
-        given = matching.pair_arguments("both", ["m.v1"])
+        given = matching.files("both", ["m.v1"])
         assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
 
     def test_batches_in_catalogue_order(self, mine):

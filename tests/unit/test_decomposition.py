@@ -69,8 +69,8 @@ class TestParts:
         )
         bins = bin_sets(source, target, given["bins"])
         assert bins.edges.tolist() == expected["edges"]
-        assert bins.n_source.tolist() == expected["n_source"]
-        assert bins.n_target.tolist() == expected["n_target"]
+        assert bins.counts[0].tolist() == expected["n_source"]
+        assert bins.counts[2].tolist() == expected["n_target"]
         for is_original, sign in ((True, 1), (False, -1)):
             found = decompose(
                 source, target, n_bins=given["bins"], source_is_original=is_original, n_resamples=9
@@ -92,7 +92,7 @@ class TestParts:
         confidence, conditional, used = by_loops(*sets, n_bins)
         assert found.confidence == pytest.approx(confidence, abs=1e-12)
         assert found.conditional == pytest.approx(conditional, abs=1e-12)
-        assert len(bin_sets(*sets, n_bins).n_source) == used
+        assert bin_sets(*sets, n_bins).n == used
         gap = sets[0].correct.mean() - sets[1].correct.mean()
         assert found.gap == pytest.approx(gap, abs=1e-12)
         assert found.confidence + found.conditional == pytest.approx(gap, abs=1e-12)

@@ -1,6 +1,7 @@
 """The no-warning reference: known cases, its equation, its gap, and where there is none."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,15 +19,16 @@ from matcheval.protocol.no_warning import (
     no_warning_reference,
     split_sizes,
 )
-from matcheval.protocol.settings import Criterion, MatchingMethod, Order
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy
 from vectors import case
 
-METHOD = MatchingMethod(criterion=Criterion.PROBABILITY)
+METHOD = MatchingMethod(criterion="probability")
 
 
-def comparison(original, replication, **pair):
-    return Comparison("m", Pair("p", "o", "r", **pair), original, replication)
+def reference(original, replication, method=METHOD, model="m", **pair):
+    comparison = Comparison(model, Pair("p", "o", "r", **pair), original, replication)
+    return no_warning_reference(comparison, method)
 
 
 class TestRatio:
@@ -79,19 +81,27 @@ class TestReference:
         degraded = original.correct * (1 - flip_probability(errors, ratio))
         assert original.correct.mean() - degraded.mean() == pytest.approx(0.04, abs=1e-12)
 
-    @pytest.mark.parametrize("criterion", list(Criterion))
-    def test_what_it_reports(self, criterion):
-        original, replication = simulate(2_000, 5, 1), simulate(1_000, 5, 2, accuracy=0.8)
-        found = no_warning_reference(
-            comparison(original, replication), MatchingMethod(criterion=criterion)
-        )
-        gap = original.correct.mean() - replication.correct.mean()
-        assert (found.n_original, found.n_replication) == (1_334, 666)
-        assert found.reference_gap == pytest.approx(gap, abs=0.015)
-        assert found.gap == pytest.approx(gap, abs=0.015)
-        assert found.error_ratio > 1
-        assert found.excess == found.narrowing - found.reference_narrowing
-        assert found.reason == ""
+    def test_what_it_reports(self):
+        sets = simulate(2_000, 5, 1), simulate(1_000, 5, 2, accuracy=0.8)
+        found = reference(*sets)
+        one, gap = found.columns, sets[0].correct.mean() - sets[1].correct.mean()
+        assert (one["n_reference_original"], one["n_reference_replication"]) == (1_334, 666)
+        assert (one["error_ratio"] > 1, found.reason) == (True, "")
+        for kind in ("reference", "same_size"):
+            assert one[f"{kind}_gap"] == pytest.approx(gap, abs=0.015)
+            narrowing = 1 - one[f"{kind}_matched_gap"] / one[f"{kind}_gap"]
+            assert one[f"{kind}_narrowing"] == pytest.approx(narrowing)
+        excess = one["same_size_narrowing"] - one["reference_narrowing"]
+        assert one["excess_narrowing"] == excess
+        # Names, the criterion and the order seed the picks, and the pair alone the splits.
+        assert reference(*sets) == found
+        others = [
+            reference(*sets, MatchingMethod(criterion="label_probability")),
+            reference(*sets, MatchingMethod(criterion="probability", order="random")),
+            reference(*sets, model="n"),
+        ]
+        assert {other.same_size_gap for other in others} == {found.same_size_gap}
+        assert len({other.same_size_matched_gap for other in (found, *others)}) == 4
 
     def test_a_real_pair_without_warning_has_no_excess(self):
         """The replication is a degraded draw of the original's population."""
@@ -101,54 +111,31 @@ class TestReference:
             errors = 1 - isotonic_accuracy(Scored(base.probability, base.correct))
             flip = np.random.default_rng(seed).random(4_000) < flip_probability(errors, 1.6)
             label = np.where(base.correct & flip, (base.label + 1) % 4, base.label)
-            worse = simulate(4_000, 4, 2 * seed + 1)
-            worse = type(worse)(worse.index, label.astype(np.int16), worse.prediction,
-                                worse.probability)  # fmt: skip
-            excess.append(no_warning_reference(comparison(original, worse), METHOD).excess)
+            worse = replace(base, label=label.astype(np.int16))
+            excess.append(reference(original, worse).columns["excess_narrowing"])
         assert abs(np.mean(excess)) < 4 * np.std(excess, ddof=1) / math.sqrt(8)
 
     def test_roles_are_those_of_the_pair(self):
         """With the replication as source, and larger, the degraded half is the source."""
-        original, replication = simulate(800, 3, 1), simulate(1_600, 3, 2, accuracy=0.75)
-        found = no_warning_reference(comparison(original, replication), METHOD)
-        assert (found.n_original, found.n_replication) == (267, 533)
-        assert found.reference_gap > 0.05
-        named = no_warning_reference(comparison(original, replication, source="o"), METHOD)
-        assert named.reference_gap == found.reference_gap
+        sets = simulate(800, 3, 1), simulate(1_600, 3, 2, accuracy=0.75)
+        found, named = reference(*sets), reference(*sets, source="o")
+        assert (found.n_reference_original, found.n_reference_replication) == (267, 533)
+        assert named.reference_gap == found.reference_gap > 0.05
         assert named.reference_matched_gap != found.reference_matched_gap
-
-    def test_names_seed_the_picks_and_the_pair_alone_the_splits(self):
-        sets = simulate(900, 3, 1), simulate(600, 3, 2, accuracy=0.7)
-        one, again = (no_warning_reference(comparison(*sets), METHOD) for _ in range(2))
-        other = no_warning_reference(Comparison("n", Pair("p", "o", "r"), *sets), METHOD)
-        assert one == again
-        assert other.gap == one.gap
-        assert other.matched_gap != one.matched_gap
-        random = MatchingMethod(criterion=Criterion.PROBABILITY, order=Order.RANDOM)
-        assert no_warning_reference(comparison(*sets), random).gap == one.gap
 
     def test_sizes_keep_their_ratio(self):
         assert split_sizes(10_000, 2_000) == (8_334, 1_666)
         assert split_sizes(3, 1_000_000) == (1, 2)
         assert split_sizes(1_000, 1) == (999, 1)
 
-    @pytest.mark.parametrize(
-        ("accuracies", "why"),
-        [
-            ((0.8, 0.9), "not positive"),
-            ((1.0, 0.5), "no factor"),
-        ],
-    )
-    def test_no_reference(self, accuracies, why):
-        sets = (simulate(500, 4, i, accuracy=a) for i, a in enumerate(accuracies))
-        found = no_warning_reference(comparison(*sets), METHOD)
-        assert why in found.reason
-        assert math.isnan(found.excess)
-        assert math.isnan(found.error_ratio)
-
-    def test_no_pairs(self):
+    def test_no_reference(self):
         original, other = simulate(200, 3, 1), simulate(100, 3, 2, accuracy=0.75)
-        apart = type(other)(other.index, other.label, other.prediction,
-                            np.zeros(100, np.float32))  # fmt: skip
-        found = no_warning_reference(comparison(original, apart), METHOD)
-        assert "no target is matched" in found.reason
+        for sets, why in (
+            ((other, original), "not positive"),
+            ((simulate(200, 3, 1, accuracy=1), other), "no factor"),
+            ((original, replace(other, probability=np.zeros(100, np.float32))), "no target is"),
+        ):
+            found = reference(*sets)
+            assert why in found.reason
+            for name in ("excess_narrowing", "error_ratio", "reference_gap"):
+                assert math.isnan(found.columns[name])

@@ -169,6 +169,6 @@ class TestSettings:
             load(self.study(tmp_path, **pair)).analyses["matching"]
             for pair in ({}, {"paired": True})
         )
-        at = "new-writers", ["000"]
-        assert plain.matching_arguments(*at) == paired.matching_arguments(*at)
-        assert plain.pair_arguments("new-writers") != paired.pair_arguments("new-writers")
+        for groups in (True, False):
+            files = [one.files("new-writers", groups=groups) for one in (plain, paired)]
+            assert (files[0] == files[1]) is not groups

@@ -27,6 +27,7 @@ from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
+from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.pair_tables import tabulate_pair
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.registry import ANALYSES
@@ -132,9 +133,12 @@ class TestCompare:
         for name in names:
             out, module = tmp_path / f"{name}.parquet", KINDS[name].__module__
             tabulate_pair(
-                analysis=module, pair=Pair("pair", "old", "new"), models="ab",
-                matchings=methods, seeds=[0, 1], layouts=dict.fromkeys(of_set, Layout()),
-                groups=dict.fromkeys(of_set, GroupSource()), outputs=[out], **files,
+                analysis=module, outputs=[out],
+                files=PairFiles(
+                    Pair("pair", "old", "new"), "ab", **files, matchings=methods, seeds=[0, 1],
+                    layouts=dict.fromkeys(of_set, Layout()),
+                    groups=dict.fromkeys(of_set, GroupSource()),
+                ),
                 options={"epsilons": EpsilonSweepSettings().epsilons} if "eps" in name else {},
             )  # fmt: skip
             expected = rows(pd.read_parquet(out))

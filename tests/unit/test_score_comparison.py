@@ -27,7 +27,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
-from matcheval.protocol.compared_models import ComparedModels, read_models
+from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.settings import Criterion, MatchingMethod, Score
 from studies import configuration, load
 
@@ -87,7 +87,10 @@ def read(files) -> ComparedModels:
     """Models "m0", "m1", ... of prediction files by origin."""
     layouts, groups = dict.fromkeys(files, Layout()), dict.fromkeys(files, GroupSource())
     models = [f"m{i}" for i in range(len(files["original"]))]
-    return read_models(Pair("p", "a", "b"), models, files, BOTH, (0, 1), layouts, groups)
+    return PairFiles(
+        Pair("p", "a", "b"), models, **files, layouts=layouts, matchings=BOTH, seeds=(0, 1),
+        groups=groups,
+    ).read()  # fmt: skip
 
 
 @pytest.fixture

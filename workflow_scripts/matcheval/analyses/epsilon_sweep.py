@@ -67,7 +67,7 @@ def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> 
         for epsilon in sorted(epsilons):
             changed = method.model_copy(update={"epsilon": epsilon})
             models = [
-                MatchedModel(comparison, name, changed, known.rows(comparison, changed))
+                MatchedModel.of(comparison, changed, known.seeds, name)
                 for comparison in known.comparisons
             ]
             of_models = [_of_model(one, known) for one in models]

@@ -152,7 +152,7 @@ def _rows(known: ComparedModels) -> Iterator[dict[str, Any]]:
     parts = decompose_models(sides, source_is_original=known.sign == 1, blocks=known.blocks)
     for name, method in known.methods.items():
         matched = [
-            MatchedModel(comparison, name, method, known.rows(comparison, method))
+            MatchedModel.of(comparison, method, known.seeds, name)
             for comparison in known.comparisons
         ]
         unmatched = [float(one.fractions_unmatched.mean()) for one in matched]

@@ -57,8 +57,7 @@ def tabulate(known: ComparedModels, *, orders: int = 20) -> pd.DataFrame:
             found = []
             for order, seeds in ((Order.DATASET, known.seeds), (Order.RANDOM, range(orders))):
                 changed = method.model_copy(update={"order": order})
-                matched = known.rows(comparison, changed, seeds)
-                found.append(MatchedModel(comparison, name, changed, matched))
+                found.append(MatchedModel.of(comparison, changed, seeds, name))
             rows.append(_row(*found))
     return pd.DataFrame(rows, columns=SCHEMA.names)
 

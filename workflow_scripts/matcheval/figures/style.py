@@ -84,6 +84,10 @@ ORIGINAL = SeriesStyle("#0072B2", "-", "o")
 MATCHED_ORIGINAL = SeriesStyle("#56B4E9", _DOTTED, "D")
 REPLICATION = SeriesStyle("#E69F00", "-", "s")
 MATCHED_REPLICATION = SeriesStyle("#D55E00", _DOTTED, "^")
+SETS = {  # by origin: a whole set, and its matched subset
+    "original": (ORIGINAL, MATCHED_ORIGINAL),
+    "replication": (REPLICATION, MATCHED_REPLICATION),
+}
 UNMATCHED = SeriesStyle("#009E73", (0, (4, 1.2, 1, 1.2)), "X")
 GAP = SeriesStyle("#000000", "-", "o")
 MATCHED_GAP = SeriesStyle("#CC79A7", _DOTTED, "D")

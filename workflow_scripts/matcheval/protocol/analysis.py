@@ -1,7 +1,8 @@
 """The matched evaluation protocol as an analysis of a study: runs, tables, figures, summary."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -9,28 +10,21 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from matcheval.datasets.suites import Pair
-from matcheval.errors import ErrorCollector, configuration_error
+from matcheval.errors import configuration_error
 from matcheval.execution import resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.io.tables import write_table
-from matcheval.predictions.layout import Layout, layout_of
-from matcheval.protocol.blocks import GroupSource
-from matcheval.protocol.compared_models import MatchedModel, read_models
-from matcheval.protocol.comparisons import (
-    read_comparison,
-    suspicions_in,
-    suspicions_of,
-    with_suspicions,
-)
+from matcheval.predictions.layout import layout_of
+from matcheval.protocol.compared_models import MatchedModel, PairFiles
+from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
-from matcheval.protocol.settings import MatchingMethod, MatchingSettings, matching_label
+from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.tables import join_runs, tabulate_runs
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
@@ -42,81 +36,61 @@ from matcheval.study.study import Study
 
 def match_predictions(
     *,
+    files: PairFiles,
     batches: Sequence[Sequence[str]],
     saved: Sequence[str],
-    pair: Pair,
-    original: Sequence[Path],
-    replication: Sequence[Path],
-    layouts: Mapping[str, Layout],
-    matchings: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
     runs: Sequence[Path],
     pairs: Sequence[Path],
 ) -> None:
     """Match the models of batches by all matchings, and write their runs, and pairs of some."""
-    problems, files = ErrorCollector(), zip(original, replication, strict=True)
-    pair_files = dict(zip(product(matchings, saved), pairs, strict=True))
-    found: list[tuple[str, str]] = []
-    tables: dict[Any, list[Any]] = {p: [] for p in product(matchings, range(len(batches)))}
-    for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
-        with problems.collected():
-            comparison = read_comparison(model, pair, next(files), layouts)
-            found += [(model, text) for text in suspicions_of(comparison)]
-            for name, method in matchings.items():
-                matched = MatchedModel.of(comparison, method, seeds)
-                tables[name, batch].append(matched.runs())
-                if model in saved:
-                    write_table(matched.pairs(), pair_files[name, model])
-    problems.raise_any()
+    pair_files = dict(zip(product(files.matchings, saved), pairs, strict=True))
+    batch_of = {model: batch for batch, models in enumerate(batches) for model in models}
+    told: list[tuple[str, str]] = []
+    tables: dict[Any, list[Any]] = {p: [] for p in product(files.matchings, range(len(batches)))}
+    for comparison in files.comparisons():
+        model = comparison.model
+        told += [(model, text) for text in suspicions_of(comparison)]
+        for name, method in files.matchings.items():
+            matched = MatchedModel.of(comparison, method, files.seeds)
+            tables[name, batch_of[model]].append(matched.runs())
+            if model in saved:
+                write_table(matched.pairs(), pair_files[name, model])
     for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(with_suspicions(join_runs(parts), found), path)
-    for model, text in found:
+        write_table(with_suspicions(join_runs(parts), told), path)
+    for model, text in told:
         logging.warning("warning: %s, %s", model, text)
-    logging.info("%d models, %d matchings, %d seeds", len(original), len(matchings), len(seeds))
+    logging.info("%d models, %d matchings", len(files.models), len(files.matchings))
 
 
 def write_model_tables(
     *, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Path]
 ) -> None:
     """Average the runs of a pair over seeds, a table per matching."""
-    for matching, mine, files in zip(
-        matchings, _shares(runs, len(matchings)), _shares(outputs, len(matchings)), strict=True
-    ):
+    n = len(matchings)
+    for matching, mine, paths in zip(matchings, _shares(runs, n), _shares(outputs, n), strict=True):
         read = [COMPARISON_RUNS.read(path) for path in mine]
         table = with_suspicions(MODEL_TABLE.from_frame(tabulate_runs(read)), suspicions_in(read))
-        for path in files:
+        for path in paths:
             write_table(table, path)
         logging.info("%s: %d models from %d batches", matching, table.num_rows, len(mine))
 
 
-def _shares(files: Sequence[Path], n: int) -> Iterator[Sequence[Path]]:
+def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
     """Divide files evenly between matchings."""
-    for number in range(n):
-        yield files[number * len(files) // n : (number + 1) * len(files) // n]
+    size = len(files) // n
+    return [files[start : start + size] for start in range(0, len(files), size)]
 
 
-def write_gaps(
-    *,
-    models: Sequence[str],
-    pair: Pair,
-    matchings: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    layouts: Mapping[str, Layout],
-    groups: Mapping[str, GroupSource],
-    original: Sequence[Path],
-    replication: Sequence[Path],
-    tables: Sequence[Path],
-    means: Sequence[Path],
-) -> None:
+def write_gaps(*, files: PairFiles, tables: Sequence[Path], means: Sequence[Path]) -> None:
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
-    files = {"original": original, "replication": replication}
-    found = estimate_gaps(read_models(pair, models, files, matchings, seeds, layouts, groups))
-    for frame, paths in zip(found.models.values(), _shares(tables, len(matchings)), strict=True):
+    found = estimate_gaps(files.read())
+    shares = _shares(tables, len(found.models))
+    for frame, paths in zip(found.models.values(), shares, strict=True):
         for path in paths:
             write_table(GAPS.from_frame(frame), path)
     for path in means:
         write_table(MEAN_GAPS.from_frame(found.means), path)
-    logging.info("%d models, %d matchings", len(models), len(matchings))
+    logging.info("%d models, %d matchings", len(files.models), len(found.models))
 
 
 def write_study_summary(
@@ -152,29 +126,24 @@ def draw_gaps(
 ) -> None:
     """Plot what the gaps of one pair and matching consist of."""
     models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
-    of_matching = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False)
-    save_figure(plot_gaps(models, of_models, of_matching.loc[matching], title), *outputs)
+    mean = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False).loc[matching]
+    save_figure(plot_gaps(models, of_models, mean, title), *outputs)
 
 
 def draw_reliability(
     *,
-    model: str,
-    pair: Pair,
-    original: Sequence[Path],
-    replication: Sequence[Path],
-    layouts: Mapping[str, Layout],
+    files: PairFiles,
     pairs: Path,
+    matching: str,
     title: str,
-    epsilon: float,
-    seeds: Sequence[int],
     bins: int,
     outputs: Sequence[Path],
 ) -> None:
     """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
-    comparison = read_comparison(model, pair, (original[0], replication[0]), layouts)
-    data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, seeds)
+    (comparison,) = files.comparisons()
+    epsilon = files.matchings[matching].epsilon
+    data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, files.seeds)
     save_figure(plot_reliability(data, bins), *outputs)
-    logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})
 
 
 _CAPTIONS = {
@@ -253,17 +222,16 @@ class Matching(Analysis):
         entry = ReportEntry("Summary", _CAPTIONS["Summary"])
         self.summary = Artifact(f"{own}/summary", (".md",), entry, (".md",))
 
-        def figure(stem: str, category: str, *wildcards: str) -> Artifact:
-            labels = {name: f"{{{name}}}" for name in ("pair", *wildcards)}
+        def figure(category: str, stem: str) -> Artifact:
+            path = f"{own}/figures/{{pair}}/{stem}"
+            labels = {name: f"{{{name}}}" for name in re.findall(r"{(\w+)}", path)}
             entry = ReportEntry(category, _CAPTIONS[category], labels)
-            return Artifact(f"{own}/figures/{{pair}}/{stem}", formats, entry, formats)
+            return Artifact(path, formats, entry, formats)
 
-        self.confidence_plot = figure("confidence", "Accuracy and confidence")
-        self.accuracy_plot = figure("{matching}/matched_accuracy", "Matched accuracy", "matching")
-        self.gaps_plot = figure("{matching}/gaps", "Gaps", "matching")
-        self.reliability_plot = figure(
-            "{matching}/reliability/{model}", "Reliability", "matching", "model"
-        )
+        self.confidence_plot = figure("Accuracy and confidence", "confidence")
+        self.accuracy_plot = figure("Matched accuracy", "{matching}/matched_accuracy")
+        self.gaps_plot = figure("Gaps", "{matching}/gaps")
+        self.reliability_plot = figure("Reliability", "{matching}/reliability/{model}")
 
     @classmethod
     def title(cls) -> str:
@@ -323,41 +291,30 @@ class Matching(Analysis):
         saved = {*self.settings.save_pairs, *self.settings.reliability_models}
         return [model for model in self.study.models if model in saved]
 
-    @property
-    def batches_with_pairs(self) -> list[str]:
-        """Batches with models whose pairs are written; one job of a pair matches all of these."""
-        saved = set(self.saved_models)
-        return [batch for batch, models in self.batches.items() if not saved.isdisjoint(models)]
-
     # --- its files
 
     @property
     def stages(self) -> Mapping[str, list[str]]:
         """Runs and matched pairs; tables and the summary; figures."""
-        places = {"pair": self.pairs, "matching": self.matchings}
-        gaps = [
-            file
-            for pair in self.pairs
-            for file in (
-                *self.gaps.expand(pair=pair, matching=self.matchings),
-                *self.means.expand(pair=pair),
-            )
-        ]
+        pair, matching = {"pair": self.pairs}, {"matching": self.matchings}
         return {
             "matched": [
-                *self.runs.expand(**places, batch=self.batches),
-                *self.matched_pairs.expand(**places, model=self.saved_models),
+                *self.runs.expand(**pair, **matching, batch=self.batches),
+                *self.matched_pairs.expand(**pair, **matching, model=self.saved_models),
             ],
             "tables": [
-                *self.result.expand(**places),
-                *gaps,
+                *self.result.expand(**pair, **matching),
+                *self.gaps.expand(**pair, **matching),
+                *self.means.expand(**pair),
                 *(self.summary.files if self.pairs else []),
             ],
             "figures": [
-                *self.confidence_plot.expand(pair=self.pairs),
-                *self.accuracy_plot.expand(**places),
-                *self.gaps_plot.expand(**places),
-                *self.reliability_plot.expand(**places, model=self.settings.reliability_models),
+                *self.confidence_plot.expand(**pair),
+                *self.accuracy_plot.expand(**pair, **matching),
+                *self.gaps_plot.expand(**pair, **matching),
+                *self.reliability_plot.expand(
+                    **pair, **matching, model=self.settings.reliability_models
+                ),
             ],
         }
 
@@ -372,10 +329,9 @@ class Matching(Analysis):
         places = [[pair, matching] for pair, matching in product(self.pairs, self.matchings)]
         if not places:
             return self.section()
-        files = self._summary_inputs
         gaps = [self.gaps.file(".parquet", pair=pair, matching=name) for pair, name in places]
         values = {"titles": self.titles, "places": places}
-        return self.section({**files, "gaps": gaps}, values, [self.summary])
+        return self.section({**self._summary_inputs, "gaps": gaps}, values, [self.summary])
 
     @property
     def _summary_inputs(self) -> dict[str, list[str]]:
@@ -412,54 +368,37 @@ class Matching(Analysis):
             return None
         return self.study.description_files(dataset)[1]
 
-    def _arguments(self, pair: str, models: Iterable[str]) -> dict[str, Any]:
-        """What all jobs of a pair take: names, models' files, their layouts, and seeds."""
+    def files(
+        self, pair: str, models: Iterable[str] | None = None, *, groups: bool = True
+    ) -> dict[str, Any]:
+        """Return the `PairFiles` of models, with what belongs together unless it is of no account.
+
+        Without it, jobs are not repeated when a study says anew what belongs together.
+        """
         study, of_pair = self.study, self.study.pairs[pair]
+        chosen, custom = list(study.models if models is None else models), study.group_files
+        methods = self.settings.methods.items()
         return {
-            # The matching ignores what belongs together.
-            "pair": {"name": of_pair.name, **of_pair.datasets, "source": of_pair.source},
+            "pair": vars(of_pair) | ({} if groups else {"paired": False, "groups_shared": False}),
+            "models": chosen,
+            "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
             "layouts": {
                 origin: asdict(layout_of(study.datasets[dataset]))
                 for origin, dataset in of_pair.datasets.items()
             },
             **{
-                origin: [study.predictions_file(dataset, model) for model in models]
+                origin: [study.predictions_file(dataset, model) for model in chosen]
                 for origin, dataset in of_pair.datasets.items()
             },
-        }
-
-    @property
-    def _methods(self) -> dict[str, Any]:
-        return {name: one.model_dump(mode="json") for name, one in self.settings.methods.items()}
-
-    def matching_arguments(self, pair: str, batches: Sequence[str]) -> dict[str, Any]:
-        """Return the arguments of `match_predictions` for batches that are matched in one job."""
-        models = [model for batch in batches for model in self.batches[batch]]
-        return {
-            **self._arguments(pair, models),
-            "matchings": self._methods,
-            "batches": [self.batches[batch] for batch in batches],
-            "saved": [model for model in self.saved_models if model in models],
-        }
-
-    def pair_arguments(self, pair: str, models: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the arguments of a job that `compared_models.read_models` takes."""
-        study, of_pair = self.study, self.study.pairs[pair]
-        chosen = list(study.models if models is None else models)
-        files = study.group_files.get(pair, {})
-        return {
-            **self._arguments(pair, chosen),
-            "pair": vars(of_pair),
-            "models": chosen,
-            "matchings": self._methods,
             "groups": {
                 origin: {
-                    "file": files.get(dataset),
+                    "file": custom.get(pair, {}).get(dataset),
                     "kind": study.datasets[dataset].kind,
                     "datapoints": self._datapoints(dataset),
                 }
                 for origin, dataset in of_pair.datasets.items()
+                if groups
             },
         }
 
@@ -468,10 +407,10 @@ class Matching(Analysis):
     ) -> list[tuple[int, int]]:
         """Return size and time of the user's files of predictions on a pair, and of groups."""
         study, chosen = self.study, list(self.study.models if models is None else models)
-        of_groups = list(study.group_files.get(pair, {}).values()) if groups else []
-        datasets = study.pairs[pair].datasets.values()
-        states = [study.custom_results_state(name, chosen) for name in datasets]
-        return [*file_states(of_groups), *(state for of_set in states for state in of_set)]
+        states = file_states(list(study.group_files.get(pair, {}).values()) if groups else [])
+        for dataset in study.pairs[pair].datasets.values():
+            states += study.custom_results_state(dataset, chosen)
+        return states
 
     def images(self, pair: str) -> int:
         """Return the size of the larger set of a pair."""
@@ -502,9 +441,9 @@ class Matching(Analysis):
             Rule(
                 name="estimate_gaps",
                 run=write_gaps,
-                input={"files": lambda w: self.inputs_with_groups(w.pair)},
+                input={"waits_for": lambda w: self.inputs_with_groups(w.pair)},
                 output={"tables": self.gaps.expand(**matching), "means": self.means},
-                arguments=lambda w: self.pair_arguments(w.pair),
+                arguments=lambda w: {"files": self.files(w.pair)},
                 custom_files=lambda w: self.custom_files_state(w.pair),
                 request=lambda w: resources.of_gaps(
                     len(self.study.models), len(self.matchings), self.images(w.pair)
@@ -548,13 +487,12 @@ class Matching(Analysis):
                 name="plot_reliability",
                 run=draw_reliability,
                 input={
-                    "files": lambda w: self.inputs(w.pair, [w.model]),
+                    "waits_for": lambda w: self.inputs(w.pair, [w.model]),
                     "pairs": self.matched_pairs.file(),
                 },
                 output={"outputs": self.reliability_plot},
                 arguments=lambda w: {
-                    **self._arguments(w.pair, [w.model]),
-                    "epsilon": self.settings.methods[w.matching].epsilon,
+                    "files": self.files(w.pair, [w.model], groups=False),
                     "title": self.titles[w.matching],
                     "bins": self.settings.reliability_bins,
                 },
@@ -571,14 +509,11 @@ class Matching(Analysis):
         Each prediction file is read once for all matchings: reading a file takes as long as some
         runs, and starting a job as long as a hundred.
         """
-        with_pairs, matching = self.batches_with_pairs, {"matching": self.matchings}
-        alone = [batch for batch in self.batches if batch not in with_pairs]
+        saved, matching = self.saved_models, {"matching": self.matchings}
+        with_pairs = [b for b, models in self.batches.items() if not set(saved).isdisjoint(models)]
 
         def rule(
-            name: str,
-            of: str,
-            output: Mapping[str, list[str]],
-            batches: Callable[[Wildcards], Sequence[str]],
+            name: str, of: str, batches: Callable[[Wildcards], list[str]], **output: Any
         ) -> Rule:
             def models(w: Wildcards) -> list[str]:
                 return [model for batch in batches(w) for model in self.batches[batch]]
@@ -591,30 +526,27 @@ class Matching(Analysis):
                 name=name,
                 run=match_predictions,
                 input={
-                    "files": lambda w: self.inputs(w.pair, models(w)),
-                    "classes": lambda w: self._classes(w.pair),
+                    "waits_for": lambda w: [*self.inputs(w.pair, models(w)), *self._classes(w.pair)]
                 },
                 output=output,
-                arguments=lambda w: self.matching_arguments(w.pair, batches(w)),
+                arguments=lambda w: {
+                    "files": self.files(w.pair, models(w), groups=False),
+                    "batches": [self.batches[batch] for batch in batches(w)],
+                    "saved": [model for model in saved if model in models(w)],
+                },
                 custom_files=lambda w: self.custom_files_state(w.pair, models(w), groups=False),
                 request=request,
-                values={"batch": alone},
+                values={"batch": [batch for batch in self.batches if batch not in with_pairs]},
                 message=f"Matching {{wildcards.pair}}, {of}",
             )
 
-        of_batch = {"runs": self.runs.expand(**matching), "pairs": []}
-        rules = [
-            rule("match_predictions", "batch {wildcards.batch}", of_batch, lambda w: [w.batch])
-        ]
-        if self.saved_models:
-            of_saved = {
-                "runs": self.runs.expand(**matching, batch=with_pairs),
-                "pairs": self.matched_pairs.expand(**matching, model=self.saved_models),
-            }
-            rules.append(
-                rule(
-                    "match_and_save_pairs", "batches with models whose pairs are saved",
-                    of_saved, lambda _: with_pairs,
-                )
-            )  # fmt: skip
-        return rules
+        of_batch = rule(
+            "match_predictions", "batch {wildcards.batch}", lambda w: [w.batch],
+            runs=self.runs.expand(**matching), pairs=[],
+        )  # fmt: skip
+        of_saved = rule(
+            "match_and_save_pairs", "batches with models whose pairs are saved",
+            lambda _: with_pairs, runs=self.runs.expand(**matching, batch=with_pairs),
+            pairs=self.matched_pairs.expand(**matching, model=saved),
+        )  # fmt: skip
+        return [of_batch, of_saved] if saved else [of_batch]

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from matcheval.datasets.digits import KNOWN_GROUPS
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
-from matcheval.errors import InputError
-from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.errors import InputError, configuration_error
+from matcheval.predictions.group_files import Texts, read_group_column, read_group_file
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
@@ -67,14 +67,13 @@ def groups(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
 ) -> Blocks:  # fmt: skip
     """Return the blocks of grouped sets: all datapoints of a writer, a video or a place are one."""
-    names = np.asarray(source), np.asarray(target)
+    source, target = np.asarray(source), np.asarray(target)
     if shared:
-        found, block = np.unique(np.concatenate(names), return_inverse=True)
-        cut = len(names[0])
-        return Blocks(block[:cut], block[cut:], len(found), len(found), joint=True, grouped=True)
-    (of_source, source_block), (of_target, target_block) = (
-        np.unique(each, return_inverse=True) for each in names
-    )
+        names, block = np.unique(np.concatenate([source, target]), return_inverse=True)
+        of_source, of_target = np.split(block, [len(source)])
+        return Blocks(of_source, of_target, len(names), len(names), joint=True, grouped=True)
+    of_source, source_block = np.unique(source, return_inverse=True)
+    of_target, target_block = np.unique(target, return_inverse=True)
     sizes = len(of_source), len(of_target)
     return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
 
@@ -85,9 +84,6 @@ def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Weights:
     drawn += n_blocks * np.arange(n)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=n * n_blocks)
     return counts.reshape(n, n_blocks).astype(np.float64)
-
-
-Texts = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True)
@@ -130,51 +126,39 @@ def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -
     """
     first, *others = groups
     for other, place in zip(others, places[1:], strict=True):
-        problem = _disagreement(first, other, places[0])
-        if problem:
-            raise InputError(
-                problem, file=place, field="group",
-                remedy="All models are tested on the same datapoints, of the same groups",
-            )  # fmt: skip
+        if first is None and other is not None:
+            problem = f"names groups; {places[0]} names none"
+        elif first is not None and (other is None or not np.array_equal(first, other)):
+            problem = f"names other groups than {places[0]}, or none"
+        else:
+            continue
+        raise InputError(
+            problem, file=place, field="group",
+            remedy="All models are tested on the same datapoints, of the same groups",
+        )  # fmt: skip
     return first
 
 
-def _disagreement(first: Texts | None, other: Texts | None, place: object) -> str:
-    """Say how the groups of a model differ from the first one's, which are at `place`."""
-    if first is None:
-        return "" if other is None else f"names groups; {place} names none"
-    if other is None:
-        return f"names no groups; {place} names some"
-    return "" if np.array_equal(first, other) else f"names other groups than {place}"
-
-
 def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:
-    """Return what of a pair's datapoints belongs together."""
+    """Return what of a pair's datapoints belongs together, given the groups of both origins."""
     pair = comparison.pair
-    where = {"file": "configuration", "field": f"pairs.{pair.name}"}
     origins = ("original", "replication")
-    if not comparison.source_is_original:
-        origins = origins[::-1]
-    source, target = (known[origin] for origin in origins)
+    source, target = (known[o] for o in origins[:: 1 if comparison.source_is_original else -1])
     if pair.groups_shared and (source is None or target is None):
-        raise InputError(
-            "groups are shared, but not known of both sets", **where,
+        raise configuration_error(
+            "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",
             remedy="Name a file of each set under `groups`, or leave `groups_shared` out",
         )  # fmt: skip
-    if pair.paired:
-        images = paired_images(comparison.source, comparison.target)
-        if source is None and target is None:
-            return images
-        if source is None or target is None or not np.array_equal(source, target):
-            raise InputError(
-                "paired images have different groups in the two sets", **where,
-                remedy="Give both copies of an image the same group",
-            )  # fmt: skip
-        return groups(source, target, shared=True)
+    images = paired_images(comparison.source, comparison.target) if pair.paired else None
     if source is None and target is None:
-        return None
+        return images
+    if pair.paired and (source is None or target is None or not np.array_equal(source, target)):
+        raise configuration_error(
+            "paired images have different groups in the two sets", field=f"pairs.{pair.name}",
+            remedy="Give both copies of an image the same group",
+        )  # fmt: skip
     if source is None:
         source = np.arange(len(comparison.source)).astype(np.str_)
     if target is None:
         target = np.arange(len(comparison.target)).astype(np.str_)
-    return groups(source, target, shared=pair.groups_shared)
+    return groups(source, target, shared=pair.groups_shared or pair.paired)

@@ -18,10 +18,12 @@ import pyarrow as pa
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.tables import MODEL, Column
+from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
+from matcheval.protocol import schemas, standard_errors
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
-from matcheval.protocol.comparisons import Comparison, read_comparison
+from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, scored
 from matcheval.protocol.matching import (
     UNMATCHED,
@@ -29,26 +31,10 @@ from matcheval.protocol.matching import (
     match_once,
     plan_matching,
     run_sequence,
-)
-from matcheval.protocol.schemas import (
-    COMPARISON_RUNS,
-    CRITERION,
-    IDENTITY_COLUMNS,
-    MATCHING,
-    PAIR,
-    PAIRS,
-    RUNS,
-)
+)  # fmt: skip
+from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import (
-    ErrorTerms,
-    PickWeights,
-    error_interval,
-    error_terms,
-    mean_terms,
-    pick_weights,
-    standard_error,
-)
+from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
 
 # What stands for the mean over models in tables; no model has such a name.
 MEAN = "(mean)"
@@ -56,53 +42,35 @@ MIN_PAIRS = 30  # with fewer matched pairs, a standard error would pretend to kn
 
 MATCHED_MODEL = (
     MODEL,
-    PAIR,
-    MATCHING,
-    CRITERION,
+    schemas.PAIR,
+    schemas.MATCHING,
+    schemas.CRITERION,
     Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
 )
 
 
-def matched_rows(
-    comparison: Comparison, method: MatchingMethod, seeds: Iterable[int]
-) -> MatchedRows:
-    """Match a model's predictions once per seed."""
-    plan = plan_matching(comparison.source, comparison.target, method)
-    names = {"pair": comparison.pair.name, "model": comparison.model}
-    return {
-        seed: match_once(
-            plan, method.order, run_sequence(seed, criterion=method.criterion, **names)
-        )
-        for seed in seeds
-    }
-
-
-def measure_run(
+def _measured(
     source: Predictions, target: Predictions, row: npt.NDArray[np.int64]
 ) -> dict[str, float]:
     """Measure all columns of `schemas.RUN_COLUMNS` but the seed; NaN for an empty subset."""
     is_matched = row != UNMATCHED
-    unmatched = np.flatnonzero(~is_matched)
-    found: dict[str, float] = {
-        "n_source": len(source),
-        "n_target": len(target),
-        "n_matched": int(is_matched.sum()),
-        "fraction_unmatched": len(unmatched) / len(target),
-    }
-    subsets: dict[tuple[str, str], Any] = {
-        ("", "source"): slice(None),
-        ("", "target"): slice(None),
-        ("matched_", "source"): row[is_matched],
-        ("matched_", "target"): np.flatnonzero(is_matched),
-        ("unmatched_", "target"): unmatched,
-    }
-    for (part, role), rows in subsets.items():
-        side = source if role == "source" else target
-        correct, probability = side.correct[rows], side.probability[rows]
+    n_matched = int(is_matched.sum())
+    columns: dict[str, float] = {
+        "n_source": len(source), "n_target": len(target), "n_matched": n_matched,
+        "fraction_unmatched": (len(target) - n_matched) / len(target),
+    }  # fmt: skip
+    for part, role, side, rows in (
+        ("", "source", source, slice(None)),
+        ("", "target", target, slice(None)),
+        ("matched_", "source", source, row[is_matched]),
+        ("matched_", "target", target, np.flatnonzero(is_matched)),
+        ("unmatched_", "target", target, np.flatnonzero(~is_matched)),
+    ):
+        correct, p = side.correct[rows], side.probability[rows]
         n, nan = len(correct), float("nan")
-        found[f"{part}accuracy_{role}"] = int(correct.sum()) / n if n else nan
-        found[f"{part}confidence_{role}"] = float(probability.mean(dtype=np.float64)) if n else nan
-    return found
+        columns[f"{part}accuracy_{role}"] = int(correct.sum()) / n if n else nan
+        columns[f"{part}confidence_{role}"] = float(p.mean(dtype=np.float64)) if n else nan
+    return columns
 
 
 @dataclass(frozen=True)
@@ -118,8 +86,13 @@ class MatchedModel:
     def of(
         cls, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int], name: str = ""
     ) -> Self:
-        """Match a model."""
-        return cls(comparison, name, method, matched_rows(comparison, method, seeds))
+        """Match a model once per seed."""
+        plan = plan_matching(comparison.source, comparison.target, method)
+        names: Any = {
+            "pair": comparison.pair.name, "criterion": method.criterion, "model": comparison.model,
+        }  # fmt: skip
+        rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in seeds}
+        return cls(comparison, name, method, rows)
 
     @property
     def identity(self) -> dict[str, str | float]:
@@ -136,7 +109,7 @@ class MatchedModel:
     def measured(self) -> dict[str, list[float]]:
         """Values of all seeds, by column of `schemas.RUN_COLUMNS`."""
         source, target = self.comparison.source, self.comparison.target
-        runs = [{"seed": s} | measure_run(source, target, row) for s, row in self.rows.items()]
+        runs = [{"seed": s} | _measured(source, target, row) for s, row in self.rows.items()]
         return {name: [run[name] for run in runs] for name in RUNS.names}
 
     def runs(self) -> pa.Table:
@@ -147,18 +120,20 @@ class MatchedModel:
             f"{origin} datapoints": getattr(self.comparison, origin).datapoints_digest
             for origin in self.comparison.pair.datasets
         }
-        return COMPARISON_RUNS.table(columns | self.measured, datapoints | self.method.unusual)
+        return schemas.COMPARISON_RUNS.table(
+            columns | self.measured, datapoints | self.method.unusual
+        )
 
     def pairs(self) -> pa.Table:
         """Return the matched pairs of all seeds, of schema `schemas.PAIRS`."""
         source, target = self.comparison.source.index, self.comparison.target.index
-        parts: dict[str, list[npt.NDArray[np.int32]]] = {name: [] for name in PAIRS.names}
+        parts = []
         for seed, row in self.rows.items():
-            is_matched = row != UNMATCHED
-            parts["seed"].append(np.full(is_matched.sum(), seed, np.int32))
-            parts["source_index"].append(source[row[is_matched]])
-            parts["target_index"].append(target[is_matched])
-        return PAIRS.table({name: np.concatenate(arrays) for name, arrays in parts.items()})
+            hit = row != UNMATCHED
+            seeds = np.full(hit.sum(), seed, np.int32)
+            parts.append((seeds, source[row[hit]], target[hit]))
+        columns = map(np.concatenate, zip(*parts, strict=True))
+        return PAIRS.table(dict(zip(PAIRS.names, columns, strict=True)))
 
     @property
     def matched_gaps(self) -> Floats:
@@ -182,14 +157,10 @@ class MatchedModel:
         return float(np.mean([(row != UNMATCHED).sum() for row in self.rows.values()]))
 
     @cached_property
-    def weights(self) -> PickWeights:
-        """How often each datapoint was matched."""
-        return pick_weights(self.rows, len(self.comparison.source))
-
-    @cached_property
     def errors(self) -> ErrorTerms:
         """What each datapoint adds to the error of the mean matched gap."""
-        return error_terms(*scored(self.comparison), self.weights)
+        source, target = scored(self.comparison)
+        return error_terms(source, target, pick_weights(self.rows, len(source)))
 
 
 @dataclass(frozen=True)
@@ -258,12 +229,6 @@ class ComparedModels:
             for name, method in self.methods.items():
                 yield MatchedModel.of(comparison, method, self.seeds, name)
 
-    def rows(
-        self, comparison: Comparison, method: MatchingMethod, seeds: Sequence[int] | None = None
-    ) -> MatchedRows:
-        """Match one model once per seed, those of the study by default."""
-        return matched_rows(comparison, method, self.seeds if seeds is None else seeds)
-
 
 def _difference(ours: Predictions, theirs: Predictions) -> str:
     """Say what the datapoints of two models differ in."""
@@ -277,46 +242,81 @@ def _difference(ours: Predictions, theirs: Predictions) -> str:
     return f"index {ours.index[row]} has label {ours.label[row]}, not {theirs.label[row]}{more}"
 
 
-def read_models(
-    pair: Pair,
-    models: Sequence[str],
-    files: Mapping[str, Sequence[Path]],
-    methods: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    layouts: Mapping[str, Layout],
-    groups: Mapping[str, GroupSource],
-) -> ComparedModels:
-    """Read the prediction files of all models on a pair."""
-    problems, found = ErrorCollector(), []
-    for number, model in enumerate(models):
-        with problems.collected():
-            of_model = (files["original"][number], files["replication"][number])
-            found.append(read_comparison(model, pair, of_model, layouts))
-    problems.raise_any()
-    known = {
-        origin: groups[origin].read(getattr(found[0], origin), files[origin], layouts[origin])
-        for origin in pair.datasets
-    }
-    of_models = tuple(
-        {origin: PredictionFile(files[origin][n], layouts[origin]) for origin in pair.datasets}
-        for n in range(len(found))
-    )
-    blocks = blocks_of_pair(found[0], known)
-    return ComparedModels(pair, tuple(found), methods, tuple(seeds), blocks, of_models)
+@dataclass(frozen=True)
+class PairFiles:
+    """The prediction files of models on a pair, how they are read, and how they are matched.
+
+    Attributes
+    ----------
+    pair : Pair
+    models : sequence of str
+    original, replication : sequence of Path
+        The models' files, in their order.
+    layouts : mapping of str to Layout
+        By origin.
+    matchings : mapping of str to MatchingMethod
+        By name.
+    seeds : sequence of int
+    groups : mapping of str to GroupSource
+        By origin; empty where groups are of no account.
+    """
+
+    pair: Pair
+    models: Sequence[str]
+    original: Sequence[Path]
+    replication: Sequence[Path]
+    layouts: Mapping[str, Layout]
+    matchings: Mapping[str, MatchingMethod]
+    seeds: Sequence[int]
+    groups: Mapping[str, GroupSource] = field(default_factory=dict)
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Read one model after the other; at the end, an error names all files that are bad."""
+        problems = ErrorCollector()
+        for model, *files in zip(self.models, self.original, self.replication, strict=True):
+            with problems.collected():
+                original, replication = (
+                    read_predictions(file, layout=self.layouts[origin])
+                    for origin, file in zip(self.pair.datasets, files, strict=True)
+                )
+                yield Comparison(model, self.pair, original, replication)
+        problems.raise_any()
+
+    def read(self) -> ComparedModels:
+        """Read all models."""
+        comparisons = tuple(self.comparisons())
+        files = {"original": self.original, "replication": self.replication}
+        groups = {
+            origin: self.groups[origin].read(
+                getattr(comparisons[0], origin), of_set, self.layouts[origin]
+            )
+            for origin, of_set in files.items()
+        }
+        of_models = tuple(
+            {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in files.items()}
+            for i in range(len(comparisons))
+        )
+        blocks = blocks_of_pair(comparisons[0], groups)
+        return ComparedModels(
+            self.pair, comparisons, self.matchings, tuple(self.seeds), blocks, of_models
+        )
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:
     """Return the mean of values without those that are NaN; NaN if all are."""
-    numbers = np.asarray(values, np.float64)
-    numbers = numbers[~np.isnan(numbers)]
+    numbers = _defined(values)
     return float(numbers.mean()) if len(numbers) else float("nan")
 
 
 def std_of_defined(values: npt.ArrayLike) -> float:
     """Return the standard deviation (ddof = 1) of values that are not NaN; NaN below two."""
-    numbers = np.asarray(values, np.float64)
-    numbers = numbers[~np.isnan(numbers)]
+    numbers = _defined(values)
     return float(numbers.std(ddof=1)) if len(numbers) > 1 else float("nan")
+
+
+def _defined(values: npt.ArrayLike) -> Floats:
+    numbers = np.asarray(values, np.float64)
+    return numbers[~np.isnan(numbers)]
 
 
 @dataclass(frozen=True)
@@ -350,16 +350,15 @@ def matched_error(
     if gap != gap:
         reason = "no matched gap: no target is matched in any run"
     elif n_matched < MIN_PAIRS:
-        reason = f"no standard error of the matched gap: fewer than {MIN_PAIRS} matched pairs"
+        reason = f"fewer than {MIN_PAIRS} matched pairs"
     elif one_sided:
-        sets = " and ".join(one_sided)
-        reason = (
-            f"no standard error of the matched gap: all predictions on {sets} are right or wrong"
-        )
+        reason = f"all predictions on {' and '.join(one_sided)} are right or wrong"
     elif blocks is not None and blocks.grouped and blocks.n < 2:
-        reason = "no standard error of the matched gap: a set is a single group"
-    error = float("nan") if reason else standard_error(terms, blocks)
-    return MatchedError(gap, error, *error_interval(gap, error, blocks), reason)
+        reason = "a set is a single group"
+    if reason and gap == gap:
+        reason = f"no standard error of the matched gap: {reason}"
+    error = float("nan") if reason else standard_errors.standard_error(terms, blocks)
+    return MatchedError(gap, error, *standard_errors.error_interval(gap, error, blocks), reason)
 
 
 def error_of_model(
@@ -377,5 +376,5 @@ def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> Matc
     gap = mean_of_defined([mean_of_defined(one.matched_gaps) for one in used])
     n_matched = mean_of_defined([one.n_matched for one in used])
     one_sided = sorted(set.intersection(*(set(one.comparison.one_sided) for one in used)))
-    terms = mean_terms([one.errors for one in used])
+    terms = standard_errors.mean_terms([one.errors for one in used])
     return matched_error(gap, n_matched, one_sided, terms, blocks)

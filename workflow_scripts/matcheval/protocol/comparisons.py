@@ -5,16 +5,13 @@ study; its *role* (source or target) is the one it has in the matching.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
-from matcheval.predictions.files import read_predictions
-from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import PREDICTIONS, Predictions
 from matcheval.predictions.suspicions import check_same_model, suspicions
 
@@ -94,48 +91,30 @@ class Comparison:
         return tuple(name for name, right in sets.items() if right.all() or not right.any())
 
 
-def read_comparison(
-    model: str, pair: Pair, files: tuple[Path, Path], layouts: Mapping[str, Layout]
-) -> Comparison:
-    """Read a model's prediction files on a pair."""
-    original, replication = files
-    return Comparison(
-        model,
-        pair,
-        read_predictions(original, layout=layouts["original"]),
-        read_predictions(replication, layout=layouts["replication"]),
-    )
-
-
 _KEY = "warnings"
 MANY_UNMATCHED = 0.5  # share of targets without a match above which it is told
 
 
 def suspicions_of(comparison: Comparison) -> list[str]:
     """Say what looks wrong about a model's predictions on a pair."""
-    sets = {
-        comparison.pair.original: comparison.original,
-        comparison.pair.replication: comparison.replication,
-    }
-    found = [f"{name}: {text}" for name, one in sets.items() for text in _of_set(one)]
     original, replication = comparison.original, comparison.replication
-    columns = [(getattr(original, n), getattr(replication, n)) for n in PREDICTIONS.names]
-    if all(np.array_equal(one, other) for one, other in columns):
+    found = []
+    for name, one in zip(comparison.pair.datasets.values(), (original, replication), strict=True):
+        n_classes = one.metadata.get("n_classes")
+        told = suspicions(
+            one.label, one.prediction, one.probability,
+            None if n_classes is None else int(n_classes),
+        )  # fmt: skip
+        found += [f"{name}: {text}" for text in told]
+    if all(
+        np.array_equal(getattr(original, column), getattr(replication, column))
+        for column in PREDICTIONS.names
+    ):
         found.append("both sets hold the same predictions: is a file compared with itself?")
     elif not np.intersect1d(original.label, replication.label).size:
-        ranges = " and ".join(f"{one.label.min()} to {one.label.max()}" for one in sets.values())
-        found.append(f"no label occurs in both sets; labels are {ranges}")
+        ranges = [f"{one.label.min()} to {one.label.max()}" for one in (original, replication)]
+        found.append(f"no label occurs in both sets; labels are {' and '.join(ranges)}")
     return found
-
-
-def _of_set(predictions: Predictions) -> list[str]:
-    n_classes = predictions.metadata.get("n_classes")
-    return suspicions(
-        predictions.label,
-        predictions.prediction,
-        predictions.probability,
-        None if n_classes is None else int(n_classes),
-    )
 
 
 def with_suspicions(table: pa.Table, found: Iterable[tuple[str, str]]) -> pa.Table:

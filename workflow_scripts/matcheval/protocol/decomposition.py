@@ -7,7 +7,7 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,11 @@ def scored(comparison: Comparison) -> tuple[Scored, Scored]:
     return Scored(source.probability, source.correct), Scored(target.probability, target.correct)
 
 
+# Datapoints and correct predictions in each bin, of the source and then of the target; for
+# resamples of models, of shape (n_resamples, n_models, n_bins).
+Counts = tuple[Floats, Floats, Floats, Floats]
+
+
 @dataclass(frozen=True, eq=False)
 class Bins:
     """Both sets in bins of confidence, those without a datapoint left out."""
@@ -61,15 +66,12 @@ class Bins:
     edges: Floats
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
-    n_source: Floats
-    correct_source: Floats
-    n_target: Floats
-    correct_target: Floats
+    counts: Counts
 
     @property
-    def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The arguments of `parts_of_bins`."""
-        return self.n_source, self.correct_source, self.n_target, self.correct_target
+    def n(self) -> int:
+        """Number of bins."""
+        return len(self.counts[0])
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,17 @@ def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
     both = np.concatenate([source.confidence, target.confidence]).astype(np.float64)
     ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
     edges = np.unique(np.sort(both)[ranks - 1])
-    sides = [np.searchsorted(edges, s.confidence.astype(np.float64)) for s in (source, target)]
+    of_source, of_target = sides = [
+        np.searchsorted(edges, side.confidence.astype(np.float64)) for side in (source, target)
+    ]
     # Every edge is a value of the data, so that only the bin above the last one can be empty.
-    n_found = 1 + max(int(side.max()) for side in sides)
-    counts = [
-        np.bincount(rows, weights, n_found).astype(np.float64)
+    n = 1 + max(int(side.max()) for side in sides)
+    n_source, correct_source, n_target, correct_target = (
+        np.bincount(rows, weights, n).astype(np.float64)
         for rows, side in zip(sides, (source, target), strict=True)
         for weights in (None, side.correct)
-    ]
-    return Bins(edges, sides[0], sides[1], *counts)
+    )
+    return Bins(edges, of_source, of_target, (n_source, correct_source, n_target, correct_target))
 
 
 def parts_of_bins(
@@ -138,36 +142,26 @@ def resampled_gaps(
     generator: np.random.Generator,
 ) -> Floats:
     """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
+    counts: Iterable[Counts] = []
     is_binary = all(side.correct.dtype == bool for side in models[0])
-    counts: Iterable[_Counts]
-    if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):
-        counts = []
-    elif blocks is None and len(models) == 1 and is_binary:
+    can_be_drawn = min(map(len, models[0])) > 1 and (blocks is None or blocks.n > 1)
+    if n and can_be_drawn and blocks is None and len(models) == 1 and is_binary:
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
-        counts = [_multinomial(binned[0], n, generator)]
-    else:
-        counts = _of_blocks(
-            models, binned, blocks or datapoints(*map(len, models[0])), n, generator
-        )
+        n_source, correct_source, n_target, correct_target = binned[0].counts
+        source = _draw_cells(n_source, correct_source, n, generator)
+        counts = [(*source, *_draw_cells(n_target, correct_target, n, generator))]
+    elif n and can_be_drawn:
+        blocks = blocks or datapoints(*map(len, models[0]))
+        counts = _of_blocks(models, binned, blocks, n, generator)
     parts = [parts_of_bins(*some) for some in counts]
     stacked = [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
     return np.concatenate(stacked) if stacked else np.empty((0, len(models), 3))
 
 
-# As `Bins.counts`: arrays of shape (n_resamples, n_models, n_bins).
-_Counts = tuple[Floats, Floats, Floats, Floats]
-
-
-def _multinomial(bins: Bins, n: int, generator: np.random.Generator) -> _Counts:
-    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
-    n_source, correct_source, n_target, correct_target = bins.counts
-    source = _draw_cells(n_source, correct_source, n, generator)
-    return (*source, *_draw_cells(n_target, correct_target, n, generator))
-
-
 def _draw_cells(
     size: Floats, correct: Floats, n: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
+    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
     cells = np.concatenate([correct, size - correct])
     drawn = generator.multinomial(int(size.sum()), cells / size.sum(), size=n).astype(np.float64)
     right, wrong = np.split(drawn, 2, axis=1)
@@ -180,18 +174,18 @@ def _of_blocks(
     blocks: Blocks,
     n: int,
     generator: np.random.Generator,
-) -> Iterator[_Counts]:
+) -> Iterator[Counts]:
     """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
-    width = max(len(bins.n_source) for bins in binned)
-    correct = [[side.correct for side in sides] for sides in zip(*models, strict=True)]
-    source = _block_sums(
-        blocks.source, blocks.n_source, [bins.source for bins in binned], correct[0], width
-    )  # fmt: skip
-    target = _block_sums(
-        blocks.target, blocks.n_target, [bins.target for bins in binned], correct[1], width
-    )  # fmt: skip
-    for of_source, of_target in blocks.resamples(n, generator):
-        yield (*_weighted(source, of_source, width), *_weighted(target, of_target, width))
+    width = max(bins.n for bins in binned)
+    of_source, of_target = (
+        _block_sums(block, size, bins, [side.correct for side in sides], width)
+        for block, size, bins, sides in (
+            (blocks.source, blocks.n_source, [b.source for b in binned], [m[0] for m in models]),
+            (blocks.target, blocks.n_target, [b.target for b in binned], [m[1] for m in models]),
+        )
+    )
+    for source, target in blocks.resamples(n, generator):
+        yield (*_weighted(of_source, source, width), *_weighted(of_target, target, width))
 
 
 def _block_sums(
@@ -226,8 +220,9 @@ class Decomposition:
 
     n_bins: int
     n_resamples: int
+    source_only: float
+    target_only: float
     gap: float
-    gap_se: float
     gap_low: float
     gap_high: float
     confidence_part: float
@@ -236,12 +231,11 @@ class Decomposition:
     conditional_part: float
     conditional_low: float
     conditional_high: float
-    source_only: float
-    target_only: float
-    share: float
-    share_low: float
-    share_high: float
-    reason: str
+    gap_se: float = float("nan")
+    share: float = float("nan")
+    share_low: float = float("nan")
+    share_high: float = float("nan")
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -282,41 +276,36 @@ def decompose_models(
     values[:, :3] *= sign
     generator = np.random.default_rng(seed)
     resampled = resampled_gaps(models, binned, blocks, n_resamples, generator) * sign
-    n_found = [len(bins.n_source) for bins in binned]
-    each = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
+    n_found = [bins.n for bins in binned]
     return ModelDecompositions(
-        tuple(_summarise(*one) for one in each),
+        tuple(map(_summarise, n_found, values, np.moveaxis(resampled, 1, 0))),
         _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1)),
     )
 
 
 def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     """Add intervals to gap, parts and masses; `resampled` is of shape (n_resamples, 3)."""
-    gap, confidence, conditional, source_only, target_only = map(float, values)
     defined = resampled[~np.isnan(resampled[:, 0])]
-    nan = float("nan")
-    se, bounds, reason = nan, np.full((2, 3), nan), ""
-    share, (share_low, share_high) = nan, (nan, nan)
-    if len(defined) < 2:
-        reason = "no standard error: fewer than two resamples, or a set with fewer than two blocks"
-    else:
-        se = float(defined[:, 0].std(ddof=1))
-        bounds = np.percentile(defined, _PERCENTILES, axis=0)
-        if abs(gap) > CLEAR_GAP * se:
-            share = confidence / gap
-            share_low, share_high = _share_bounds(defined)
-        else:
-            reason = "no share: the gap does not exceed twice its standard error"
-    low, high = bounds.tolist()
-    return Decomposition(
-        n_bins, len(defined), gap, se, low[0], high[0], confidence, low[1], high[1],
-        conditional, low[2], high[2], source_only, target_only,
-        share, share_low, share_high, reason,
+    has_error = len(defined) > 1
+    bounds = np.percentile(defined, _PERCENTILES, axis=0) if has_error else np.full((2, 3), np.nan)
+    (gap, confidence, conditional, source_only, target_only), low, high = map(
+        np.ndarray.tolist, (values, *bounds)
+    )
+    found = Decomposition(
+        n_bins, len(defined), source_only, target_only, gap, low[0], high[0],
+        confidence, low[1], high[1], conditional, low[2], high[2],
     )  # fmt: skip
-
-
-def _share_bounds(resampled: Floats) -> tuple[float, float]:
+    if not has_error:
+        reason = "fewer than two resamples, or a set with fewer than two blocks"
+        return replace(found, reason=f"no standard error: {reason}")
+    error = float(defined[:, 0].std(ddof=1))
+    if not abs(gap) > CLEAR_GAP * error:
+        reason = "no share: the gap does not exceed twice its standard error"
+        return replace(found, gap_se=error, reason=reason)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = resampled[:, 1] / resampled[:, 0]
-    low, high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES)
-    return float(low), float(high)
+        shares = defined[:, 1] / defined[:, 0]
+    share_low, share_high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
+    return replace(
+        found, gap_se=error, share=confidence / gap,
+        share_low=share_low, share_high=share_high,
+    )  # fmt: skip

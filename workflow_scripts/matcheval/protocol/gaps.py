@@ -28,7 +28,7 @@ from matcheval.protocol.compared_models import (
     error_of_mean,
     error_of_model,
     mean_of_defined,
-)
+)  # fmt: skip
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
 from matcheval.protocol.decomposition import (
     CLEAR_GAP,
@@ -39,13 +39,8 @@ from matcheval.protocol.decomposition import (
     decompose_models,
     parts_of_bins,
     scored,
-)
-from matcheval.protocol.no_warning import (
-    NoWarning,
-    mean_reference,
-    no_reference,
-    no_warning_reference,
-)
+)  # fmt: skip
+from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import matching_label
 
@@ -89,20 +84,20 @@ def gap_terms(
     GapTerms
         Arrays of shape (n,).
     """
-    source, matched_source, matched_target, unmatched, share = (
-        np.asarray(values, np.float64)
-        for values in (
-            accuracy_source, matched_accuracy_source, matched_accuracy_target,
-            unmatched_accuracy_target, fraction_unmatched,
-        )
-    )  # fmt: skip
+    share = np.asarray(fraction_unmatched, np.float64)
     sign = np.where(source_is_original, 1.0, -1.0)
-    dropped = np.where(share == 0, 0.0, share * (matched_target - unmatched))
+    dropped = share * np.subtract(matched_accuracy_target, unmatched_accuracy_target)
     return GapTerms(
-        matched_gap=sign * (matched_source - matched_target),
-        source_selection=sign * (source - matched_source),
-        dropped_targets=sign * dropped,
+        matched_gap=sign * np.subtract(matched_accuracy_source, matched_accuracy_target),
+        source_selection=sign * np.subtract(accuracy_source, matched_accuracy_source),
+        dropped_targets=sign * np.where(share == 0, 0.0, dropped),
     )
+
+
+_TERM_COLUMNS = (
+    "accuracy_source", "matched_accuracy_source", "matched_accuracy_target",
+    "unmatched_accuracy_target", "fraction_unmatched",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,11 +110,13 @@ class GapTables:
 
 def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
-    blocks, parts = known.blocks, _Parts.of(known.comparisons, known.blocks)
+    blocks, first = known.blocks, known.comparisons[0]
     sampling = {
         "paired": known.pair.paired,
         "n_groups": blocks.n if blocks is not None and blocks.grouped else 0,
     }
+    sizes = {"n_original": len(first.original), "n_replication": len(first.replication)}
+    parts = _decomposed(known.comparisons, blocks)
     models, means = {}, []
     for name, method in known.methods.items():
         label = f"estimating gaps by {matching_label(name)}"
@@ -128,45 +125,42 @@ def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables
             for comparison in each(known.comparisons, label, progress=progress)
         ]
         rows = [
-            of_model.one.identity | sampling | _quantities(of_model, decomposed, further, blocks)
-            for of_model, decomposed, further in zip(
-                found, parts.models, parts.further, strict=True
-            )
+            of_model.one.identity | sampling | _quantities(of_model, of_gap, blocks)
+            for of_model, of_gap in zip(found, parts[:-1], strict=True)
         ]
         models[name] = pd.DataFrame(rows, columns=GAPS.names)
-        defined = [of_model for of_model in found if of_model.is_defined] or found
-        of_mean = parts
-        if len(defined) < len(found):
-            of_mean = _Parts.of([of_model.one.comparison for of_model in defined], blocks)
+        defined = [of_model for of_model in found if of_model.is_defined]
+        left_out = len(found) - len(defined)
+        averaged, of_mean = defined or found, parts[-1]
+        if defined and left_out:
+            of_mean = _decomposed([of_model.one.comparison for of_model in defined], blocks)[-1]
+        unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
+        gaps = [(of.error.gap, of.one.comparison.gap) for of in averaged]
         means.append(
-            found[0].one.identity
-            | sampling
-            | _counts(found, defined)
-            | _quantities(
-                _Matched.mean(defined, blocks), of_mean.mean, of_mean.further.mean(0), blocks
-            )
-        )
+            found[0].one.identity | sampling | sizes
+            | {
+                "n_seeds": len(known.seeds), "n_models": len(defined), "n_left_out": left_out,
+                "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
+                "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
+                "n_reference": sum(not of_model.reference.reason for of_model in averaged),
+            }
+            | _quantities(_Matched.mean(averaged, blocks), of_mean, blocks)
+        )  # fmt: skip
     return GapTables(models, pd.DataFrame(means)[MEAN_GAPS.names])
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Decompositions of all models, of their mean, and confidence parts with `FURTHER_N_BINS`."""
-
-    models: tuple[Decomposition, ...]
-    mean: Decomposition
-    further: Floats
-
-    @classmethod
-    def of(cls, comparisons: Sequence[Comparison], blocks: Blocks | None) -> "_Parts":
-        sides = [scored(comparison) for comparison in comparisons]
-        is_original = comparisons[0].source_is_original
-        found = decompose_models(sides, source_is_original=is_original, blocks=blocks)
-        further = [
-            [float(parts_of_bins(*bin_sets(*both, n).counts).confidence) for n in FURTHER_N_BINS]
-            for both in sides
-        ]
-        return cls(found.models, found.mean, np.array(further) * (1 if is_original else -1))
+def _decomposed(
+    comparisons: Sequence[Comparison], blocks: Blocks | None
+) -> list[tuple[Decomposition, Floats]]:
+    """Decompose the gaps of all models, then their mean, also with `FURTHER_N_BINS`."""
+    sides = [scored(comparison) for comparison in comparisons]
+    is_original = comparisons[0].source_is_original
+    found = decompose_models(sides, source_is_original=is_original, blocks=blocks)
+    further = np.array([
+        [float(parts_of_bins(*bin_sets(*both, n).counts).confidence) for n in FURTHER_N_BINS]
+        for both in sides
+    ]) * (1 if is_original else -1)  # fmt: skip
+    return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,22 +169,22 @@ class _Matched:
 
     one: MatchedModel
     error: MatchedError
-    is_defined: bool
     values: dict[str, float]  # by column
     reference: NoWarning
     n_models: int = 1
     n_reference: int = 1
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether a target is matched in any run."""
+        return self.values["n_matched"] > 0
 
     @classmethod
     def of(cls, one: MatchedModel, blocks: Blocks | None) -> "_Matched":
         """Measure a matched model and its reference."""
         runs = one.measured
         terms = gap_terms(
-            accuracy_source=runs["accuracy_source"],
-            matched_accuracy_source=runs["matched_accuracy_source"],
-            matched_accuracy_target=runs["matched_accuracy_target"],
-            unmatched_accuracy_target=runs["unmatched_accuracy_target"],
-            fraction_unmatched=runs["fraction_unmatched"],
+            **{name: runs[name] for name in _TERM_COLUMNS},
             source_is_original=one.comparison.source_is_original,
         )
         values = {
@@ -201,7 +195,7 @@ class _Matched:
             "unmatched_accuracy_target": mean_of_defined(runs["unmatched_accuracy_target"]),
         }
         reference = no_warning_reference(one.comparison, one.method)
-        return cls(one, error_of_model(one, blocks), one.n_matched > 0, values, reference)
+        return cls(one, error_of_model(one, blocks), values, reference)
 
     @classmethod
     def mean(cls, models: Sequence["_Matched"], blocks: Blocks | None) -> "_Matched":
@@ -211,7 +205,6 @@ class _Matched:
         return cls(
             first.one,
             error_of_mean([of.one for of in models], blocks),
-            first.is_defined,
             {name: mean_of_defined([of.values[name] for of in models]) for name in first.values},
             mean_reference(references) if references else first.reference,
             len(models),
@@ -219,64 +212,39 @@ class _Matched:
         )
 
 
-def _counts(found: Sequence[_Matched], defined: Sequence[_Matched]) -> dict[str, Any]:
-    """Return the sizes of the sets and the numbers of runs and models."""
-    comparison = found[0].one.comparison
-    n_defined = sum(of.is_defined for of in found)
-    return {
-        "n_original": len(comparison.original),
-        "n_replication": len(comparison.replication),
-        "n_seeds": len(found[0].one.rows),
-        "n_models": n_defined,
-        "n_left_out": len(found) - n_defined,
-        "n_mostly_unmatched": sum(of.values["fraction_unmatched"] > MANY_UNMATCHED for of in found),
-        "n_narrower": sum(abs(of.error.gap) < abs(of.one.comparison.gap) for of in defined),
-        "n_reference": sum(not of.reference.reason for of in defined),
-    }
-
-
 def _quantities(
-    found: _Matched, parts: Decomposition, further: Floats, blocks: Blocks | None
+    found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None
 ) -> dict[str, Any]:
     """Return the columns of `schemas.GAP_QUANTITIES`."""
-    reference = found.reference
+    (parts, further), reference = decomposed, found.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
-        sizes = reference.n_original, reference.n_replication
-        reference = no_reference(sizes, "the gap does not exceed twice its standard error")
-    remarks = [found.error.reason, parts.reason, reference.reason, *_further_remarks(found, blocks)]
-    return {
-        "gap": parts.gap, "gap_low": parts.gap_low, "gap_high": parts.gap_high,
-        "gap_se": parts.gap_se,
-        **found.error.columns, **found.values,
-        "narrowing": 1 - found.error.gap / parts.gap if parts.gap else float("nan"),
-        **{
-            f"{column}{end}": getattr(parts, f"{name}{end}")
-            for column, name in _PART_FIELDS.items()
-            for end in ("_low", "_high")
-        },
-        "confidence_part": parts.confidence_part, "conditional_part": parts.conditional_part,
-        "confidence_share": parts.share, "n_bins": parts.n_bins,
-        **{f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, further, strict=True)},
-        "source_only": parts.source_only, "target_only": parts.target_only,
-        **reference.columns,
-        "remarks": "; ".join(filter(None, remarks)),
-    }  # fmt: skip
-
-
-_PART_FIELDS = {
-    "confidence_part": "confidence", "conditional_part": "conditional", "confidence_share": "share",
-}  # fmt: skip
-
-
-def _further_remarks(found: _Matched, blocks: Blocks | None) -> list[str]:
-    remarks = []
+        reference = reference.without("the gap does not exceed twice its standard error")
+    remarks = [found.error.reason, parts.reason, reference.reason]
     if found.is_defined and found.values["fraction_unmatched"] == 0:
         remarks.append("every target is matched in every run: no targets are dropped")
     if blocks is not None and blocks.grouped and 2 <= blocks.n < FEW_GROUPS:
         remarks.append(f"only {blocks.n} groups in a set: intervals are wide, and uncertain")
-    if found.n_reference < found.n_models and found.n_reference:
+    if 0 < found.n_reference < found.n_models:
         remarks.append(
             f"the no-warning reference is of {found.n_reference} of {found.n_models} models"
         )
-    return remarks
+    columns = {_PART_COLUMNS.get(name, name): value for name, value in vars(parts).items()}
+    return (
+        {name: value for name, value in columns.items() if name in GAPS.names}
+        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, further, strict=True)}
+        | found.error.columns
+        | found.values
+        | {"narrowing": 1 - found.error.gap / parts.gap if parts.gap else float("nan")}
+        | reference.columns
+        | {"remarks": "; ".join(filter(None, remarks))}
+    )
+
+
+# Columns of the fields of a `Decomposition` that have other names.
+_PART_COLUMNS = {
+    "share": "confidence_share",
+    **{f"{part}_{end}": f"{part}_part_{end}" for part in ("confidence", "conditional")
+       for end in ("low", "high")},
+    **{f"share_{end}": f"confidence_share_{end}" for end in ("low", "high")},
+}  # fmt: skip

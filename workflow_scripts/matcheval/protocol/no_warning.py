@@ -8,7 +8,8 @@ both narrowings is a finding only under the assumption of one factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,51 +29,41 @@ from matcheval.protocol.standard_errors import isotonic_accuracy
 
 N_SPLITS = 20
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class NoWarning:
-    """Gaps of a pair and of its no-warning reference, at equal sizes."""
+    """Gaps of a pair and of its no-warning reference, at equal sizes; names are those of columns.
 
-    error_ratio: float
-    n_original: int
-    n_replication: int
-    gap: float
-    matched_gap: float
-    reference_gap: float
-    reference_matched_gap: float
-    reason: str
+    A narrowing is the share by which matching makes a gap smaller.
+    """
 
-    @property
-    def narrowing(self) -> float:
-        """Narrowing of the real gap at the sizes of the reference."""
-        return 1 - self.matched_gap / self.gap if self.gap else float("nan")
-
-    @property
-    def reference_narrowing(self) -> float:
-        """Narrowing of the reference's gap."""
-        if not self.reference_gap:
-            return float("nan")
-        return 1 - self.reference_matched_gap / self.reference_gap
-
-    @property
-    def excess(self) -> float:
-        """Narrowing of the real gap minus that of the reference."""
-        return self.narrowing - self.reference_narrowing
+    n_reference_original: int
+    n_reference_replication: int
+    error_ratio: float = float("nan")
+    reference_gap: float = float("nan")
+    reference_matched_gap: float = float("nan")
+    same_size_gap: float = float("nan")
+    same_size_matched_gap: float = float("nan")
+    reason: str = ""
 
     @property
     def columns(self) -> dict[str, float]:
         """Values of the columns `error_ratio` to `excess_narrowing` of `schemas.GAP_QUANTITIES`."""
-        return {
-            "error_ratio": self.error_ratio,
-            "n_reference_original": self.n_original, "n_reference_replication": self.n_replication,
-            "reference_gap": self.reference_gap,
-            "reference_matched_gap": self.reference_matched_gap,
-            "reference_narrowing": self.reference_narrowing,
-            "same_size_gap": self.gap, "same_size_matched_gap": self.matched_gap,
-            "same_size_narrowing": self.narrowing, "excess_narrowing": self.excess,
+        reference = _narrowing(self.reference_gap, self.reference_matched_gap)
+        real = _narrowing(self.same_size_gap, self.same_size_matched_gap)
+        return {name: value for name, value in vars(self).items() if name != "reason"} | {
+            "reference_narrowing": reference, "same_size_narrowing": real,
+            "excess_narrowing": real - reference,
         }  # fmt: skip
+
+    def without(self, why: str) -> Self:
+        """Return what stands for a reference that there is not."""
+        sizes = self.n_reference_original, self.n_reference_replication
+        return type(self)(*sizes, reason=f"no no-warning reference: {why}")
+
+
+def _narrowing(gap: float, matched_gap: float) -> float:
+    return 1 - matched_gap / gap if gap else float("nan")
 
 
 def error_ratio(errors: Floats, gap: float) -> float:
@@ -107,111 +98,79 @@ def no_warning_reference(
 ) -> NoWarning:
     """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
-    gap = comparison.gap
-    sizes = split_sizes(len(original), len(replication))
+    n_original, n_replication = split_sizes(len(original), len(replication))
+    found = NoWarning(n_original, n_replication)
     if len(original) < 2:
-        return no_reference(sizes, "the original set has fewer than two datapoints")
-    if gap <= 0:
-        return no_reference(sizes, "the gap is not positive")
+        return found.without("the original set has fewer than two datapoints")
+    if comparison.gap <= 0:
+        return found.without("the gap is not positive")
     errors = 1 - isotonic_accuracy(Scored(original.probability, original.correct))
-    ratio = error_ratio(errors, gap)
+    ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):
-        return no_reference(sizes, "no factor on the errors of the original reaches the gap")
+        return found.without("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
-    found = []
+    of_splits = []
     for split in range(n_splits):
-        of_split = _Split.draw(comparison, sizes, split)
+        # The rows of a split depend on its number and the pair only.
+        name = comparison.pair.name
+        rng = np.random.default_rng(named_sequence(name, "no-warning reference", child=split))
+        halves, rows = rng.permutation(len(original)), rng.permutation(len(original))
+        kept = _part(original, original.correct, halves[:n_original])
+        worse = _part(original, degraded, halves[n_original:])
+        first = _part(original, original.correct, rows[:n_original])
+        others = rng.permutation(len(replication))[:n_replication]
+        second = _part(replication, replication.correct, others)
         _, of_reference, of_real = run_sequence(
-            split, pair=comparison.pair.name, criterion=method.criterion, model=comparison.model
+            split, pair=name, criterion=method.criterion, model=comparison.model
         ).spawn(3)  # the first child of a run seeds the order of its targets
-        found.append(
-            (
-                *_gaps(
-                    _take(original, of_split.kept), original.correct[of_split.kept],
-                    _take(original, of_split.degraded), degraded[of_split.degraded],
-                    comparison.source_is_original, method, of_reference,
-                ),
-                *_gaps(
-                    _take(original, of_split.original), original.correct[of_split.original],
-                    _take(replication, of_split.replication),
-                    replication.correct[of_split.replication],
-                    comparison.source_is_original, method, of_real,
-                ),
-            )
-        )  # fmt: skip
-    gaps = np.array(found)
+        is_original = comparison.source_is_original
+        of_splits.append((
+            *_gaps(kept, worse, is_original, method, of_reference),
+            *_gaps(first, second, is_original, method, of_real),
+        ))  # fmt: skip
+    gaps = np.array(of_splits)
     if np.isnan(gaps).any():
-        return no_reference(sizes, "in a split, no target is matched")
-    reference_gap, reference_matched, real_gap, real_matched = gaps.mean(axis=0).tolist()
-    return NoWarning(
-        ratio, *sizes, gap=real_gap, matched_gap=real_matched, reference_gap=reference_gap,
-        reference_matched_gap=reference_matched, reason="",
-    )  # fmt: skip
+        return found.without("in a split, no target is matched")
+    return NoWarning(n_original, n_replication, ratio, *gaps.mean(axis=0).tolist())
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
     """Average over models: narrowings are those of the mean gaps."""
-
-    def mean(name: str) -> float:
-        return float(np.mean([getattr(one, name) for one in models]))
-
-    return NoWarning(
-        mean("error_ratio"), models[0].n_original, models[0].n_replication,
-        gap=mean("gap"), matched_gap=mean("matched_gap"), reference_gap=mean("reference_gap"),
-        reference_matched_gap=mean("reference_matched_gap"), reason="",
-    )  # fmt: skip
+    names = [field.name for field in fields(NoWarning)][2:-1]
+    means: Any = {name: float(np.mean([getattr(one, name) for one in models])) for name in names}
+    return replace(models[0], **means)
 
 
-@dataclass(frozen=True, eq=False)
-class _Split:
-    """Rows of a split, in dataset order: two parts of the original, and some of both real sets."""
+# Datapoints, and for each whether its prediction is correct, or how probably.
+Part = tuple[Predictions, npt.NDArray[np.bool_] | Floats]
 
-    kept: Rows
-    degraded: Rows
-    original: Rows
-    replication: Rows
 
-    @classmethod
-    def draw(cls, comparison: Comparison, sizes: tuple[int, int], split: int) -> "_Split":
-        """Draw the rows of a split, which depend on its number and the pair only."""
-        rng = np.random.default_rng(
-            named_sequence(comparison.pair.name, "no-warning reference", child=split)
-        )
-        halves = rng.permutation(len(comparison.original))
-        rows = rng.permutation(len(comparison.original))[: sizes[0]]
-        others = rng.permutation(len(comparison.replication))[: sizes[1]]
-        parts = (halves[: sizes[0]], halves[sizes[0] :], rows, others)
-        return cls(*(np.sort(part) for part in parts))
+def _part(
+    predictions: Predictions,
+    correct: npt.NDArray[np.bool_] | Floats,
+    rows: npt.NDArray[np.int64],
+) -> Part:
+    """Take rows of a set, in its order."""
+    rows = np.sort(rows)
+    names = ("index", "label", "prediction", "probability")
+    columns = {name: getattr(predictions, name)[rows] for name in names}
+    return replace(predictions, **columns), correct[rows]
 
 
 def _gaps(
-    original: Predictions,
-    original_correct: npt.NDArray[np.bool_],
-    replication: Predictions,
-    replication_correct: npt.NDArray[np.bool_] | Floats,
+    original: Part,
+    replication: Part,
     source_is_original: bool,
     method: MatchingMethod,
     sequence: np.random.SeedSequence,
 ) -> tuple[float, float]:
     """Return gap and matched gap of one run; the latter is NaN without a matched pair."""
-    sides = [(original, original_correct), (replication, replication_correct)]
-    (source, y), (target, z) = sides if source_is_original else sides[::-1]
-    plan = plan_matching(source, target, method)
-    rows = match_once(plan, method.order, sequence)
-    gap = float(original_correct.mean() - replication_correct.mean())
+    gap = float(original[1].mean() - replication[1].mean())
+    sides = (original, replication) if source_is_original else (replication, original)
+    (source, y), (target, z) = sides
+    rows = match_once(plan_matching(source, target, method), method.order, sequence)
     is_matched = rows != UNMATCHED
     if not is_matched.any():
         return gap, float("nan")
     matched = float(y[rows[is_matched]].mean() - z[is_matched].mean())
     return gap, matched if source_is_original else -matched
-
-
-def _take(predictions: Predictions, rows: Rows) -> Predictions:
-    names = ("index", "label", "prediction", "probability")
-    return replace(predictions, **{name: getattr(predictions, name)[rows] for name in names})
-
-
-def no_reference(sizes: tuple[int, int], why: str) -> NoWarning:
-    """Return what stands for a reference that there is not."""
-    nan = float("nan")
-    return NoWarning(nan, *sizes, nan, nan, nan, nan, f"no no-warning reference: {why}")

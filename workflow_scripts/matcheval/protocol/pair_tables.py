@@ -8,14 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.datasets.suites import Pair
 from matcheval.execution import resources
 from matcheval.io.text_tables import write_readable
-from matcheval.predictions.layout import Layout
 from matcheval.protocol.analysis import Matching
-from matcheval.protocol.blocks import GroupSource
-from matcheval.protocol.compared_models import read_models
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.compared_models import PairFiles
 from matcheval.settings import Names, Settings
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
@@ -29,26 +25,13 @@ class PairTableSettings(Settings):
 
 
 def tabulate_pair(
-    *,
-    analysis: str,
-    pair: Pair,
-    models: Sequence[str],
-    original: Sequence[Path],
-    replication: Sequence[Path],
-    matchings: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    layouts: Mapping[str, Layout],
-    groups: Mapping[str, GroupSource],
-    options: Mapping[str, Any],
-    outputs: Sequence[Path],
+    *, analysis: str, files: PairFiles, options: Mapping[str, Any], outputs: Sequence[Path]
 ) -> None:
     """Write the table of one pair, from the files of all models on both sets."""
     module = import_module(analysis)
-    files = {"original": original, "replication": replication}
-    known = read_models(pair, models, files, matchings, seeds, layouts, groups)
-    table = module.tabulate(known, **options)
+    table = module.tabulate(files.read(), **options)
     write_readable(table, module.SCHEMA, module.text_columns, outputs)
-    logging.info("%d rows, of %d models", len(table), len(models))
+    logging.info("%d rows, of %d models", len(table), len(files.models))
 
 
 class PairTableAnalysis(TableAnalysis):
@@ -99,7 +82,7 @@ class PairTableAnalysis(TableAnalysis):
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_pair`."""
         return {
-            **self.matching.pair_arguments(wildcards.pair, self.models),
+            "files": self.matching.files(wildcards.pair, self.models),
             "options": self.options(self.settings),
         }
 

@@ -13,21 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    MATCHED_ORIGINAL,
-    MATCHED_REPLICATION,
-    ORIGINAL,
-    REFERENCE,
-    REPLICATION,
-    UNMATCHED,
-    SeriesStyle,
-    count,
-    new_figure,
-    set_title,
-    shortened,
-    style,
-)
+from matcheval.figures import style
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 
@@ -85,11 +71,6 @@ class Role(StrEnum):
     MATCHED_TARGET = "matched target"
     UNMATCHED_TARGET = "unmatched target"
 
-    @property
-    def is_pooled(self) -> bool:
-        """Whether the subset depends on the seed, so that those of several seeds are pooled."""
-        return self not in (Role.SOURCE, Role.TARGET)
-
 
 @dataclass(frozen=True)
 class Subset:
@@ -106,6 +87,13 @@ class Subset:
         """Mean number of datapoints per seed."""
         return len(self.probability) / self.n_seeds
 
+    @property
+    def label(self) -> str:
+        """Its entry in the legend."""
+        n = f"{style.count(self.n_per_seed)}{' per seed' * (self.n_seeds > 1)}"
+        size = n if len(self.probability) else "0: none"
+        return f"{self.role}: {style.shortened(self.dataset)} (n = {size})"
+
 
 @dataclass(frozen=True)
 class ReliabilityData:
@@ -121,25 +109,29 @@ def reliability_data(
     comparison: Comparison, pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
 ) -> ReliabilityData:
     """Split the predictions of a comparison into the five subsets, pooled over seeds."""
-    sides = {"source": comparison.source, "target": comparison.target}
-    names = {"source": comparison.source_name, "target": comparison.target_name}
-    rows = {side: _rows(one, pairs[f"{side}_index"].to_numpy()) for side, one in sides.items()}
-    is_unmatched = np.ones((len(seeds), len(comparison.target)), dtype=np.bool_)
-    order = {seed: position for position, seed in enumerate(seeds)}
-    is_unmatched[[order[s] for s in pairs["seed"].to_pylist()], rows["target"]] = False
-
-    def subset(role: Role, side: str, chosen: Any, n_seeds: int = 1) -> Subset:
-        probability = sides[side].probability[chosen].astype(np.float64)
-        return Subset(role, names[side], probability, sides[side].correct[chosen], n_seeds)
-
-    subsets = (
-        subset(Role.SOURCE, "source", slice(None)),
-        subset(Role.TARGET, "target", slice(None)),
-        subset(Role.MATCHED_SOURCE, "source", rows["source"], len(seeds)),
-        subset(Role.MATCHED_TARGET, "target", rows["target"], len(seeds)),
-        subset(Role.UNMATCHED_TARGET, "target", np.nonzero(is_unmatched)[1], len(seeds)),
+    source, target, n = comparison.source, comparison.target, len(seeds)
+    in_source, in_target = (
+        _rows(side, pairs[f"{role}_index"].to_numpy())
+        for role, side in (("source", source), ("target", target))
     )
-    return ReliabilityData(comparison, title, epsilon, subsets)
+    is_unmatched = np.ones((n, len(target)), dtype=np.bool_)
+    order = {seed: position for position, seed in enumerate(seeds)}
+    is_unmatched[[order[s] for s in pairs["seed"].to_pylist()], in_target] = False
+    chosen: dict[Role, tuple[Any, int]] = {
+        Role.SOURCE: (slice(None), 1),
+        Role.TARGET: (slice(None), 1),
+        Role.MATCHED_SOURCE: (in_source, n),
+        Role.MATCHED_TARGET: (in_target, n),
+        Role.UNMATCHED_TARGET: (np.nonzero(is_unmatched)[1], n),
+    }
+    subsets = []
+    for role, (rows, n_seeds) in chosen.items():
+        is_source = role in (Role.SOURCE, Role.MATCHED_SOURCE)
+        side = source if is_source else target
+        name = comparison.source_name if is_source else comparison.target_name
+        probability = side.probability[rows].astype(np.float64)
+        subsets.append(Subset(role, name, probability, side.correct[rows], n_seeds))
+    return ReliabilityData(comparison, title, epsilon, tuple(subsets))
 
 
 def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
@@ -154,30 +146,22 @@ def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray
     return rows
 
 
-@dataclass(frozen=True)
-class _Weight:
-    """Sizes in points and drawing order, chosen so that coinciding curves remain visible."""
-
-    line: float
-    marker: float
-    zorder: float
-
-
-# Source curves are wide and drawn first, target curves narrow and drawn above them. The curve of
+# Line width, size of markers and drawing order, chosen so that coinciding curves remain visible:
+# source curves are wide and drawn first, target curves narrow and drawn above them. The curve of
 # the unmatched targets is often close to the target's, so its markers are large and lie below.
-_WEIGHTS = {
-    Role.SOURCE: _Weight(1.7, 4.8, 2.0),
-    Role.TARGET: _Weight(1.0, 2.6, 2.4),
-    Role.MATCHED_SOURCE: _Weight(2.0, 3.8, 2.1),
-    Role.MATCHED_TARGET: _Weight(1.0, 2.6, 2.5),
-    Role.UNMATCHED_TARGET: _Weight(1.0, 5.2, 2.2),
+_LOOKS = {
+    Role.SOURCE: (1.7, 4.8, 2.0),
+    Role.TARGET: (1.0, 2.6, 2.4),
+    Role.MATCHED_SOURCE: (2.0, 3.8, 2.1),
+    Role.MATCHED_TARGET: (1.0, 2.6, 2.5),
+    Role.UNMATCHED_TARGET: (1.0, 5.2, 2.2),
 }
 
 
 def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
     """Plot accuracy against confidence, and the density of the confidences, for five subsets."""
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.65)
+    with style.style():
+        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.65)
         reliability, density = figure.subplots(1, 2)
         densities, has_few = [], False
         for subset in data.subsets:
@@ -187,112 +171,79 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
             fine = reliability_curve(subset.probability, subset.correct, DENSITY_BINS)
             _draw_density(density, fine, subset, series)
             densities.append(fine.density)
-        _finish_reliability(reliability, bins, has_few)
+        identity = "confidence = accuracy"
+        reliability.plot([0, 1], [0, 1], label=identity, zorder=1, **style.REFERENCE)
+        if has_few:
+            few = f"fewer than {FEW} points in the bin"
+            reliability.plot([], [], label=few, **_hollow("o", "#444444"))
+        reliability.set(
+            xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS
+        )
+        title = f"(a) Accuracy against confidence, bins of width {1 / bins:.3g}"
+        reliability.set_title(title, loc="left")
         _finish_density(density, np.concatenate(densities))
-        _draw_legend(figure, reliability)
-        set_title(figure, _title(data))
+        # One legend below both panels: whole sets left, matched and unmatched subsets right.
+        lines, labels = reliability.get_legend_handles_labels()
+        n = len(Role)
+        order = [0, 1, *range(n, len(lines)), *range(2, n)]
+        figure.legend(
+            [lines[i] for i in order], [labels[i] for i in order], loc="outside lower center",
+            ncols=2,
+        )  # fmt: skip
+        n_seeds = data.subsets[-1].n_seeds
+        seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
+        subject = f"{data.comparison.model} on {data.comparison.pair.name}"
+        style.set_title(figure, f"{subject}\n{data.title}, ε = {data.epsilon:g}, {seeds}")
     return figure
 
 
-def _title(data: ReliabilityData) -> str:
-    n_seeds = data.subsets[-1].n_seeds
-    seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
-    subject = f"{data.comparison.model} on {data.comparison.pair.name}"
-    return f"{subject}\n{data.title}, ε = {data.epsilon:g}, {seeds}"
-
-
-def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:
+def _series(subset: Subset, data: ReliabilityData) -> style.SeriesStyle:
     """Return the style of a subset, which its set has in all figures."""
     if subset.role is Role.UNMATCHED_TARGET:
-        return UNMATCHED
-    if subset.dataset == data.comparison.pair.original:
-        return MATCHED_ORIGINAL if subset.role.is_pooled else ORIGINAL
-    return MATCHED_REPLICATION if subset.role.is_pooled else REPLICATION
+        return style.UNMATCHED
+    is_matched = subset.role in (Role.MATCHED_SOURCE, Role.MATCHED_TARGET)
+    is_original = subset.dataset == data.comparison.pair.original
+    return style.SETS["original" if is_original else "replication"][is_matched]
 
 
-def _label(subset: Subset) -> str:
-    of = f"{subset.role}: {shortened(subset.dataset)}"
-    if not len(subset.probability):
-        return f"{of} (n = 0: none)"
-    pooled = " per seed" if subset.n_seeds > 1 else ""
-    return f"{of} (n = {count(subset.n_per_seed)}{pooled})"
-
-
-def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: SeriesStyle) -> bool:
+def _draw_curve(
+    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: style.SeriesStyle
+) -> bool:
     """Plot a reliability curve; return whether any of its bins has few datapoints."""
     is_few = curve.count < FEW * subset.n_seeds
     x, y = curve.confidence, curve.accuracy
-    weight = _WEIGHTS[subset.role]
+    width, size, order = _LOOKS[subset.role]
     axes.plot(
-        np.where(is_few, np.nan, x),
-        np.where(is_few, np.nan, y),
-        label=_label(subset),
-        marker=series.marker,
-        markersize=weight.marker,
-        markeredgewidth=0,
-        linewidth=weight.line,
-        zorder=weight.zorder,
+        np.where(is_few, np.nan, x), np.where(is_few, np.nan, y), label=subset.label,
+        marker=series.marker, markersize=size, markeredgewidth=0, linewidth=width, zorder=order,
         **series.line_options(),
-    )
+    )  # fmt: skip
     few = is_few & (curve.count > 0)
     if few.any():
         axes.plot(x[few], y[few], **_hollow(series.marker, series.color))
     return bool(few.any())
 
 
-def _width(bins: int) -> str:
-    return f"bins of width {1 / bins:.3g}"
-
-
 def _hollow(marker: str, color: str) -> dict[str, Any]:
     return {
-        "linestyle": "none",
-        "marker": marker,
-        "markerfacecolor": "white",
-        "markeredgecolor": color,
-        "markeredgewidth": 0.6,
-        "markersize": 3.0,
-        "alpha": 0.85,
+        "linestyle": "none", "marker": marker, "markerfacecolor": "white",
+        "markeredgecolor": color, "markeredgewidth": 0.6, "markersize": 3.0, "alpha": 0.85,
         "zorder": 1.8,
-    }
+    }  # fmt: skip
 
 
 def _draw_density(
-    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: SeriesStyle
+    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: style.SeriesStyle
 ) -> None:
     if not len(subset.probability):
         return
-    weight = _WEIGHTS[subset.role]
+    width, _, order = _LOOKS[subset.role]
+    # log 0 would drop to the axis
+    heights = np.where(curve.count > 0, curve.density, np.nan)
     axes.stairs(
-        np.where(curve.count > 0, curve.density, np.nan),  # log 0 would drop to the axis
-        curve.edges,
-        baseline=None,
-        label=_label(subset),
-        linewidth=weight.line,
-        zorder=weight.zorder,
+        heights, curve.edges, baseline=None, label=subset.label, linewidth=width, zorder=order,
         **series.line_options(),
-    )
-
-
-def _finish_reliability(axes: "Axes", bins: int, has_few: bool) -> None:
-    axes.plot([0, 1], [0, 1], label="confidence = accuracy", zorder=1, **REFERENCE)
-    if has_few:
-        axes.plot([], [], label=f"fewer than {FEW} points in the bin", **_hollow("o", "#444444"))
-    axes.set(xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS)
-    axes.set_title(f"(a) Accuracy against confidence, {_width(bins)}", loc="left")
-
-
-def _draw_legend(figure: "Figure", axes: "Axes") -> None:
-    """Add one legend below both panels: whole sets left, matched and unmatched subsets right."""
-    lines, labels = axes.get_legend_handles_labels()
-    n = len(Role)
-    order = [0, 1, *range(n, len(lines)), *range(2, n)]
-    figure.legend(
-        [lines[i] for i in order],
-        [labels[i] for i in order],
-        loc="outside lower center",
-        ncols=2,
-    )
+    )  # fmt: skip
 
 
 def _power_of_ten(value: float, _: object) -> str:
@@ -313,4 +264,5 @@ def _finish_density(axes: "Axes", shown: Floats) -> None:
     is_narrow = np.floor(high) - np.ceil(low) < 1
     axes.yaxis.set_minor_formatter(_small_multiples if is_narrow else "")
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
-    axes.set_title(f"(b) Density of the confidences, {_width(DENSITY_BINS)}", loc="left")
+    title = f"(b) Density of the confidences, bins of width {1 / DENSITY_BINS:.3g}"
+    axes.set_title(title, loc="left")
