@@ -19,7 +19,7 @@ from matcheval.analyses import shared_errors as shared_errors
 from matcheval.analyses.class_balanced import balanced_rows
 from matcheval.analyses.groups import read_groups
 from matcheval.analyses.hard_images import plot_hard_images
-from matcheval.analyses.human_accuracy import human_accuracies, read_annotations
+from matcheval.analyses.human_accuracy import read_annotations
 from matcheval.analyses.near_duplicates import analysis as near_duplicates
 from matcheval.analyses.near_duplicates.search import (
     find_near_duplicates,
@@ -27,7 +27,6 @@ from matcheval.analyses.near_duplicates.search import (
     most_alike,
     plot_near_duplicates,
 )
-from matcheval.analyses.revisions import tabulate_revisions
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset
@@ -178,7 +177,7 @@ def test_human_accuracies_by_hand(tmp_path):
     sets = {
         "original": known(["101", "100"], [1, 0, 2]), "replication": known(["01", "11"], [0, 1]),
     }  # fmt: skip
-    table = human_accuracies(read_annotations(path), sets, "pair")
+    table = human_accuracy.tabulate(read_annotations(path), sets, "pair")
     assert table.participant.tolist() == ["bob", "ann"]
     ann = table.iloc[1]
     assert (ann.n_original, ann.n_correct_original, ann.accuracy_original) == (2, 1, 0.5)
@@ -190,7 +189,7 @@ def test_human_accuracies_by_hand(tmp_path):
     assert cells["Participant"][-1] == "mean"
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
-        human_accuracies(read_annotations(path), sets, "pair")
+        human_accuracy.tabulate(read_annotations(path), sets, "pair")
 
 
 def test_shared_errors_by_hand():
@@ -237,14 +236,14 @@ def test_revisions_by_hand():
         "r2": set_of({"b": 52, "a": 61}, 100),
         "r3": set_of({"a": 35, "b": 30}, 50),
     }
-    table = tabulate_revisions(sets, "test")
+    table = revisions.tabulate(sets, "test")
     assert table.number.tolist() == [1, 2, 3] * 2
     np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
     columns = {column.head: column.cells for column in revisions.text_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
     with pytest.raises(InputError, match=r"r2: .*no accuracy of model 'b'"):
-        tabulate_revisions({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
+        revisions.tabulate({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
 
 
 def test_near_duplicates_table_and_sheet(tmp_path):

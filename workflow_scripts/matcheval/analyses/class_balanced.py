@@ -20,7 +20,7 @@ from matcheval.io.tables import (
     accuracy,
     fraction,
 )
-from matcheval.io.text_tables import TextColumn, accuracy_cells
+from matcheval.io.text_tables import TextColumn, lay_out, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Seed
 from matcheval.statistics.intervals import accuracy_columns
@@ -59,34 +59,24 @@ def tabulate(
     table = []
     for model, correct in zip(known.models, known.right, strict=True):
         by_class = np.bincount(inverse, weights=correct, minlength=len(classes)) / counts
-        table.append(
-            {
-                "model": model,
-                "dataset": dataset,
-                **accuracy_columns("all", correct, confidence),
-                **accuracy_columns("balanced", correct[rows], confidence),
-                "accuracy_by_class": float(by_class.mean()),
-                "per_class": len(rows) // len(classes),
-                "seed": seed,
-                "confidence": confidence,
-            }
-        )
+        table.append({
+            "model": model, "dataset": dataset, **accuracy_columns("all", correct, confidence),
+            **accuracy_columns("balanced", correct[rows], confidence),
+            "accuracy_by_class": float(by_class.mean()), "per_class": len(rows) // len(classes),
+            "seed": seed, "confidence": confidence,
+        })  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn(f"All {table['n_all'].iloc[0]:,} (%) [{level}]", accuracy_cells(table, "all")),
-        TextColumn(
-            f"{table['per_class'].iloc[0]:,} per class (%) [{level}]",
-            accuracy_cells(table, "balanced"),
-        ),
-        TextColumn("Mean over classes (%)", by_class),
-    ]
+    first = table.iloc[0]
+    level = f"(%) [{100 * first['confidence']:g} % CI]"
+    return lay_out(table, {
+        "Model": "{model}", f"All {first['n_all']:,} {level}": with_interval("accuracy_all"),
+        f"{first['per_class']:,} per class {level}": with_interval("accuracy_balanced"),
+        "Mean over classes (%)": "{accuracy_by_class:.1%}",
+    })  # fmt: skip
 
 
 class ClassBalancedSettings(DatasetTableSettings):

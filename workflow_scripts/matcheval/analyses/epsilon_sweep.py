@@ -5,22 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pydantic import Field
 
+from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    GAP,
-    MATCHED_GAP,
-    UNMATCHED,
-    legend_above,
-    new_figure,
-    set_title,
-    style,
-)
-from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.io.tables import TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, counted
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     MEAN,
@@ -31,15 +21,19 @@ from matcheval.protocol.compared_models import (
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.pair_tables import (
+    PairTableAnalysis,
+    PairTableSettings,
+    lay_out_matched,
+)
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
-from matcheval.protocol.words import matching_column
 from matcheval.settings import Unique, UniqueItems
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
 SCHEMA = TableSchema(
@@ -50,12 +44,11 @@ SCHEMA = TableSchema(
         fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
         fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
         fraction("matched_gap_se", "its standard error, given confidences and picks"),
-        fraction("matched_gap_low", "lower bound of its 95 % interval"),
-        fraction("matched_gap_high", "upper bound of its 95 % interval"),
+        *interval("matched_gap"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         fraction("limit", "mean of the matched gap at epsilon 1; NaN under criterion 1"),
         fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
-        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+        text("reason", "why values are NaN; empty if none is"),
     ),
 )
 
@@ -122,79 +115,62 @@ def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float,
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out matched gaps with a row per model and matching, and a column per ε."""
-    wide = table.pivot_table(
-        index=["matching", "model"], columns="epsilon", values="matched_gap", sort=False,
-        dropna=False,
-    )  # fmt: skip
-    first = table.groupby(["matching", "model"], sort=False)[["gap"]].first().loc[wide.index]
-    return [
-        TextColumn("Model", [model for _, model in wide.index], is_number=False),
-        matching_column(matching for matching, _ in wide.index),
-        TextColumn("Gap", signed_cells(first["gap"].tolist(), 2)),
-        *(
-            TextColumn(f"ε = {epsilon:g}", signed_cells(wide[epsilon].tolist(), 2))
-            for epsilon in wide.columns
-        ),
-    ]
-
-
-_FAINT = 0.25
+    key = ["matching", "model"]
+    wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
+    names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
+    gaps = table.groupby(key, sort=False)["gap"].first()
+    cells = wide.rename(columns=names).assign(gap=gaps.loc[wide.index]).reset_index()
+    heads = {f"ε = {epsilon:g}": f"{{{name}:+.2%}}" for epsilon, name in names.items()}
+    first = {"Model": "{model}", "Matching": "{matching}", "Gap": "{gap:+.2%}"}
+    return lay_out_matched(cells, first | heads)
 
 
 def plot(table: pd.DataFrame) -> "Figure":
     """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
-    with style():
-        figure = new_figure(COLUMN_WIDTH * len(matchings), 3.6)
+    models = len(set(table["model"]) - {MEAN})
+    of_mean, over_models = (" of the mean", ", mean over models") if models > 1 else ("", "")
+    with style.style():
+        figure = style.new_figure(style.COLUMN_WIDTH * len(matchings), 3.6)
         panels = figure.subplots(
             2, len(matchings), sharex=True, sharey="row", squeeze=False, height_ratios=(2.2, 1)
         )
         for (upper, lower), matching in zip(panels.T, matchings, strict=True):
-            of_matching = table[table["matching"] == matching]
-            _draw_gaps(upper, of_matching, matching)
-            _draw_models(lower, of_matching, "fraction_unmatched", UNMATCHED.color)
-            mean = of_matching[of_matching["model"] == MEAN]
-            lower.plot(
-                mean["epsilon"], 100 * mean["fraction_unmatched"], **UNMATCHED.line_options()
+            rows = table[table["matching"] == matching]
+            mean = 100 * rows[rows["model"] == MEAN].set_index("epsilon")[_DRAWN]
+            _draw_models(upper, rows, "matched_gap", style.MATCHED_GAP.color)
+            upper.fill_between(
+                mean.index, mean["matched_gap_low"], mean["matched_gap_high"], alpha=0.25,
+                color=style.MATCHED_GAP.color, linewidth=0, label=f"95 % interval{of_mean}",
+            )  # fmt: skip
+            upper.plot(
+                mean["matched_gap"], color=style.MATCHED_GAP.color, marker=style.MATCHED_GAP.marker,
+                label=f"matched gap{over_models}",
+            )  # fmt: skip
+            upper.plot(
+                mean["gap"],
+                label="gap of all datapoints",
+                linewidth=0.8,
+                **style.GAP.line_options(),
             )
+            style.draw_zero(upper)
+            style.legend_above(upper, title=matching_label(matching))
+            _draw_models(lower, rows, "fraction_unmatched", style.UNMATCHED.color)
+            lower.plot(mean["fraction_unmatched"], **style.UNMATCHED.line_options())
             lower.set_xscale("log")
             lower.xaxis.set_major_formatter("{x:g}")  # without formulas
             lower.set_xlabel("ε")
         panels[0, 0].set_ylabel("Matched gap (points)")
         panels[1, 0].set_ylabel("Unmatched (%)")
-        models = counted(_n_models(table), "model")
-        set_title(figure, f"{table['pair'].iloc[0]}: matched gap by ε, {models}")
+        title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
+        style.set_title(figure, title)
     return figure
-
-
-def _draw_gaps(axes: "Axes", table: pd.DataFrame, matching: str) -> None:
-    _draw_models(axes, table, "matched_gap", MATCHED_GAP.color)
-    of_mean = " of the mean" * (_n_models(table) > 1)
-    mean = table[table["model"] == MEAN]
-    axes.fill_between(
-        mean["epsilon"], 100 * mean["matched_gap_low"], 100 * mean["matched_gap_high"],
-        color=MATCHED_GAP.color, alpha=_FAINT, linewidth=0, label=f"95 % interval{of_mean}",
-    )  # fmt: skip
-    axes.plot(
-        mean["epsilon"], 100 * mean["matched_gap"], color=MATCHED_GAP.color,
-        marker=MATCHED_GAP.marker, label="matched gap" + ", mean over models" * bool(of_mean),
-    )  # fmt: skip
-    axes.plot(
-        mean["epsilon"], 100 * mean["gap"], label="gap of all datapoints", linewidth=0.8,
-        **GAP.line_options(),
-    )  # fmt: skip
-    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
-    legend_above(axes, title=matching_label(matching))
-
-
-def _n_models(table: pd.DataFrame) -> int:
-    return len(set(table["model"]) - {MEAN})
 
 
 def _draw_models(axes: "Axes", table: pd.DataFrame, column: str, color: str) -> None:
     """Draw a quantity in percent by model; a single model is its own mean."""
-    if _n_models(table) > 1:
-        of_models = table[table["model"] != MEAN]
+    of_models = table[table["model"] != MEAN]
+    if len(set(of_models["model"])) > 1:
         wide = 100 * of_models.pivot_table(column, "model", "epsilon", dropna=False)
         draw_curves(axes, wide.columns.to_numpy(np.float64), wide.to_numpy(np.float64), color)
 
@@ -203,7 +179,7 @@ class EpsilonSweepSettings(PairTableSettings):
     """Pairs that are matched with several values of ε."""
 
     epsilons: Annotated[tuple[Epsilon, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
-        (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0),
+        EPSILONS,
         description="Largest differences of matched scores, in place of each matching's own",
     )
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, Column, TableSchema, accuracy
+from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, TableSchema, accuracy, text
 from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
@@ -24,7 +23,7 @@ SCHEMA = TableSchema(
     (
         MODEL,
         DATASET,
-        Column("group", pa.string(), "", "name of the group in the user's file"),
+        text("group", "name of the group in the user's file"),
         *accuracy("group", "datapoints in the group"),
         CONFIDENCE_LEVEL,
     ),
@@ -55,21 +54,20 @@ def tabulate(
     rows = known.rows_of(groups.index.tolist(), file=file)
     table = [
         {
-            "model": model,
-            "dataset": dataset,
-            "group": name,
+            "model": model, "dataset": dataset, "group": name, "confidence": confidence,
             **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
-            "confidence": confidence,
         }
         for model, correct in zip(known.models, known.right, strict=True)
         for name in sorted(groups.unique())
-    ]
+    ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
-    return columns_by_part(table, "group", {name: name for name in table["group"]})
+    sizes = zip(table["group"], table["n_group"], strict=True)
+    heads = {name: f"{name}, n = {n:,} (%)" for name, n in sizes}
+    return columns_by_part(table, "group", "accuracy_group", heads)
 
 
 class Groups(DatasetTableAnalysis):

@@ -18,7 +18,7 @@ from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
-from matcheval.io.text_tables import TextColumn
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number
 from matcheval.study.rules import Rule
@@ -52,26 +52,18 @@ def tabulate(
     last = np.sort(n_right)[wanted - 1]
     rows = np.flatnonzero(n_right <= last)
     rows = rows[np.argsort(n_right[rows], kind="stable")]
-    return pd.DataFrame(
-        {
-            "dataset": dataset,
-            "index": known.index[rows],
-            "label": known.labels[rows],
-            "n_right": n_right[rows],
-            "n_models": len(known.models),
-        }
-    )[SCHEMA.names]
+    return pd.DataFrame({
+        "dataset": dataset, "index": known.index[rows], "label": known.labels[rows],
+        "n_right": n_right[rows], "n_models": len(known.models),
+    })[SCHEMA.names]  # fmt: skip
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Count the listed images by the number of correct models, for a readable table."""
-    counts = table.groupby("n_right").size()
-    n_models = table["n_models"].iloc[0]
-    return [
-        TextColumn(f"Correct of {n_models} models", [f"{n}" for n in counts.index]),
-        TextColumn("Images", [f"{n:,}" for n in counts]),
-        TextColumn("Together", [f"{n:,}" for n in counts.cumsum()]),
-    ]
+    counts = table.groupby("n_right").size().rename("images").reset_index()
+    head = f"Correct of {table['n_models'].iloc[0]} models"
+    columns = {head: "{n_right:d}", "Images": "{images:,}", "Together": "{together:,}"}
+    return lay_out(counts.assign(together=counts["images"].cumsum()), columns)
 
 
 _COLUMNS = 9

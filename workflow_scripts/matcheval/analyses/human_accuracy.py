@@ -4,6 +4,7 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are ha
 humans are equally accurate on both sets.
 """
 
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,27 +12,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io.files import file_states
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, accuracy, fraction
+from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import (
     TextColumn,
-    accuracy_cells,
+    lay_out,
     percent_cell,
     signed_cells,
+    with_interval,
+    with_last,
     write_readable,
 )
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import Named, Names, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
-from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Rule, Wildcards
-from matcheval.study.study import Study
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import TableAnalysis
 
 COLUMNS = ["participant", "set", "index", "answer"]
 
@@ -39,8 +40,8 @@ COLUMNS = ["participant", "set", "index", "answer"]
 SCHEMA = TableSchema(
     "human accuracies",
     (
-        Column("participant", pa.string(), "", "name of the participant"),
-        Column("pair", pa.string(), "", "name of the pair of sets"),
+        text("participant", "name of the participant"),
+        text("pair", "name of the pair of sets"),
         *accuracy("original", "images of the original that the participant classified"),
         fraction("models_original", "mean accuracy of the models on the same images"),
         *accuracy("replication", "images of the replication that the participant classified"),
@@ -80,7 +81,7 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
     return table
 
 
-def human_accuracies(
+def tabulate(
     annotations: pd.DataFrame,
     known: Mapping[str, Correctness],
     pair: str,
@@ -109,22 +110,18 @@ def human_accuracies(
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
+    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
     for origin, head in (("original", "Original"), ("replication", "New")):
-        mean, models = (table[f"{what}_{origin}"].mean() for what in ("accuracy", "models"))
-        of_models = map(percent_cell, table[f"models_{origin}"])
-        columns += [
-            TextColumn(
-                f"{head} accuracy (%) [{level}]",
-                [*accuracy_cells(table, origin), percent_cell(mean)],
-            ),
-            TextColumn("Images", [*(f"{n:,}" for n in table[f"n_{origin}"]), ""]),
-            TextColumn("Models (%)", [*of_models, percent_cell(models)]),
-        ]
+        columns += lay_out(table, {
+            f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
+            "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
+        })  # fmt: skip
+        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
+        last += [percent_cell(mean), "", percent_cell(of_models)]
     gaps = table["gap"]
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
-    cells = [*signed_cells(gaps.tolist()), f"{signed_cells([gaps.mean()])[0]} ({better})"]
-    return [*columns, TextColumn("Gap", cells)]
+    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
+    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
 
 
 def tabulate_human_accuracy(
@@ -140,7 +137,7 @@ def tabulate_human_accuracy(
     """Write the table of human accuracies on one pair."""
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
     given = read_annotations(annotations)
-    table = human_accuracies(given, known, pair, confidence, file=annotations)
+    table = tabulate(given, known, pair, confidence, file=annotations)
     write_readable(table, SCHEMA, text_columns, outputs)
     logging.info("%d participants", len(table))
 
@@ -154,23 +151,18 @@ class HumanAccuracySettings(Settings):
     without: Names = Field((), description="Models to leave out")
 
 
-class HumanAccuracy(Analysis):
+class HumanAccuracy(TableAnalysis):
     """Compare accuracies of participants and models on the images that participants classified."""
 
     name: ClassVar[str] = "human_accuracy"
+    per = "pair"
+    write_table = tabulate_human_accuracy
+    caption: ClassVar[str] = (
+        "Accuracies of the participants on both sets of **{{ snakemake.wildcards.pair }}**, "
+        "with Clopper-Pearson intervals, and the mean accuracy of the models on the same images."
+    )
     Settings: ClassVar[type[HumanAccuracySettings]] = HumanAccuracySettings
     settings: HumanAccuracySettings
-
-    def __init__(self, settings: HumanAccuracySettings, study: Study) -> None:
-        super().__init__(settings, study)
-        labels = {"table": self.name, "of": "{pair}"}
-        self.result = self.table(
-            "{pair}",
-            "Accuracies of the participants on both sets of **{{ snakemake.wildcards.pair }}**, "
-            "with Clopper-Pearson intervals, and the mean accuracy of the models on the same "
-            "images.",
-            labels,
-        )
 
     def check(self) -> None:
         """Check names of pairs and models, and that the files exist."""
@@ -181,44 +173,24 @@ class HumanAccuracy(Analysis):
                 self.check_has_correctness(dataset, self.field("pairs"))
             self.check_file(file, self.field("pairs"), COLUMNS)
 
-    @property
-    def targets(self) -> list[str]:
-        """A table for every pair."""
-        return self.result.expand(pair=self.settings.pairs)
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the annotations, and the predictions on both sets."""
+        datasets = self.study.pairs[wildcards.pair].datasets.values()
+        results = (self.study.results_inputs(name, self.models) for name in datasets)
+        return [self.settings.pairs[wildcards.pair], *itertools.chain.from_iterable(results)]
 
-    @property
-    def rules(self) -> list[Rule]:
-        """The rule of the table of a pair."""
-        files, study, models = self.settings.pairs, self.study, self.models
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `tabulate_human_accuracy`."""
+        study, datasets = self.study, self.study.pairs[wildcards.pair].datasets
+        files = {o: study.probability_files(name, self.models) for o, name in datasets.items()}
+        return {
+            "specs": {o: vars(study.datasets[name]) for o, name in datasets.items()},
+            "models": self.models, "predictions": files, "confidence": study.confidence,
+            "annotations": self.settings.pairs[wildcards.pair],
+        }  # fmt: skip
 
-        def results(wildcards: Wildcards) -> list[str]:
-            datasets = study.pairs[wildcards.pair].datasets.values()
-            return [file for name in datasets for file in study.results_inputs(name, models)]
-
-        def arguments(wildcards: Wildcards) -> dict[str, Any]:
-            datasets = study.pairs[wildcards.pair].datasets
-            return {
-                "specs": {o: vars(study.datasets[name]) for o, name in datasets.items()},
-                "models": models,
-                "predictions": {
-                    o: study.probability_files(name, models) for o, name in datasets.items()
-                },
-                "confidence": study.confidence,
-            }
-
-        def custom_files(wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-            datasets = study.pairs[wildcards.pair].datasets.values()
-            results = (study.custom_results_state(name, models) for name in datasets)
-            return [file_states([files[wildcards.pair]]), *results]
-
-        return [
-            Rule(
-                name="tabulate_human_accuracy",
-                run=tabulate_human_accuracy,
-                input={"annotations": lambda wildcards: files[wildcards.pair], "results": results},
-                output={"outputs": self.result},
-                arguments=arguments,
-                custom_files=custom_files,
-                message="Tabulating human accuracy on {wildcards.pair}",
-            )
-        ]
+    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
+        """Return size and time of the annotations, and of the user's prediction files."""
+        datasets = self.study.pairs[wildcards.pair].datasets.values()
+        results = (self.study.custom_results_state(name, self.models) for name in datasets)
+        return [file_states([self.settings.pairs[wildcards.pair]]), *results]

@@ -7,11 +7,10 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, percent_cell
+from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
 from matcheval.protocol.matching import UNMATCHED, maximum_size, plan_matching
-from matcheval.protocol.pair_tables import PairTableAnalysis
-from matcheval.protocol.words import matching_column
+from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 
 SCHEMA = TableSchema(
     "largest matchings",
@@ -36,31 +35,22 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
         plan = plan_matching(source, target, method)
         largest = maximum_size(plan)
         matched = np.array([(row != UNMATCHED).sum() for row in one.rows.values()])
-        rows.append(
-            {
-                **one.identity,
-                "n_seeds": len(matched),
-                "n_target": len(target),
-                "n_matched": float(matched.mean()),
-                "n_matched_least": int(matched.min()),
-                "n_matched_most": int(matched.max()),
-                "n_maximum": largest,
-                "fraction_lost": float(largest - matched.mean()) / len(target),
-            }
-        )
+        rows.append({
+            **one.identity, "n_seeds": len(matched), "n_target": len(target),
+            "n_matched": float(matched.mean()), "n_matched_least": int(matched.min()),
+            "n_matched_most": int(matched.max()), "n_maximum": largest,
+            "fraction_lost": float(largest - matched.mean()) / len(target),
+        })  # fmt: skip
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the numbers for a readable table."""
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        matching_column(table["matching"]),
-        TextColumn("Targets", [f"{n:,}" for n in table["n_target"]]),
-        TextColumn("Matched by the protocol", [f"{n:,.1f}" for n in table["n_matched"]]),
-        TextColumn("Largest possible", [f"{n:,}" for n in table["n_maximum"]]),
-        TextColumn("Lost (% of targets)", [percent_cell(lost) for lost in table["fraction_lost"]]),
-    ]
+    return lay_out_matched(table, {
+        "Model": "{model}", "Matching": "{matching}", "Targets": "{n_target:,}",
+        "Matched by the protocol": "{n_matched:,.1f}", "Largest possible": "{n_maximum:,}",
+        "Lost (% of targets)": "{fraction_lost:.1%}",
+    })  # fmt: skip
 
 
 class MaximumMatching(PairTableAnalysis):

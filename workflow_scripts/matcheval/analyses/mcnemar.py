@@ -10,9 +10,8 @@ from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 from matcheval.protocol.standard_errors import one_run_error
-from matcheval.protocol.words import matching_column
 from matcheval.statistics.significance import mcnemar
 
 SCHEMA = TableSchema(
@@ -54,41 +53,29 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
 
 def _rows(one: MatchedModel) -> list[dict[str, Any]]:
     comparison, rows = one.comparison, []
+    sides = comparison.source.correct, comparison.target.correct
     for (seed, row), gap in zip(one.rows.items(), one.matched_gaps, strict=True):
         is_matched = row != UNMATCHED
-        source = comparison.source.correct[row[is_matched]]
-        target = comparison.target.correct[is_matched]
+        source, target = sides[0][row[is_matched]], sides[1][is_matched]
         only = int((source & ~target).sum()), int((target & ~source).sum())
         original, replication = only if comparison.source_is_original else only[::-1]
-        rows.append(
-            {
-                **one.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
-                "only_original": original, "only_replication": replication, "matched_gap": gap,
-                "matched_gap_se": one_run_error(
-                    comparison.source.correct, comparison.target.correct, row
-                ),
-            }
-        )  # fmt: skip
+        rows.append({
+            **one.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
+            "only_original": original, "only_replication": replication, "matched_gap": gap,
+            "matched_gap_se": one_run_error(*sides, row),
+        })  # fmt: skip
     return rows
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format means over seeds and the median p-value for a readable table."""
-    groups = table.groupby(["model", "matching"], sort=False)
-    means, first = groups.mean(numeric_only=True), groups.first()
-    return [
-        TextColumn("Model", [model for model, _ in means.index], is_number=False),
-        matching_column(matching for _, matching in means.index),
-        TextColumn("Pairs", [f"{n:,.1f}" for n in means["n_pairs"]]),
-        TextColumn("Right on original only", [f"{n:,.1f}" for n in means["only_original"]]),
-        TextColumn("On replication only", [f"{n:,.1f}" for n in means["only_replication"]]),
-        TextColumn("Median p over seeds", [_p(p) for p in first["median_p"]]),
-        TextColumn("p ≤", [_p(p) for p in first["bound_p"]]),
-    ]
-
-
-def _p(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.2g}"
+    means = table.groupby(["model", "matching"], sort=False).mean(numeric_only=True)
+    return lay_out_matched(means.reset_index(), {
+        "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",
+        "Right on original only": "{only_original:,.1f}",
+        "On replication only": "{only_replication:,.1f}", "Median p over seeds": "{median_p:.2g}",
+        "p ≤": "{bound_p:.2g}",
+    })  # fmt: skip
 
 
 class McNemar(PairTableAnalysis):

@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError, configuration_error
-from matcheval.io.tables import MODEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
+from matcheval.io.tables import MODEL, Column, TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.blocks import Blocks, paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.decomposition import Floats
@@ -21,19 +21,18 @@ SCHEMA = TableSchema(
     "gaps of paired sets",
     (
         MODEL,
-        Column("pair", pa.string(), "", "name of the pair of sets"),
+        text("pair", "name of the pair of sets"),
         Column("n", pa.int32(), "images", "size of either set"),
         fraction("accuracy_original", "accuracy on the original"),
         fraction("accuracy_replication", "accuracy on the replication"),
         fraction("gap", "accuracy on the original minus on the replication"),
         fraction("gap_se", "its standard error over images; over groups where there are groups"),
-        fraction("gap_low", "lower bound of its 95 % interval"),
-        fraction("gap_high", "upper bound of its 95 % interval"),
+        *interval("gap"),
         fraction("unpaired_se", "standard error if the sets were of different images"),
         Column("only_original", pa.int32(), "images", "right on the original only; -1 for a mean"),
         Column("only_replication", pa.int32(), "images", "right on the replication only"),
         fraction("p", "McNemar's exact p-value, which takes images as independent; of a model"),
-        Column("reason", pa.string(), "", "why the gap has no standard error; empty if it has"),
+        text("reason", "why the gap has no standard error; empty if it has"),
     ),
 )
 
@@ -49,10 +48,13 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
     first = known.comparisons[0]
     paired_images(first.source, first.target)
     rights = [(one.original.correct, one.replication.correct) for one in known.comparisons]
-    rows = [
-        {"model": one.model, **_row(known, *right), **_discordant(*right)}
-        for one, right in zip(known.comparisons, rights, strict=True)
-    ]
+    rows = []
+    for one, (original, replication) in zip(known.comparisons, rights, strict=True):
+        only = int((original & ~replication).sum()), int((replication & ~original).sum())
+        rows.append({
+            "model": one.model, **_row(known, original, replication), "only_original": only[0],
+            "only_replication": only[1], "p": float(mcnemar(*only)),
+        })  # fmt: skip
     means = [np.mean([right[side] for right in rights], axis=0) for side in (0, 1)]
     unknown = {"only_original": -1, "only_replication": -1, "p": float("nan")}
     table = pd.DataFrame([*rows, {"model": MEAN, **_row(known, *means), **unknown}])
@@ -70,12 +72,10 @@ def _row(
     low, high = error_interval(gap, error, known.blocks)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
-        "n": n,
-        "accuracy_original": float(original.mean()),
+        "n": n, "accuracy_original": float(original.mean()),
         "accuracy_replication": float(replication.mean()),
         "gap": gap, "gap_se": error, "gap_low": low, "gap_high": high,
-        "unpaired_se": float(np.sqrt(variance)),
-        "reason": reason,
+        "unpaired_se": float(np.sqrt(variance)), "reason": reason,
     }  # fmt: skip
 
 
@@ -99,30 +99,15 @@ def _error(difference: Floats, blocks: Blocks | None) -> float:
     return standard_error(ErrorTerms(terms, np.zeros(n)), blocks)
 
 
-def _discordant(
-    original: npt.NDArray[np.bool_], replication: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
-    only = int((original & ~replication).sum()), int((replication & ~original).sum())
-    return {"only_original": only[0], "only_replication": only[1], "p": float(mcnemar(*only))}
-
-
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format gaps for a readable table."""
-
-    def counts(name: str) -> list[str]:
-        return ["–" if n < 0 else f"{n:,}" for n in table[name]]
-
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn("Original (%)", list(map(percent_cell, table["accuracy_original"]))),
-        TextColumn("Replication (%)", list(map(percent_cell, table["accuracy_replication"]))),
-        TextColumn("Gap", signed_cells(table["gap"].tolist(), 2)),
-        TextColumn("SE", ["–" if pd.isna(e) else f"{100 * e:.2f}" for e in table["gap_se"]]),
-        TextColumn("SE if unpaired", [f"{100 * error:.2f}" for error in table["unpaired_se"]]),
-        TextColumn("Right on original only", counts("only_original")),
-        TextColumn("On replication only", counts("only_replication")),
-        TextColumn("p (McNemar)", ["–" if pd.isna(p) else f"{p:.2g}" for p in table["p"]]),
-    ]
+    counts = table[["only_original", "only_replication"]]
+    return lay_out(table.assign(**counts.where(counts >= 0)), {
+        "Model": "{model}", "Original (%)": "{accuracy_original:.1%}",
+        "Replication (%)": "{accuracy_replication:.1%}", "Gap": "{gap:+.2%}", "SE": "{gap_se:.2%}",
+        "SE if unpaired": "{unpaired_se:.2%}", "Right on original only": "{only_original:,.0f}",
+        "On replication only": "{only_replication:,.0f}", "p (McNemar)": "{p:.2g}",
+    })  # fmt: skip
 
 
 class PairedGaps(PairTableAnalysis):

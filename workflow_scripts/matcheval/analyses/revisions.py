@@ -14,20 +14,27 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError
-from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells, write_readable
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    DATASET,
+    MODEL,
+    Column,
+    TableSchema,
+    fraction,
+    text,
+)
+from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells, write_readable
 from matcheval.predictions.correctness import ACCURACIES
 from matcheval.settings import Named, Names, Settings, SomeNames
 from matcheval.statistics.intervals import clopper_pearson
-from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Rule
-from matcheval.study.study import Study
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import TableAnalysis
 
 SCHEMA = TableSchema(
     "accuracies on revisions",
     (
         MODEL,
-        Column("revisions", pa.string(), "", "name of the series of revisions"),
+        text("revisions", "name of the series of revisions"),
         Column("number", pa.int16(), "1", "number of the revision, from 1"),
         DATASET,
         Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
@@ -41,7 +48,7 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate_revisions(
+def tabulate(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Tabulate top-1 accuracies on the revisions of a dataset."""
@@ -62,42 +69,28 @@ def tabulate_revisions(
                     field="revisions.series",
                     remedy="List the model under revisions.without",
                 )
-            row = _row(frame.loc[model], before, confidence)
-            before = row["accuracy"]
-            rows.append(
-                {"model": model, "revisions": name, "number": number, "dataset": dataset, **row}
-            )
+            found = frame.loc[model]
+            n, accuracy = int(found["n"]), float(found["accuracy"])
+            low = high = float("nan")
+            if n:
+                interval = clopper_pearson(int(found["n_correct"]), n, confidence)
+                low, high = float(interval.low), float(interval.high)
+            rows.append({
+                "model": model, "revisions": name, "number": number, "dataset": dataset, "n": n,
+                "n_correct": int(found["n_correct"]), "accuracy": accuracy, "accuracy_low": low,
+                "accuracy_high": high, "change": accuracy - before, "confidence": confidence,
+            })  # fmt: skip
+            before = accuracy
     return pd.DataFrame(rows, columns=SCHEMA.names)
-
-
-def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
-    n, correct = int(found["n"]), int(found["n_correct"])
-    low = high = float("nan")
-    if n:
-        interval = clopper_pearson(correct, n, confidence)
-        low, high = float(interval.low), float(interval.high)
-    return {
-        "n": n,
-        "n_correct": correct,
-        "accuracy": float(found["accuracy"]),
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "change": float(found["accuracy"]) - before,
-        "confidence": confidence,
-    }
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
-    columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
-    for _, of_set in table.groupby("number"):
-        n = of_set["n"].iloc[0]
-        cells = accuracy_cells(of_set, "")
-        cells.append(f"{100 * of_set['accuracy'].mean():.1f}")
-        size = f", n = {n:,}" if n else ""
-        columns.append(TextColumn(f"{of_set['dataset'].iloc[0]}{size} (%)", cells))
+    sets = table[["number", "dataset", "n"]].drop_duplicates().itertuples(index=False)
+    heads = {k: f"{name}{f', n = {n:,}' if n else ''} (%)" for k, name, n in sets}
     change = table.groupby("model", sort=False)["change"].sum()
-    return [*columns, TextColumn("Change", signed_cells([*change, change.mean()], 2))]
+    changes = TextColumn("Change", signed_cells([*change, change.mean()], 2))
+    return [*columns_by_part(table, "number", "accuracy", heads), changes]
 
 
 def write_revisions(
@@ -111,7 +104,7 @@ def write_revisions(
 ) -> None:
     """Write the table of one series of revisions."""
     tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
-    table = tabulate_revisions(tables, series, confidence, without)
+    table = tabulate(tables, series, confidence, without)
     write_readable(table, SCHEMA, text_columns, outputs)
     logging.info("%d revisions", len(datasets))
 
@@ -125,22 +118,18 @@ class RevisionsSettings(Settings):
     without: Names = Field((), description="Models to leave out")
 
 
-class Revisions(Analysis):
+class Revisions(TableAnalysis):
     """Tabulate how accuracies change from one revision of a dataset to the next."""
 
     name: ClassVar[str] = "revisions"
+    per = "series"
+    write_table = write_revisions
+    caption: ClassVar[str] = (
+        "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
+        "Clopper-Pearson intervals. The change is that from the first revision to the last."
+    )
     Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
     settings: RevisionsSettings
-
-    def __init__(self, settings: RevisionsSettings, study: Study) -> None:
-        super().__init__(settings, study)
-        labels = {"table": self.name, "of": "{series}"}
-        self.result = self.table(
-            "{series}",
-            "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
-            "Clopper-Pearson intervals. The change is that from the first revision to the last.",
-            labels,
-        )
 
     def check(self) -> None:
         """Check names of datasets and models."""
@@ -150,30 +139,19 @@ class Revisions(Analysis):
                 self.check_has_accuracies(dataset, self.field("series", name))
 
     @property
-    def targets(self) -> list[str]:
-        """A table for every series."""
-        return self.result.expand(series=self.settings.series)
+    def subjects(self) -> list[str]:
+        """Names of the series."""
+        return list(self.settings.series)
 
-    @property
-    def rules(self) -> list[Rule]:
-        """The rule of the table of a series."""
-        series, study = self.settings.series, self.study
-        return [
-            Rule(
-                name="tabulate_revisions",
-                run=write_revisions,
-                input={
-                    "accuracies": lambda wildcards: [
-                        study.accuracies_file(name) for name in series[wildcards.series]
-                    ]
-                },
-                output={"outputs": self.result},
-                arguments=lambda wildcards: {
-                    "datasets": list(series[wildcards.series]),
-                    "without": list(self.settings.without),
-                    "confidence": study.confidence,
-                },
-                values={"series": series},
-                message="Tabulating the revisions of {wildcards.series}",
-            )
-        ]
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the accuracies on the revisions."""
+        return [self.study.accuracies_file(name) for name in self.settings.series[wildcards.series]]
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `write_revisions`."""
+        return {
+            "datasets": list(self.settings.series[wildcards.series]),
+            "accuracies": self.inputs(wildcards),
+            "without": list(self.settings.without),
+            "confidence": self.study.confidence,
+        }

@@ -14,18 +14,8 @@ from pydantic import Field
 
 from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError, configuration_error
+from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    FITTED,
-    MODELS,
-    count,
-    legend_above,
-    new_figure,
-    set_note,
-    set_title,
-    style,
-)
 from matcheval.io.tables import (
     CONFIDENCE_LEVEL,
     DATASET,
@@ -101,29 +91,24 @@ def tabulate(
     bin_numbers = frequency_bins(seen["n_selected"], seen["n_annotations"], BINS)
     table = [
         {
-            "model": model,
-            "dataset": dataset,
-            "bin": i,
-            "frequency_low": i / BINS,
-            "frequency_high": (i + 1) / BINS,
+            "model": model, "dataset": dataset, "bin": i, "confidence": confidence,
+            "frequency_low": i / BINS, "frequency_high": (i + 1) / BINS,
             **accuracy_columns("bin", correct[rows[bin_numbers == i]], confidence),
-            "confidence": confidence,
         }
         for model, correct in zip(known.models, known.right, strict=True)
         for i in range(BINS)
-    ]
+    ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
+    bins = table[["bin", "frequency_low", "frequency_high", "n_bin"]].drop_duplicates()
     heads = {
-        number: f"{low:g}–{high:g}"
-        for number, low, high in zip(
-            table["bin"], table["frequency_low"], table["frequency_high"], strict=True
-        )
+        number: f"{low:g}–{high:g}, n = {n:,.0f} (%)"
+        for number, low, high, n in bins.itertuples(index=False)
     }
-    return columns_by_part(table, "bin", heads)
+    return columns_by_part(table, "bin", "accuracy_bin", heads)
 
 
 _MOST_UPRIGHT = 5  # labels of bins, with their sizes, that fit beside each other
@@ -135,8 +120,8 @@ def plot(table: pd.DataFrame) -> "Figure":
     filled = table[table["n_bin"] > 0]
     if filled.empty:
         raise InputError("no datapoints with a selection frequency to plot")
-    with style():
-        figure = new_figure(COLUMN_WIDTH, 2.6)
+    with style.style():
+        figure = style.new_figure(style.COLUMN_WIDTH, 2.6)
         axes = figure.add_subplot()
         curves = 100 * filled.pivot_table("accuracy_bin", "model", "bin", dropna=False)
         models = len(curves)
@@ -144,25 +129,25 @@ def plot(table: pd.DataFrame) -> "Figure":
         low, high, n, accuracy = mean.mean().to_numpy(np.float64).T
         middles = (low + high) / 2
         if models > 1:  # a single model is the mean
-            draw_curves(axes, middles, curves.to_numpy(np.float64), MODELS.color)
+            draw_curves(axes, middles, curves.to_numpy(np.float64), style.MODELS.color)
         label = "mean over models" if models > 1 else "the model"
-        axes.plot(middles, 100 * accuracy, label=label, **FITTED.line_options())
-        for is_few, face in ((n < FEW, "white"), (n >= FEW, FITTED.color)):
+        axes.plot(middles, 100 * accuracy, label=label, **style.FITTED.line_options())
+        for is_few, face in ((n < FEW, "white"), (n >= FEW, style.FITTED.color)):
             axes.plot(
-                middles[is_few], 100 * accuracy[is_few], "o", color=FITTED.color,
+                middles[is_few], 100 * accuracy[is_few], "o", color=style.FITTED.color,
                 markerfacecolor=face,
             )  # fmt: skip
         ends = zip(low, high, n, strict=True)
         axes.set_xticks(
-            middles, [f"{a:g}–{b:g}\nn = {count(m)}" for a, b, m in ends],
+            middles, [f"{a:g}–{b:g}\nn = {style.count(m)}" for a, b, m in ends],
             rotation=90 if len(middles) > _MOST_UPRIGHT else 0,
         )  # fmt: skip
         axes.set(xlim=(0, 1), xlabel="Selection frequency", ylabel="Accuracy (%)")
         dataset, n_models = filled["dataset"].iloc[0], counted(models, "model")
-        set_title(figure, f"{dataset}: accuracy by selection frequency, {n_models}")
-        legend_above(axes, ncols=2)
+        style.set_title(figure, f"{dataset}: accuracy by selection frequency, {n_models}")
+        style.legend_above(axes, ncols=2)
         if (n < FEW).any():
-            set_note(figure, f"Hollow: fewer than {FEW} datapoints.")
+            style.set_note(figure, f"Hollow: fewer than {FEW} datapoints.")
     return figure
 
 

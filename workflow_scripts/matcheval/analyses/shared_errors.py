@@ -12,17 +12,9 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    NOTE_SIZE,
-    new_figure,
-    set_note,
-    set_title,
-    shortened,
-    style,
-)
+from matcheval.figures import style
 from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
@@ -58,43 +50,27 @@ def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
     first, second = np.triu_indices(len(known.models), k=1)
     a, b, shared = n_wrong[first], n_wrong[second], both[first, second]
     names = np.array(known.models)
-    return pd.DataFrame(
-        {
-            "model": names[first],
-            "other": names[second],
-            "dataset": dataset,
-            "n": n,
-            "n_wrong": a.astype(np.int64),
-            "n_wrong_other": b.astype(np.int64),
-            "n_wrong_both": shared.astype(np.int64),
-            "jaccard": _jaccard(a, b, shared),
-            "jaccard_by_chance": _jaccard(a, b, a * b / n),
-        }
-    )[SCHEMA.names]
+    return pd.DataFrame({
+        "model": names[first], "other": names[second], "dataset": dataset, "n": n,
+        "n_wrong": a.astype(np.int64), "n_wrong_other": b.astype(np.int64),
+        "n_wrong_both": shared.astype(np.int64), "jaccard": _jaccard(a, b, shared),
+        "jaccard_by_chance": _jaccard(a, b, a * b / n),
+    })[SCHEMA.names]  # fmt: skip
 
 
 def by_model(table: pd.DataFrame) -> pd.DataFrame:
     """Average shared errors over the other models, for each model."""
-    mirrored = table.rename(
-        columns={
-            "model": "other", "other": "model", "n_wrong": "n_wrong_other",
-            "n_wrong_other": "n_wrong",
-        }
-    )  # fmt: skip
-    both = pd.concat([table, mirrored])
+    mirrored = {"model": "other", "other": "model", "n_wrong_other": "n_wrong"}
+    both = pd.concat([table, table.drop(columns="n_wrong").rename(columns=mirrored)])
     rows = []
     for model, of_model in both.groupby("model", sort=False):
         nearest = of_model.sort_values(["jaccard", "other"], ascending=[False, True]).iloc[0]
-        rows.append(
-            {
-                "model": model,
-                "accuracy": 1 - of_model["n_wrong"].iloc[0] / of_model["n"].iloc[0],
-                "jaccard": of_model["jaccard"].mean(),
-                "jaccard_by_chance": of_model["jaccard_by_chance"].mean(),
-                "nearest": nearest["other"],
-                "jaccard_nearest": nearest["jaccard"],
-            }
-        )
+        rows.append({
+            "model": model, "accuracy": 1 - nearest["n_wrong"] / nearest["n"],
+            "jaccard": of_model["jaccard"].mean(),
+            "jaccard_by_chance": of_model["jaccard_by_chance"].mean(),
+            "nearest": nearest["other"], "jaccard_nearest": nearest["jaccard"],
+        })  # fmt: skip
     return pd.DataFrame(rows).sort_values(
         ["accuracy", "model"], ascending=[False, True], ignore_index=True
     )
@@ -109,19 +85,11 @@ def _jaccard(
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the averages of `by_model` for a readable table."""
-    models = by_model(table)
-    return [
-        TextColumn("Model", models["model"].tolist(), is_number=False),
-        TextColumn("Accuracy (%)", [f"{100 * a:.1f}" for a in models["accuracy"]]),
-        TextColumn("Mean Jaccard index", [_index(j) for j in models["jaccard"]]),
-        TextColumn("By chance", [_index(j) for j in models["jaccard_by_chance"]]),
-        TextColumn("Most alike", models["nearest"].tolist(), is_number=False),
-        TextColumn("Their Jaccard index", [_index(j) for j in models["jaccard_nearest"]]),
-    ]
-
-
-def _index(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.3f}"
+    return lay_out(by_model(table), {
+        "Model": "{model}", "Accuracy (%)": "{accuracy:.1%}", "Mean Jaccard index": "{jaccard:.3f}",
+        "By chance": "{jaccard_by_chance:.3f}", "Most alike": "{nearest}",
+        "Their Jaccard index": "{jaccard_nearest:.3f}",
+    })  # fmt: skip
 
 
 MOST_NAMED = 40  # models that fit on the axes with their names
@@ -137,11 +105,11 @@ def plot(table: pd.DataFrame) -> "Figure":
     rows, columns = table["model"].map(at), table["other"].map(at)
     matrix[rows, columns] = matrix[columns, rows] = table["jaccard"]
     is_named = len(models) <= MOST_NAMED
-    names = [f"{shortened(model)}  {rank}" for rank, model in enumerate(models, 1)]
+    names = [f"{style.shortened(model)}  {rank}" for rank, model in enumerate(models, 1)]
     side = float(np.clip(_ROW * len(models), _LEAST, _MOST))
     room = _CHARACTER * max(map(len, names)) if is_named else 0.4
-    with style():
-        figure = new_figure(max(side + room + _AROUND, COLUMN_WIDTH), side + _AROUND)
+    with style.style():
+        figure = style.new_figure(max(side + room + _AROUND, style.COLUMN_WIDTH), side + _AROUND)
         axes = figure.add_subplot()
         axes.grid(visible=False)
         low, high = 0.5, len(models) + 0.5
@@ -150,15 +118,17 @@ def plot(table: pd.DataFrame) -> "Figure":
         )
         figure.colorbar(image, ax=axes, shrink=0.8, label="Jaccard index of the errors")
         if is_named:
-            axes.set_yticks(range(1, len(models) + 1), names, fontsize=NOTE_SIZE)
+            axes.set_yticks(range(1, len(models) + 1), names, fontsize=style.NOTE_SIZE)
             axes.set_xticks(range(1, len(models) + 1, 1 + len(models) // 20))
             axes.tick_params(length=0)
         else:
             axes.set(ylabel="Rank of the model")
         axes.set_xlabel("Rank of the model")
-        set_title(figure, f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first")
+        style.set_title(
+            figure, f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first"
+        )
         mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
-        set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")
+        style.set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")
     return figure
 
 

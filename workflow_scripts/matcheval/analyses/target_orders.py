@@ -7,7 +7,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, signed_cells
+from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     ComparedModels,
@@ -15,9 +15,12 @@ from matcheval.protocol.compared_models import (
     mean_of_defined,
     std_of_defined,
 )
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.pair_tables import (
+    PairTableAnalysis,
+    PairTableSettings,
+    lay_out_matched,
+)
 from matcheval.protocol.settings import Order
-from matcheval.protocol.words import matching_column
 from matcheval.settings import Count
 
 SCHEMA = TableSchema(
@@ -80,21 +83,13 @@ def _row(in_order: MatchedModel, at_random: MatchedModel) -> dict[str, Any]:
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format matched gaps for a readable table."""
-    columns = {
-        "Dataset order": "matched_gap_seeds",
-        "SD over seeds": "matched_gap_seeds_std",
-        "Random orders": "matched_gap_orders",
-        "SD over orders": "matched_gap_orders_std",
-        "Difference of means": "difference",
-    }
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        matching_column(table["matching"]),
-        *(
-            TextColumn(head, signed_cells(table[column].tolist(), 2))
-            for head, column in columns.items()
-        ),
-    ]
+    return lay_out_matched(table, {
+        "Model": "{model}", "Matching": "{matching}", "Dataset order": "{matched_gap_seeds:+.2%}",
+        "SD over seeds": "{matched_gap_seeds_std:+.2%}",
+        "Random orders": "{matched_gap_orders:+.2%}",
+        "SD over orders": "{matched_gap_orders_std:+.2%}",
+        "Difference of means": "{difference:+.2%}",
+    })  # fmt: skip
 
 
 class TargetOrdersSettings(PairTableSettings):

@@ -121,6 +121,12 @@ def legend_above(axes: "Axes", **options: Any) -> None:
     enlarge_markers(axes.legend(mode="expand", **place, **options))
 
 
+def draw_zero(axes: "Axes", *, upright: bool = False) -> None:
+    """Draw a thin line where differences are 0, across the panel or `upright`."""
+    draw = axes.axvline if upright else axes.axhline
+    draw(0, color=REFERENCE["color"], linewidth=REFERENCE["linewidth"], zorder=1)
+
+
 def enlarge_markers(legend: "Legend") -> None:
     """Draw a legend's markers opaque and large enough to tell apart, unlike those of many points.
 

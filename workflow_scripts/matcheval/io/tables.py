@@ -242,16 +242,29 @@ def fraction(name: str, meaning: str) -> Column:
     return Column(name, pa.float64(), "fraction", meaning)
 
 
-MODEL = Column("model", pa.string(), "", "name of the model")
-DATASET = Column("dataset", pa.string(), "", "name of the dataset")
+def text(name: str, meaning: str) -> Column:
+    """Declare a column of texts."""
+    return Column(name, pa.string(), "", meaning)
+
+
+def interval(name: str) -> tuple[Column, Column]:
+    """Declare the columns of the 95 % interval of the value before them."""
+    return (
+        fraction(f"{name}_low", "lower bound of its 95 % interval"),
+        fraction(f"{name}_high", "upper bound of its 95 % interval"),
+    )
+
+
+MODEL = text("model", "name of the model")
+DATASET = text("dataset", "name of the dataset")
 TOP_K = Column(
     "top", pa.int16(), "classes", "k: correct if the label is among the k top-ranked classes"
 )
 PAIR = (
-    Column("pair", pa.string(), "", "name of the pair of sets"),
+    text("pair", "name of the pair of sets"),
     TOP_K,
-    Column("original", pa.string(), "", "the original set"),
-    Column("replication", pa.string(), "", "the replication set"),
+    text("original", "the original set"),
+    text("replication", "the replication set"),
 )
 CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the intervals")
 

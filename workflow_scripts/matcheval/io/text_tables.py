@@ -2,6 +2,7 @@
 
 import math
 import os
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,12 @@ from matcheval.io.files import atomic_file
 from matcheval.io.tables import TableSchema, write_table
 
 _ROUNDING = 1e-9  # numbers this close to a rounded one count as equal to it
-_LATEX = {
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "Δ": r"$\Delta$", "−": "$-$", "ρ": r"$\rho$", "τ": r"$\tau$", "²": r"$^2$", "≤": r"$\le$",
     "|": "$|$", "×": r"$\times$", "μ": r"$\mu$", "σ": r"$\sigma$", "–": "--",
-}  # fmt: skip
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,38 @@ def write_readable(
             partial.write_text(text, encoding="utf-8")
 
 
+class _Cell(string.Formatter):
+    """Formats numbers without a sign %, with U+2212 for minus and a dash for NaN."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Format one value; without a specification, it is text and stays as it is."""
+        if not format_spec:
+            return str(value)
+        if value != value:
+            return "–"
+        shown = format(value, format_spec).removesuffix("%")
+        return f"−{shown[1:]}" if shown.startswith("-") else shown
+
+
+def lay_out(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
+    """Lay out a table for readers: by heading, how the values of a row are shown.
+
+    Cells are as by `str.format`: `{gap:+.1%} [{gap_low:+.1%}, {gap_high:+.1%}]`. Columns with a
+    format, as here, are aligned to the right; an interval is left out where it is unknown.
+    """
+    rows: Any = table.to_dict("records")
+    laid_out = []
+    for head, text in columns.items():
+        cells = [_Cell().vformat(text, (), row).removesuffix(" [–, –]") for row in rows]
+        laid_out.append(TextColumn(head, cells, is_number=":" in text))
+    return laid_out
+
+
+def with_interval(name: str, form: str = ".1%") -> str:
+    """Return what shows a column with its bounds, for `lay_out`."""
+    return f"{{{name}:{form}}} [{{{name}_low:{form}}}, {{{name}_high:{form}}}]"
+
+
 def markdown(columns: Sequence[TextColumn]) -> str:
     """Format a Markdown table."""
     lines = [
@@ -91,7 +124,7 @@ def outward(low: float, high: float, digits: int) -> tuple[str, str]:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
 
 
 def counted(number: int, noun: str) -> str:
@@ -109,17 +142,11 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
-def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> list[str]:
+def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"
-    values = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
-    return [
-        "–"
-        if pd.isna(accuracy)
-        else f"{100 * accuracy:.{digits}f}"
-        + ("" if pd.isna(low) else f" [{100 * low:.1f}, {100 * high:.1f}]")
-        for accuracy, low, high in values
-    ]
+    text = with_interval(name).replace(".1%", f".{digits}%", 1)
+    return lay_out(table, {"": text})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
@@ -133,12 +160,18 @@ def percent_cell(value: float) -> str:
     return "–" if pd.isna(value) else f"{100 * value:.1f}"
 
 
-def columns_by_part(table: pd.DataFrame, part: str, heads: Mapping[Any, str]) -> list[TextColumn]:
-    """Lay out accuracies with a row per model, and a column per part of the datapoints."""
-    columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
-    for number, of_part in table.groupby(part):
-        mean = 100 * of_part[f"accuracy_{part}"].mean()
-        cells = [*accuracy_cells(of_part, part), "–" if pd.isna(mean) else f"{mean:.1f}"]
-        n = of_part[f"n_{part}"].iloc[0]
-        columns.append(TextColumn(f"{heads[number]}, n = {n:,} (%)", cells))
-    return columns
+def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
+    """Add a last row, such as means, to columns."""
+    pairs = zip(columns, cells, strict=True)
+    return [TextColumn(one.head, [*one.cells, last], one.is_number) for one, last in pairs]
+
+
+def columns_by_part(
+    table: pd.DataFrame, part: str, accuracy: str, heads: Mapping[Any, str]
+) -> list[TextColumn]:
+    """Lay out accuracies with a row per model and their mean, and a column per part."""
+    columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
+    for key, rows in table.groupby(part):
+        columns += lay_out(rows, {heads[key]: with_interval(accuracy)})
+        means.append(percent_cell(rows[accuracy].mean()))
+    return with_last(columns, means)

@@ -6,15 +6,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
 from pydantic import Field
 
 from matcheval.execution import resources
-from matcheval.io.text_tables import write_readable
+from matcheval.io.text_tables import TextColumn, lay_out, write_readable
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.settings import matching_label
 from matcheval.settings import Names, Settings
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
+
+
+def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
+    """Lay out a table for readers (`lay_out`), with the names that they know matchings by."""
+    return lay_out(table.assign(matching=table["matching"].map(matching_label)), columns)
 
 
 class PairTableSettings(Settings):
@@ -70,21 +77,14 @@ class PairTableAnalysis(TableAnalysis):
         """How often a model is matched for each run of the protocol, for estimates of time."""
         return 1
 
-    @property
-    def subjects(self) -> list[str]:
-        """Names of the pairs."""
-        return list(self.settings.pairs)
-
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a pair's table is made from."""
         return self.matching.inputs_with_groups(wildcards.pair, self.models)
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_pair`."""
-        return {
-            "files": self.matching.files(wildcards.pair, self.models),
-            "options": self.options(self.settings),
-        }
+        files = self.matching.files(wildcards.pair, self.models)
+        return {"analysis": self.module, "files": files, "options": self.options(self.settings)}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""

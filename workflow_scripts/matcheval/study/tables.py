@@ -57,7 +57,8 @@ class TableAnalysis(Analysis):
 
     def __init__(self, settings: Any, study: "Study") -> None:
         super().__init__(settings, study)
-        place, labels = f"{{{self.per}}}", {"table": self.name, "of": f"{{{self.per}}}"}
+        place = f"{{{self.per}}}"
+        labels = {"table": self.name, "of": place}
         self.result = self.table(place, self.caption, labels)
         self.plot = self.figure(f"{self.name}/{place}", self.caption, labels)
 
@@ -68,8 +69,8 @@ class TableAnalysis(Analysis):
 
     @property
     def subjects(self) -> list[str]:
-        """Names of the pairs, datasets or suites that it makes a table for."""
-        raise NotImplementedError
+        """What it makes a table for: names that the setting `pairs`, `datasets` or `suites` has."""
+        return list(getattr(self.settings, f"{self.per}s"))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a table is made from."""
@@ -81,7 +82,7 @@ class TableAnalysis(Analysis):
 
     def custom_files_state(self, wildcards: Wildcards) -> Any:
         """Return size and time of the user's files that a table is made from."""
-        raise NotImplementedError
+        return []
 
     def request(self, wildcards: Wildcards) -> ResourceRequest:
         """Return what the job of a table takes."""
@@ -90,33 +91,38 @@ class TableAnalysis(Analysis):
     @property
     def targets(self) -> list[str]:
         """Tables, and figures if there are such."""
-        artifacts = [self.result, self.plot] if self.has_figure else [self.result]
-        return [f for one in artifacts for f in one.expand(**{self.per: self.subjects})]
+        names = {self.per: self.subjects}
+        figures = self.plot.expand(**names) if self.has_figure else []
+        return [*self.result.expand(**names), *figures]
 
     @property
     def rules(self) -> list[Rule]:
         """The rules of the table and of the figure."""
-        subject, title = f"{{wildcards.{self.per}}}", self.title().lower()
-        module = {"analysis": self.module}
+        # Pairs, datasets and suites are wildcards of all rules.
+        is_common = self.per in ("pair", "dataset", "suite")
+        values = {} if is_common else {self.per: self.subjects}
+        about = f"{self.title().lower()}: {{wildcards.{self.per}}}"
         tabulate = Rule(
             name=f"tabulate_{self.name}",
             run=type(self).write_table,
             input={"waits_for": self.inputs},
             output={"outputs": self.result},
-            arguments=lambda wildcards: module | self.arguments(wildcards),
+            arguments=self.arguments,
             custom_files=self.custom_files_state,
+            values=values,
             code=[f"{self.module}:{name}" for name in ("SCHEMA", "tabulate", "text_columns")],
             request=self.request,
-            message=f"Tabulating {title}: {subject}",
+            message=f"Tabulating {about}",
         )
         plot = Rule(
             name=f"plot_{self.name}",
             run=plot_table,
             input={"table": self.result.file(".parquet")},
             output={"outputs": self.plot},
-            arguments=lambda wildcards: module,
+            arguments=lambda wildcards: {"analysis": self.module},
+            values=values,
             code=[f"{self.module}:{name}" for name in ("SCHEMA", "plot")],
-            message=f"Plotting {title}: {subject}",
+            message=f"Plotting {about}",
         )
         return [tabulate, plot] if self.has_figure else [tabulate]
 
@@ -205,13 +211,13 @@ class DatasetTableAnalysis(TableAnalysis):
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the predictions, and the user's file if there is one."""
-        file = self.file_of(wildcards.dataset)
-        results = self.study.results_inputs(wildcards.dataset, self.models)
-        return [*results, *([file] if file else [])]
+        files = filter(None, [self.file_of(wildcards.dataset)])
+        return [*self.study.results_inputs(wildcards.dataset, self.models), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_dataset`."""
         return {
+            "analysis": self.module,
             "spec": vars(self.study.datasets[wildcards.dataset]),
             "models": self.models,
             "predictions": self.study.probability_files(wildcards.dataset, self.models),
@@ -221,11 +227,8 @@ class DatasetTableAnalysis(TableAnalysis):
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
         """Return size and time of the user's files that a dataset's table is made from."""
-        file = self.dataset_files[wildcards.dataset]
-        return [
-            file_states([file] if file else []),
-            self.study.custom_results_state(wildcards.dataset, self.models),
-        ]
+        files = file_states(list(filter(None, [self.dataset_files[wildcards.dataset]])))
+        return [files, self.study.custom_results_state(wildcards.dataset, self.models)]
 
 
 @dataclass(frozen=True)
@@ -262,8 +265,7 @@ class SuiteFiles:
             The base, or a set of the suite.
         """
         if dataset in self.folders:
-            folder = self.predictions
-            return [str(predictions_file(folder, dataset, model)) for model in self.models]
+            return [str(predictions_file(self.predictions, dataset, m)) for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
     def read(self, dataset: str) -> list[Predictions]:
@@ -360,11 +362,6 @@ class SuiteTableAnalysis(TableAnalysis):
         """Further arguments of the function `tabulate` that makes the table."""
         return {}
 
-    @property
-    def subjects(self) -> list[str]:
-        """Names of the suites."""
-        return list(self.settings.suites)
-
     def datasets_of(self, suite: str) -> list[str]:
         """Return the names of the base and of the sets of a suite, each once.
 
@@ -393,7 +390,7 @@ class SuiteTableAnalysis(TableAnalysis):
             "predictions": study.predictions_folder,
             "models": self.models,
         }
-        return {"files": files, "options": self.options}
+        return {"analysis": self.module, "files": files, "options": self.options}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that the table of a suite is made from."""
