@@ -13,7 +13,6 @@ import csv
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +88,7 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
     InputError
         If a folder or file is missing, or not as released.
     """
-    with ExitStack() as stack:
-        sources = Sources(archives, stack, target, read_dataset)
+    with Sources(archives, target, read_dataset) as sources:
         labels = Cifar10(kind="cifar10", part="test").build("CIFAR-10", sources).labels
     target.mkdir(parents=True, exist_ok=True)
     for file, arrays in (

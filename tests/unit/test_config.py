@@ -478,7 +478,7 @@ def test_class_folders_of_images(tmp_path):
         (tmp_path / name).touch()
     check_custom_images(study)
     (tmp_path / "empty" / "a.png").touch()
-    with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' is not a class"):
+    with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' not among the classes"):
         check_custom_images(study)
 
 

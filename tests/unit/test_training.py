@@ -205,7 +205,7 @@ def test_no_batch_holds_a_single_image():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"classes": ("a", "b", "d")}, "'classes': other compared with dark: .*'d' is unknown"),
+        ({"classes": ("a", "b", "d")}, "'classes': other compared with dark: .*'d' unknown"),
         ({"classes": ("b", "a", "c")}, "another order: 0 is 'b', not 'a', 1 is 'a', not 'b'"),
         ({"max_value": 250, "high": 200}, "'max_value': is 250 in other, but 255 in dark"),
         ({"images": np.zeros((9, 5, 4, 1), np.uint8)}, r"'image_shape': is \(5, 4, 1\) in other"),

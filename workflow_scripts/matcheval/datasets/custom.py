@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -11,15 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BeforeValidator, Field, model_validator
 
+from matcheval.datasets import label_spaces as spaces
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.kind import Decoded, Subset, dataset_kind
-from matcheval.datasets.label_spaces import (
-    check_classes,
-    folder_classes,
-    labels_of_folders,
-    map_labels,
-    resolve_classes,
-)
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources, npz_array, read_npy
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import readable
@@ -54,21 +49,19 @@ class _WithClasses(Subset):
 
     @model_validator(mode="after")
     def _labels_become_classes(self) -> "_WithClasses":
-        if self.label_map is None:
-            return self
-        classes = self.known_classes
-        if classes is None:
+        given, classes = self.label_map or {}, self.known_classes or ()
+        if given and not classes:
             raise ValueError("label_map needs classes, the label space that it maps to")
-        unknown = [name for name in self.label_map.values() if name not in classes]
-        if unknown:
-            hint = suggest(unknown[0], classes)
-            raise ValueError(f"label_map: '{unknown[0]}' is not among the classes. {hint}")
+        for name in given.values():
+            if name not in classes:
+                hint = suggest(name, classes)
+                raise ValueError(f"label_map: '{name}' is not among the classes. {hint}")
         return self
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:
         """The given class names."""
-        return None if self.classes is None else resolve_classes(self.classes)
+        return None if self.classes is None else spaces.resolve_classes(self.classes)
 
 
 def _unlisted(counts: Mapping[str, int], labels: Mapping[str, int | None]) -> dict[str, object]:
@@ -91,27 +84,22 @@ class ImageFolder(_WithClasses, Decoded):
         """Return the classes, and the label of each class folder; None for those left out."""
         if not folders:
             raise InputError("has no class folders with files in them", file=file)
-        classes = self.known_classes or folder_classes(list(folders), file)
+        classes = self.known_classes or spaces.folder_classes(folders, file)
         if self.label_map is not None:
-            return classes, map_labels(folders, self.label_map, classes, file)
-        return classes, labels_of_folders(list(folders), classes, file, all_required=False)
+            return classes, spaces.map_labels(folders, self.label_map, classes, file)
+        return classes, spaces.labels_of_folders(folders, classes, file, all_required=False)
 
     def build(self, name: str, sources: Sources) -> ImageStream:
         """Build a set from a folder or tar archive with a folder per class."""
         path = sources.custom_path(self.path)
         tree = sources.tree(path)
         root = _common_root(tree.paths) if path.is_file() else 0
-        inside = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
-        counts = Counter(inside.values())
+        folders = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
+        counts = Counter(folders.values())
         classes, labels = self.labels_of(counts, path)
-        listed = sorted(
-            (label, file)
-            for file, folder in inside.items()
-            if (label := labels[folder]) is not None
-        )
-        files = (LabelledFile(file, label, tree.read(file)) for label, file in listed)
-        source = f"image folders, {path.name}"
-        return ImageStream(name, classes, source, files, _unlisted(counts, labels))
+        known = {p: to for p, folder in folders.items() if (to := labels[folder]) is not None}
+        stream = tree.stream(name, classes, f"image folders, {path.name}", known)
+        return replace(stream, notes=_unlisted(counts, labels))
 
 
 def _common_root(paths: Sequence[str]) -> int:
@@ -143,7 +131,7 @@ class Arrays(_WithClasses):
 
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build a set from arrays."""
-        classes = resolve_classes(self.classes)
+        classes = spaces.resolve_classes(self.classes)
         paths = [sources.custom_path(str(path)) for (path,) in self.custom_paths.values()]
         path = paths[0]
         if self.file is not None:
@@ -154,11 +142,10 @@ class Arrays(_WithClasses):
         names, notes = None, {}
         if self.label_map is not None and labels.ndim == 1 and len(images) == len(labels):
             counts = Counter(map(str, labels.tolist()))
-            mapped = map_labels(counts, self.label_map, classes, path)
-            new = np.array([-1 if (to := mapped[str(label)]) is None else to for label in labels])
-            rows = np.flatnonzero(new >= 0)
-            images, labels, names = images[rows], new[rows], [f"{row:05d}" for row in rows]
-            notes = _unlisted(counts, mapped)
+            mapped = spaces.map_labels(counts, self.label_map, classes, path)
+            rows = [row for row, label in enumerate(labels) if mapped[str(label)] is not None]
+            names, notes = [f"{row:05d}" for row in rows], _unlisted(counts, mapped)
+            images, labels = images[rows], np.array([mapped[str(labels[row])] for row in rows])
         return make_dataset(
             name, images, labels,
             classes=classes, max_value=self.max_value, source=f"arrays, {path.name}",
@@ -184,7 +171,7 @@ class Parquet(_WithClasses, Decoded):
         notes = {}
         if self.label_map is not None:
             counts = _parquet_counts(paths, self.label_column)
-            labels = map_labels(counts, self.label_map, classes, name)
+            labels = spaces.map_labels(counts, self.label_map, classes, name)
             notes = _unlisted(counts, labels)
         files = (file for path in paths for file in self._rows(path, labels))
         source = f"Parquet, {', '.join(p.name for p in paths)}"
@@ -199,15 +186,12 @@ class Parquet(_WithClasses, Decoded):
             self._check_columns(schema, path)
             stored = _metadata_classes(schema, self.label_column) if not self.label_map else None
             if stored is not None and classes is not None:
-                check_classes(stored, classes, path)
+                spaces.check_classes(stored, classes, path)
             classes = stored if classes is None else classes
         if classes is None:
-            raise InputError(
-                "the files do not contain the names of the classes",
-                file=name,
-                field="classes",
-                remedy="Give a list of names in order of their labels, or cifar10, or imagenet",
-            )
+            problem = "the files do not contain the names of the classes"
+            remedy = "Give a list of names in order of their labels, or cifar10, or imagenet"
+            raise InputError(problem, file=name, field="classes", remedy=remedy)
         return classes
 
     def _check_columns(self, schema: pa.Schema, path: Path) -> None:
@@ -218,11 +202,8 @@ class Parquet(_WithClasses, Decoded):
         image, label = (schema.field(c).type for c in (self.image_column, self.label_column))
         nested = pa.types.is_struct(image) and image.get_field_index("bytes") >= 0
         if not (nested or pa.types.is_binary(image) or pa.types.is_large_binary(image)):
-            raise InputError(
-                f"is {image}, not bytes of image files, or a structure that contains them",
-                file=path,
-                field=self.image_column,
-            )
+            problem = f"is {image}, not bytes of image files, or a structure that contains them"
+            raise InputError(problem, file=path, field=self.image_column)
         if not pa.types.is_integer(label):
             problem = f"is {label}, not an integer type"
             raise InputError(problem, file=path, field=self.label_column)
@@ -236,11 +217,8 @@ class Parquet(_WithClasses, Decoded):
                     images = images.field("bytes")
                 for image, label in zip(images, labels.to_pylist(), strict=True):
                     if str(label) not in known:
-                        raise InputError(
-                            f"row {row} (from 0): {label} is not one of {len(known)} classes",
-                            file=path,
-                            field=self.label_column,
-                        )
+                        problem = f"row {row} (from 0): {label} is not one of {len(known)} classes"
+                        raise InputError(problem, file=path, field=self.label_column)
                     if (to := known[str(label)]) is not None:
                         # Rows without bytes (Hugging Face has files with paths instead) are
                         # unreadable.

@@ -1,6 +1,7 @@
 """A dataset: labelled images in a fixed order, in memory or mapped from files."""
 
 import hashlib
+import itertools
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,12 +101,6 @@ Images = Pixels | EncodedImages
 
 def chunks(array: Pixels) -> Iterator[memoryview]:
     """Iterate over the bytes of an array in C order, a few megabytes at a time."""
-    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
-        with open(array.filename, "rb") as file:  # noqa: PTH123 - a path or a string
-            file.seek(array.offset)
-            while part := file.read(_CHUNK_BYTES):
-                yield memoryview(part)
-        return
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).data.cast("B")
@@ -142,68 +137,54 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
     """
     parts: Iterable[bytes | memoryview]
     if isinstance(images, EncodedImages):
-        digest = hashlib.sha256(b"files")
-        parts = chunks(images.data)
+        offsets = np.ascontiguousarray(images.offsets, dtype="<i8").data
+        parts = itertools.chain([b"files"], chunks(images.data), [offsets])
     elif isinstance(images, MadeImages):
-        digest, parts = hashlib.sha256(b"made"), [images.recipe.encode()]
+        parts = [b"made", images.recipe.encode()]
     else:
-        digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
-        if images.dtype != np.uint8:
-            digest.update(f" {images.dtype}".encode())
-        parts = chunks(images)
-    for part in parts:
+        dtype = "" if images.dtype == np.uint8 else f" {images.dtype}"
+        start = f"images {images.shape} labels {labels.shape}{dtype}"
+        parts = itertools.chain([start.encode()], chunks(images))
+    digest = hashlib.sha256()
+    for part in itertools.chain(parts, [np.ascontiguousarray(labels, dtype="<i2").data]):
         digest.update(part)
-    if isinstance(images, EncodedImages):
-        digest.update(np.ascontiguousarray(images.offsets, dtype="<i8").data)
-    digest.update(np.ascontiguousarray(labels, dtype="<i2").data)
     return digest.hexdigest()
 
 
 def check_content(
-    images: Images,
-    labels: npt.NDArray[Any],
-    names: Sequence[str],
-    n_classes: int,
-    max_value: int,
-    file: object,
+    images: Images, labels: npt.NDArray[Any], names: Sequence[str], n_classes: int, file: object
 ) -> None:
     """Check that images, labels and names form a valid set of labelled images."""
+    if found := next(_problems(images, labels, names, n_classes), None):
+        raise InputError(found[1], file=file, field=found[0])
 
-    def check(valid: object, field: str, problem: str, remedy: str = "") -> None:
-        if not valid:
-            raise InputError(problem, file=file, field=field, remedy=remedy)
 
-    n = len(images)
+def _problems(
+    images: Images, labels: npt.NDArray[Any], names: Sequence[str], n_classes: int
+) -> Iterator[tuple[str, str]]:
+    """Find what is wrong: fields and problems; only the first one is certain."""
+    n, different = len(images), len(set(names))
     if isinstance(images, EncodedImages):
         bounds = np.append(images.offsets, len(images.data))
-        check(
-            n and images.data.ndim == 1 and bounds[0] == 0 and (np.diff(bounds) > 0).all(),
-            "images", f"{n} offsets do not divide {images.data.size} bytes into image files",
-        )  # fmt: skip
+        if not n or images.data.ndim != 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():
+            yield "images", f"{n} offsets do not divide {images.data.size} bytes into image files"
     else:
         is_vectors = images.dtype == np.float32 and images.shape[1:3] == (1, 1)
-        is_array = images.ndim == 4 and 0 not in images.shape
-        check(
-            is_array and (images.dtype == np.uint8 or is_vectors),
-            "images", f"has shape {images.shape} and dtype {images.dtype}",
-            "Images are uint8, n × height × width × channels, none of which is 0",
-        )  # fmt: skip
-        check(not is_vectors or np.isfinite(images).all(), "images", "a value is not finite")
-    check(
-        labels.shape == (n,) and labels.dtype.kind in "iu",
-        "labels", f"has shape {labels.shape} and dtype {labels.dtype} for {n} images",
-        "Labels are integers, one per image",
-    )  # fmt: skip
-    different = len(set(names))
-    check(
-        len(names) == n == different,
-        "names", f"{len(names)} names, {different} of them distinct, for {n} images",
-    )  # fmt: skip
-    check(1 <= max_value <= 255, "max_value", f"is {max_value}, not in 1..255")
-    bad = np.flatnonzero((labels < 0) | (labels >= n_classes))
-    for row in bad[:1]:
-        problem = f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes"
-        raise InputError(problem, file=file, field="labels")
+        if images.ndim != 4 or 0 in images.shape or not (images.dtype == np.uint8 or is_vectors):
+            shape = f"has shape {images.shape} and dtype {images.dtype}"
+            yield (
+                "images",
+                f"{shape}. Images are uint8, n × height × width × channels, none of them 0",
+            )
+        if is_vectors and not np.isfinite(images).all():
+            yield "images", "a value is not finite"
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        shape = f"has shape {labels.shape} and dtype {labels.dtype} for {n} images"
+        yield "labels", f"{shape}. Labels are integers, one per image"
+    if not len(names) == n == different:
+        yield "names", f"{len(names)} names, {different} of them distinct, for {n} images"
+    for row in np.flatnonzero((labels < 0) | (labels >= n_classes)):
+        yield "labels", f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,8 +266,7 @@ class Dataset:
         InputError
             If the images are files, which have no common size.
         """
-        height, width, channels = self.pixels.shape[1:]
-        return height, width, channels
+        return self.pixels.shape[1:]
 
     @property
     def has_vectors(self) -> bool:
@@ -371,18 +351,16 @@ def make_dataset(
     """
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
-    check_content(images, labels, names, len(classes), max_value, file=name)
+    check_content(images, labels, names, len(classes), file=name)
     if max_value < 255 and isinstance(images, np.ndarray) and images.dtype == np.uint8:
         largest = images.max()
         if largest > max_value:
-            raise InputError(
-                f"pixels reach {largest}, above max_value {max_value}", file=name, field="images"
-            )
+            problem = f"pixels reach {largest}, above max_value {max_value}"
+            raise InputError(problem, file=name, field="images")
     labels = labels.astype(np.int16)
     digest = content_digest(images, labels)
-    provenance = dict(provenance or {})
     return Dataset(
-        name, images, labels, names, tuple(classes), max_value, source, digest, provenance
+        name, images, labels, names, tuple(classes), max_value, source, digest, provenance or {}
     )
 
 
@@ -404,22 +382,15 @@ def take_images(
 ) -> Dataset:
     """Build a dataset from some images of another one, which are not decoded."""
     at = np.asarray(rows, np.int64)
-    images: Images
+    images: Any
     if isinstance(dataset.images, EncodedImages):
-        files = [np.frombuffer(dataset.images.encoded(int(i)), np.uint8) for i in at]
-        ends = np.cumsum([len(file) for file in files], dtype=np.int64)
-        offsets = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
-        images = EncodedImages(np.concatenate([np.empty(0, np.uint8), *files]), offsets)
+        files = [dataset.images.encoded(i) for i in at]
+        offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)[:-1]
+        images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     else:
-        pixels: npt.NDArray[Any] = np.ascontiguousarray(dataset.images[at])
-        images = pixels
+        images = np.ascontiguousarray(dataset.images[at])
     return make_dataset(
-        name,
-        images,
-        dataset.labels[at],
-        classes=dataset.classes,
-        max_value=dataset.max_value,
-        source=source,
-        names=[dataset.names[i] for i in at],
-        provenance=provenance,
-    )
+        name, images, dataset.labels[at],
+        classes=dataset.classes, max_value=dataset.max_value, source=source,
+        names=[dataset.names[i] for i in at], provenance=provenance,
+    )  # fmt: skip

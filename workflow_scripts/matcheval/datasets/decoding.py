@@ -7,8 +7,7 @@ in this way.
 """
 
 import io
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +24,7 @@ class UnreadableImageError(Exception):
     """Bytes are not an image file, or an incomplete one."""
 
 
-@dataclass(frozen=True)
-class Resize:
-    """Resizing of images to a square, whatever their shape."""
-
-    side: int
-    filter: str = "bicubic"
-
-    def apply(self, image: Image.Image) -> Image.Image:
-        """Resize an image."""
-        return image.resize((self.side, self.side), Image.Resampling[self.filter.upper()])
-
-
-@dataclass(frozen=True)
-class ImageFacts:
+class ImageFacts(NamedTuple):
     """Properties of an image file."""
 
     height: int
@@ -53,6 +39,11 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
         raise UnreadableImageError(_reason(error)) from error
+
+
+def squared(image: Image.Image, side: int, resampling: str = "bicubic") -> Image.Image:
+    """Resize an image to a square, whatever its shape."""
+    return image.resize((side, side), Image.Resampling[resampling.upper()])
 
 
 def _reason(error: Exception) -> str:
@@ -112,10 +103,7 @@ def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8
 def _is_lossless_webp(encoded: bytes) -> bool:
     """Whether the image data of a WebP file are in a `VP8L` chunk, in either of its layouts."""
     at = 12  # after "RIFF", the size and "WEBP"
-    while at + 8 <= len(encoded):
-        kind = encoded[at : at + 4]
-        if kind in (b"VP8L", b"VP8 "):
-            return kind == b"VP8L"
+    while (kind := encoded[at : at + 4]) not in (b"VP8L", b"VP8 ", b""):
         size = int.from_bytes(encoded[at + 4 : at + 8], "little")
         at += 8 + size + size % 2
-    return False
+    return kind == b"VP8L"

@@ -81,30 +81,43 @@ def union(first: str, second: str) -> Derivation:
     return Derivation("union", (first, second))
 
 
-Rows = npt.NDArray[np.int64]
-
-
 def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     """Build a derived dataset."""
     options = derivation.options
+    provenance = {
+        "derivation": derivation.kind, "options": dict(options),
+        "of": {source.name: source.sha256 for source in sources},
+    }  # fmt: skip
+    if derivation.kind in ("part", "rest"):
+        (source,) = sources
+        part_of = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
+        is_chosen = (part_of == options["part"] - 1) == (derivation.kind == "part")
+        rows = np.flatnonzero(is_chosen)
+        text = f"{len(rows)} of the {len(source)} images of {source.name}"
+        return take_images(source, rows, name=derivation.name, source=text, provenance=provenance)
+    _check_alike(sources)
     if derivation.kind == "union":
-        return _union(derivation, sources)
-    if derivation.kind == "origins":
-        return _origins(derivation, sources)
-    (source,) = sources
-    part_of = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
-    chosen = part_of == options["part"] - 1
-    rows = np.flatnonzero(chosen if derivation.kind == "part" else ~chosen)
-    return take_images(
-        source,
-        rows,
-        name=derivation.name,
-        source=f"{len(rows)} of the {len(source)} images of {source.name}",
-        provenance=_provenance(derivation, sources),
-    )
+        chosen = [np.arange(len(source)) for source in sources]
+        labels = np.concatenate([source.labels for source in sources])
+        classes = sources[0].classes
+        text = " and ".join(f"the {len(s)} images of {s.name}" for s in sources)
+    else:
+        per_class, chosen = _rows_by_origin(derivation, sources)
+        labels = np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen])
+        classes = derivation.of
+        of = " and ".join(derivation.of)
+        text = f"{per_class} images of each class of {of}, the {options['role']} part, "
+        text += "labelled by origin"
+    parts = list(zip(sources, chosen, strict=True))
+    return make_dataset(
+        derivation.name, np.concatenate([source.pixels[rows] for source, rows in parts]), labels,
+        classes=classes, max_value=sources[0].max_value, source=text,
+        names=[f"{source.name}/{source.names[row]}" for source, rows in parts for row in rows],
+        provenance=provenance,
+    )  # fmt: skip
 
 
-def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Rows:
+def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Divide a set into random parts with equal numbers of images of each class."""
     part_of = np.empty(len(source), dtype=np.int64)
     _check_classes(source, parts, f"{parts} parts")
@@ -116,79 +129,30 @@ def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Row
     return part_of
 
 
-def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    _check_alike(sources)
-    return _joined(
-        derivation,
-        sources,
-        [slice(None)] * len(sources),
-        np.concatenate([source.labels for source in sources]),
-        classes=sources[0].classes,
-        source=" and ".join(f"the {len(s)} images of {s.name}" for s in sources),
-    )
-
-
-def _joined(
-    derivation: Derivation,
-    sources: Sequence[Dataset],
-    chosen: Sequence[Rows | slice],
-    labels: npt.NDArray[np.integer],
-    *,
-    classes: tuple[str, ...],
-    source: str,
-) -> Dataset:
-    """Put chosen images of several sets into one."""
-    parts = list(zip(sources, chosen, strict=True))
-    names = [np.array(s.names, object)[rows] for s, rows in parts]
-    return make_dataset(
-        derivation.name,
-        np.concatenate([s.pixels[rows] for s, rows in parts]),
-        labels,
-        classes=classes,
-        max_value=sources[0].max_value,
-        source=source,
-        names=[f"{s.name}/{n}" for s, of_set in zip(sources, names, strict=True) for n in of_set],
-        provenance=_provenance(derivation, sources),
-    )
-
-
-def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    """Take equal numbers of images of each class of each set, labelled 0 or 1 by the set."""
-    options = derivation.options
-    _check_alike(sources)
-    n_classes = sources[0].n_classes
+def _rows_by_origin(
+    derivation: Derivation, sources: Sequence[Dataset]
+) -> tuple[int, list[npt.NDArray[np.int64]]]:
+    """Draw equal numbers of images of each class of each set: how many, and which of the part."""
+    options, n_classes = derivation.options, sources[0].n_classes
     per_class = options["per_set"] // n_classes
     n_test = round(per_class * options["test_fraction"])
     if not 0 < n_test < per_class:
         raise InputError(
             f"{options['per_set']} images of each set are {per_class} of each of {n_classes} "
             f"classes, {n_test} of them for testing",
-            file=derivation.name,
-            field="per_set",
+            file=derivation.name, field="per_set",
             remedy="Increase per_set, or change test_fraction",
-        )
-    problems = ErrorCollector()
-    for source in sources:
+        )  # fmt: skip
+    problems, chosen = ErrorCollector(), []
+    part = slice(n_test) if options["role"] == "test" else slice(n_test, per_class)
+    for number, source in enumerate(sources):
         with problems.collected():
             _check_classes(source, per_class, f"{per_class} images per class of each set")
-    problems.raise_any()
-    chosen = []
-    for number, source in enumerate(sources):
         rng = np.random.default_rng([options["seed"], number])
-        rows = []
-        for label in range(n_classes):
-            drawn = rng.permutation(np.flatnonzero(source.labels == label))[:per_class]
-            rows.append(drawn[:n_test] if options["role"] == "test" else drawn[n_test:])
+        rows = [rng.permutation(np.flatnonzero(source.labels == i))[part] for i in range(n_classes)]
         chosen.append(np.sort(np.concatenate(rows)))
-    return _joined(
-        derivation,
-        sources,
-        chosen,
-        np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen]),
-        classes=tuple(s.name for s in sources),
-        source=f"{per_class} images of each class of {' and '.join(derivation.of)}, "
-        f"the {options['role']} part, labelled by origin",
-    )
+    problems.raise_any()
+    return per_class, chosen
 
 
 def _check_alike(sources: Sequence[Dataset]) -> None:
@@ -197,10 +161,9 @@ def _check_alike(sources: Sequence[Dataset]) -> None:
         if ours != theirs:
             raise InputError(
                 f"is {theirs} in {sources[1].name}, but {ours} in {sources[0].name}",
-                file=f"{sources[0].name} and {sources[1].name}",
-                field=name,
+                file=f"{sources[0].name} and {sources[1].name}", field=name,
                 remedy="Use sets that do not differ in it",
-            )
+            )  # fmt: skip
 
 
 def _check_classes(source: Dataset, needed: int, why: str) -> None:
@@ -211,17 +174,6 @@ def _check_classes(source: Dataset, needed: int, why: str) -> None:
         for i in np.flatnonzero(counts < needed)
     ]
     if short:
-        raise InputError(
-            f"too few images for {why}: {'; '.join(short)}",
-            file=source.name,
-            field="labels",
-            remedy="Request fewer images, or use a larger set",
-        )
-
-
-def _provenance(derivation: Derivation, sources: Sequence[Dataset]) -> Mapping[str, Any]:
-    return {
-        "derivation": derivation.kind,
-        "options": dict(derivation.options),
-        "of": {source.name: source.sha256 for source in sources},
-    }
+        problem = f"too few images for {why}: {'; '.join(short)}"
+        remedy = "Request fewer images, or use a larger set"
+        raise InputError(problem, file=source.name, field="labels", remedy=remedy)

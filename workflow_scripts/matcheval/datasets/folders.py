@@ -11,7 +11,6 @@ dataset.
 import json
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +79,12 @@ def write_description(dataset: Dataset, folder: Path) -> None:
     offsets = images.offsets if isinstance(images, EncodedImages) else None
     write_datapoints(folder, dataset.labels, dataset.names, offsets)
     description = {
-        "name": dataset.name,
-        "n": len(dataset),
-        "n_classes": dataset.n_classes,
-        "classes": list(dataset.classes),
-        "stored": dataset.stored,
+        "name": dataset.name, "n": len(dataset), "n_classes": dataset.n_classes,
+        "classes": list(dataset.classes), "stored": dataset.stored,
         **({"shape": list(images.shape)} if isinstance(images, MadeImages) else {}),
-        "max_value": dataset.max_value,
-        "source": dataset.source,
-        "sha256": dataset.sha256,
+        "max_value": dataset.max_value, "source": dataset.source, "sha256": dataset.sha256,
         "provenance": dict(dataset.provenance),
-    }
+    }  # fmt: skip
     write_json(description, folder / DESCRIPTION, indent=2)
 
 
@@ -116,6 +110,7 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     description = read_description(folder)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
+    names = tuple(datapoints["name"].to_pylist())
     images: Images
     if description["stored"] == "made":
         images = _made_images(folder, description["provenance"], verify)
@@ -124,22 +119,15 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     if description["stored"] == "files":
         images = EncodedImages(array, datapoints["offset"].to_numpy().astype(np.int64))
     if not len(images) == len(labels) == description["n"]:
-        raise _damaged(
-            f"{len(images)} images, {len(labels)} labels, and {description['n']} of each according "
-            f"to {DESCRIPTION}",
-            folder,
-        )
-    classes, max_value = tuple(description["classes"]), description["max_value"]
-    names = tuple(datapoints["name"].to_pylist())
-    check_content(images, labels, names, len(classes), max_value, file=folder)
+        counts = f"{len(images)} images, {len(labels)} labels, {description['n']} of each"
+        raise _damaged(f"{counts} according to {DESCRIPTION}", folder)
+    classes = tuple(description["classes"])
+    check_content(images, labels, names, len(classes), file=folder)
     if verify and content_digest(images, labels) != description["sha256"]:
-        raise _damaged(
-            f"images or labels differ from those described by {DESCRIPTION} (sha256)", folder
-        )
-    return Dataset(
-        description["name"], images, labels, names, classes, max_value,
-        description["source"], description["sha256"], description["provenance"],
-    )  # fmt: skip
+        raise _damaged(f"images or labels differ from those of {DESCRIPTION} (sha256)", folder)
+    fields = ("name", "max_value", "source", "sha256", "provenance")
+    described = {key: description[key] for key in fields}
+    return Dataset(images=images, labels=labels, names=names, classes=classes, **described)
 
 
 def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> MadeImages:
@@ -147,10 +135,8 @@ def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> Made
     from matcheval.datasets.transformed import Corrupted
 
     settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})
-    with ExitStack() as stack:
-        downloads = folder.parent / provenance["downloads"]
-        sources = Sources(downloads, stack, folder.parent, read_dataset)
-        images = settings.images(sources.dataset(settings.of, verify=verify), sources)
+    sources = Sources(folder.parent / provenance["downloads"], folder.parent, read_dataset)
+    images = settings.images(sources.dataset(settings.of, verify=verify), sources)
     if json.loads(images.recipe) != provenance["recipe"]:
         raise InputError(
             f"'{settings.of}', or the corruption, is not what it was when this set was prepared",
@@ -178,8 +164,7 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Map the array of an .npy file into memory."""
-    what = "a readable array, perhaps truncated"
-    with readable(path, what, EOFError, remedy=_REMEDY):
+    with readable(path, "a readable array, perhaps truncated", EOFError, remedy=_REMEDY):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     if not isinstance(array, np.ndarray):
         raise _damaged("an archive, not an array", path)
@@ -187,16 +172,13 @@ def map_array(path: Path) -> npt.NDArray[Any]:
 
 
 def write_array(
-    path: Path,
-    shape: tuple[int, ...],
-    parts: Iterable[bytes | memoryview],
+    path: Path, shape: tuple[int, ...], parts: Iterable[bytes | memoryview],
     dtype: npt.DTypeLike = np.uint8,
-) -> None:
+) -> None:  # fmt: skip
     """Write an array to an .npy file, from its bytes in C order."""
     with path.open("wb") as file:
         write_array_header(file, shape, dtype)
-        for part in parts:
-            file.write(part)
+        file.writelines(parts)
 
 
 def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint8) -> None:

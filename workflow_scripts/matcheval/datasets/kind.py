@@ -40,10 +40,8 @@ class PixelFormat(NamedTuple):
 
     def __str__(self) -> str:
         """Return the format in words, for error messages."""
-        return (
-            f"{self.side} × {self.side} pixels, {self.channels} channel(s), "
-            f"values up to {self.max_value}"
-        )
+        size = f"{self.side} × {self.side} pixels"
+        return f"{size}, {self.channels} channel(s), values up to {self.max_value}"
 
 
 class DatasetKind(Settings):

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -78,7 +79,7 @@ class DatasetSpec:
         disk.
         """
         digest = hashlib.sha256()
-        for path in (path for paths in self.settings.custom_paths.values() for path in paths):
+        for path in itertools.chain(*self.settings.custom_paths.values()):
             # Linked folders are followed, as when the folder is read.
             walked = os.walk(path, followlinks=True)
             inside = sorted(Path(place, name) for place, _, names in walked for name in names)

@@ -5,7 +5,7 @@ a set, only if they have the same label space, not merely the same number of cla
 """
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -37,10 +37,8 @@ def class_subset(name: str) -> tuple[str, ...]:
 def _timm_classes(name: str, number: int) -> tuple[str, ...]:
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
-        raise InputError(
-            "timm, which contains the list of ImageNet's classes, is not installed",
-            remedy="pip install timm",
-        )
+        problem = "timm, which contains the list of ImageNet's classes, is not installed"
+        raise InputError(problem, remedy="pip install timm")
     path = Path(spec.origin).parent / "data" / "_info" / f"{name}_synsets.txt"
     classes = tuple(path.read_text(encoding="utf-8").split())
     if len(set(classes)) != number or list(classes) != sorted(classes):
@@ -50,15 +48,10 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
 
 def label_space(name: str) -> tuple[str, ...]:
     """Return the classes of a named label space."""
-    if name == "cifar10":
-        return CIFAR10
-    if name == "imagenet":
-        return imagenet_classes()
-    raise InputError(
-        f"unknown label space '{name}'",
-        field="classes",
-        remedy="Known: cifar10, imagenet; or give a list of class names",
-    )
+    if name not in ("cifar10", "imagenet"):
+        remedy = "Known: cifar10, imagenet; or give a list of class names"
+        raise InputError(f"unknown label space '{name}'", field="classes", remedy=remedy)
+    return CIFAR10 if name == "cifar10" else imagenet_classes()
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
@@ -66,55 +59,39 @@ def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
     if isinstance(classes, str):
         return label_space(classes)
     names = tuple(map(str, classes))
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(
-            f"{_quoted(twice)} {'occurs' if len(twice) == 1 else 'occur'} twice", field="classes"
-        )
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{_quoted(twice)} given twice", field="classes")
     return names
 
 
 def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
     """Check that classes are the expected ones, in the expected order."""
-    problem = compare_classes(found, expected)
-    if problem:
+    if problem := compare_classes(found, expected):
         raise InputError(problem, file=file, field="classes")
 
 
 def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
     """Describe how classes differ from the expected ones."""
-    found, expected = list(found), list(expected)
-    if found == expected:
-        return ""
-    known, present = set(expected), set(found)
-    problems = []
-    if missing := [name for name in expected if name not in present]:
-        problems.append(f"{_quoted(missing)} {_be(missing)} missing")
-    if unknown := [name for name in found if name not in known]:
-        problems.append(f"{_quoted(unknown)} {_be(unknown)} unknown")
-    if not problems:
-        pairs = [
-            f"{i} is '{a}', not '{b}'"
-            for i, (a, b) in enumerate(zip(found, expected, strict=False))
-            if a != b
-        ]
-        more = f" and {len(pairs) - _MAX_LISTED:,} more" if len(pairs) > _MAX_LISTED else ""
-        return f"classes in another order: {', '.join(pairs[:_MAX_LISTED])}{more}"
-    return f"different classes: {'; '.join(problems)}"
+    differences = {
+        "missing": [name for name in expected if name not in set(found)],
+        "unknown": [name for name in found if name not in set(expected)],
+    }
+    problems = [f"{_quoted(names)} {what}" for what, names in differences.items() if names]
+    if problems:
+        return f"different classes: {'; '.join(problems)}"
+    pairs = enumerate(zip(found, expected, strict=False))
+    moved = [f"{i} is '{a}', not '{b}'" for i, (a, b) in pairs if a != b]
+    return f"classes in another order: {_listed(moved)}" if list(found) != list(expected) else ""
 
 
 def labels_of_folders(
-    folders: Sequence[str], classes: Sequence[str], file: object, *, all_required: bool = True
+    folders: Collection[str], classes: Sequence[str], file: object, *, all_required: bool = True
 ) -> dict[str, int]:
     """Return the labels of folders that are named by their classes."""
-    known, present = set(classes), set(folders)
-    problems = []
-    if unknown := sorted(present - known):
-        problems.append(
-            f"{_quoted(unknown)} {'is not a class' if len(unknown) == 1 else 'are not classes'}"
-        )
-    missing = [name for name in classes if name not in present]
-    if missing and (all_required or not present):
+    unknown = sorted(set(folders) - set(classes))
+    missing = [name for name in classes if name not in folders]
+    problems = [f"{_quoted(unknown)} not among the classes"] if unknown else []
+    if missing and (all_required or not folders):
         problems.append(f"no folder for {_quoted(missing)}")
     if problems:
         remedy = suggest(unknown[0], classes) if unknown else ""
@@ -127,34 +104,28 @@ def map_labels(
 ) -> dict[str, int | None]:
     """Return the label of every label, or class folder, of a source that has other classes."""
     if absent := [label for label in label_map if label not in counts]:
-        raise InputError(
-            f"no image has the label {_quoted(absent)}",
-            file=file,
-            field="label_map",
-            remedy=f"There are images of {_quoted(list(counts))}",
-        )
+        problem = f"no image has the label {_quoted(absent)}"
+        remedy = f"There are images of {_quoted(list(counts))}"
+        raise InputError(problem, file=file, field="label_map", remedy=remedy)
     return {label: classes.index(label_map[label]) if label in label_map else None
             for label in counts}  # fmt: skip
 
 
-def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
+def folder_classes(folders: Collection[str], file: object) -> tuple[str, ...]:
     """Return the classes of folders whose order is not specified: sorted as text."""
-    classes = tuple(sorted(folders))
-    if all(name.isdecimal() for name in classes) and list(classes) != sorted(classes, key=int):
+    classes = sorted(folders)
+    if all(name.isdecimal() for name in classes) and classes != sorted(classes, key=int):
         raise InputError(
             "the names of the folders are numbers, which sort differently as text and as numbers",
-            file=file,
-            field="classes",
-            remedy="Set 'classes' to the names in order of their labels",
-        )
-    return classes
+            file=file, field="classes", remedy="Set 'classes' to the names in label order",
+        )  # fmt: skip
+    return tuple(classes)
 
 
 def _quoted(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_MAX_LISTED])
-    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return f"{shown}{more}"
+    return _listed([f"'{name}'" for name in names])
 
 
-def _be(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _MAX_LISTED:,} more" if len(texts) > _MAX_LISTED else ""
+    return f"{', '.join(texts[:_MAX_LISTED])}{more}"

@@ -11,7 +11,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets import kinds
+from matcheval.datasets import decoding, folders, kinds
 from matcheval.datasets.dataset import (
     Dataset,
     EncodedImages,
@@ -28,24 +27,6 @@ from matcheval.datasets.dataset import (
     content_digest,
     make_dataset,
     take_images,
-)
-from matcheval.datasets.decoding import (
-    ImageFacts,
-    Resize,
-    UnreadableImageError,
-    decode_rgb,
-    inspect_image,
-)
-from matcheval.datasets.folders import (
-    IMAGES,
-    map_array,
-    read_dataset,
-    read_description,
-    remove_description,
-    write_array,
-    write_array_header,
-    write_dataset,
-    write_description,
 )
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
@@ -76,8 +57,8 @@ def build_dataset(
     name: str, kind: str, options: Mapping[str, Any], sources: Sources | None = None
 ) -> Dataset | ImageStream:
     """Build a dataset from its sources, by default those below the working directory."""
-    below = Sources(Path("downloads"), ExitStack(), Path("datasets"), read_dataset)
-    return kind_settings(name, kind, options).build(name, sources or below)
+    sources = sources or Sources(Path("downloads"), Path("datasets"), folders.read_dataset)
+    return kind_settings(name, kind, options).build(name, sources)
 
 
 def prepare_dataset(
@@ -96,29 +77,28 @@ def prepare_dataset(
     with file_lock(folder) as waited:
         if waited and _is_built(folder, request):
             log.info("%s: another process has just built it", name)
-            return read_dataset(folder, verify=False)
-        with ExitStack() as stack:
-            sources = Sources(downloads, stack, folder.parent, read_dataset)
+            return folders.read_dataset(folder, verify=False)
+        with Sources(downloads, folder.parent, folders.read_dataset) as sources:
             built = settings.build(name, sources)
             provenance = request | {"files": sources.digests}
             if isinstance(built, ImageStream):
                 assert isinstance(settings, Decoded), kind
-                dataset = _write_stream(built, settings, folder, provenance, n_threads)
+                built = _write_stream(built, settings, folder, provenance, n_threads)
             else:
-                dataset = _chosen(built, settings)
-                dataset = replace(dataset, provenance=provenance | dict(dataset.provenance))
-                if isinstance(dataset.images, MadeImages) and not settings.is_made:
-                    _write_pixels(dataset, dataset.images, folder, n_threads)
+                built = _chosen(built, settings)
+                built = replace(built, provenance=provenance | dict(built.provenance))
+                if isinstance(built.images, MadeImages) and not settings.is_made:
+                    _write_pixels(built, built.images, folder, n_threads)
                 else:
-                    write_dataset(dataset, folder)
-            for label, n in dataset.provenance.get("unlisted", {}).items():
+                    folders.write_dataset(built, folder)
+            for label, n in built.provenance.get("unlisted", {}).items():
                 log.info("%s: %d images of '%s' are left out (label_map)", name, n, label)
-    return read_dataset(folder, verify=False)
+    return folders.read_dataset(folder, verify=False)
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
     try:
-        provenance = read_description(folder)["provenance"]
+        provenance = folders.read_description(folder)["provenance"]
     except InputError:
         return False
     return all(provenance.get(key) == value for key, value in request.items())
@@ -127,13 +107,13 @@ def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
 def _write_pixels(dataset: Dataset, images: MadeImages, folder: Path, n_threads: int) -> None:
     """Make the images of a dataset, in threads, and write them as an array of pixels."""
     starts, step = range(0, len(images), images.per_block), images.per_block
-    remove_description(folder)
-    with atomic_file(folder / IMAGES) as partial:
+    folders.remove_description(folder)
+    with atomic_file(folder / folders.IMAGES) as partial:
         made = map_in_order(lambda start: images[start : start + step].data, starts, n_threads)
-        write_array(partial, images.shape, made)
-    pixels = map_array(folder / IMAGES)
+        folders.write_array(partial, images.shape, made)
+    pixels = folders.map_array(folder / folders.IMAGES)
     stored = replace(dataset, images=pixels, sha256=content_digest(pixels, dataset.labels))
-    write_description(stored, folder)
+    folders.write_description(stored, folder)
 
 
 def _chosen(dataset: Dataset, settings: DatasetKind) -> Dataset:
@@ -152,22 +132,19 @@ def _selected(
 ) -> Iterator[_A]:
     """Keep the images that `rows`, `skip_per_class` and `per_class` name, in their order."""
     start, stop = settings.rows or (0, None)
-    skipped = settings.skip_per_class or 0
-    taken, seen = 0, Counter[int]()
+    first = settings.skip_per_class or 0
+    last = None if settings.per_class is None else first + settings.per_class
+    seen = Counter[int]()
     for item in islice(items, start, stop):
-        taken += 1
         label = int(label_of(item))
-        seen[label] += 1
-        place = seen[label] - skipped
-        if place > 0 and (settings.per_class is None or place <= settings.per_class):
+        if first <= seen[label] and (last is None or seen[label] < last):
             yield item
-    if stop is not None and taken < stop - start:
+        seen[label] += 1
+    if stop is not None and seen.total() < stop - start:
         raise InputError(
-            f"[{start}, {stop}] are {stop - start:,} images, of which there are {taken:,}",
-            file=name,
-            field="rows",
-            remedy="Images are counted from 0",
-        )
+            f"[{start}, {stop}] are {stop - start:,} images, of which there are {seen.total():,}",
+            file=name, field="rows", remedy="Images are counted from 0",
+        )  # fmt: skip
 
 
 @dataclass
@@ -178,8 +155,7 @@ class _Spooled:
     labels: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    sizes: set[tuple[int, int]] = field(default_factory=set)
-    lossless: bool = True
+    facts: set[decoding.ImageFacts] = field(default_factory=set)
 
 
 def _write_stream(
@@ -187,23 +163,21 @@ def _write_stream(
 ) -> Dataset:
     """Write a stream of images as a dataset's folder."""
     files = _selected(stream.files, lambda file: file.label, settings, stream.name)
-    side, how = settings.resize, settings.resize_filter
-    resize = None if side is None else Resize(side, how)
-    remove_description(folder)
-    with atomic_file(folder / IMAGES) as partial:
+    side = settings.resize
+    provenance |= stream.notes
+    folders.remove_description(folder)
+    with atomic_file(folder / folders.IMAGES) as partial:
         spooled = _spool(files, partial, n_threads)
         _check_readable(stream.name, spooled, settings.unreadable == "skip")
-        offsets = np.array(spooled.offsets, dtype=np.int64)
-        is_array = resize is not None or (spooled.lossless and len(spooled.sizes) == 1)
+        sizes = {(side, side)} if side else {(f.height, f.width) for f in spooled.facts}
+        is_array = len(sizes) == 1 and (side or all(facts.lossless for facts in spooled.facts))
+        offsets = np.array(spooled.offsets, np.int64)
         if is_array:
-            size = (resize.side, resize.side) if resize else spooled.sizes.pop()
-            _to_array(partial, offsets, size, resize, n_threads)
-    data = map_array(folder / IMAGES)
-    provenance |= stream.notes
-    if resize:
-        provenance |= {"resized": f"{side} × {side}, {how}, antialiased"}
-    if spooled.unreadable:
-        n = len(spooled.unreadable)
+            _decode(partial, offsets, sizes.pop(), settings, n_threads)
+    data = folders.map_array(folder / folders.IMAGES)
+    if side:
+        provenance |= {"resized": f"{side} × {side}, {settings.resize_filter}, antialiased"}
+    if n := len(spooled.unreadable):
         provenance |= {"unreadable": n, "skipped": spooled.unreadable}
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
     dataset = make_dataset(
@@ -211,15 +185,15 @@ def _write_stream(
         classes=stream.classes, max_value=255, source=stream.source, names=spooled.names,
         provenance=provenance,
     )  # fmt: skip
-    write_description(dataset, folder)
+    folders.write_description(dataset, folder)
     return dataset
 
 
 def _spool(files: Iterable[LabelledFile], path: Path, n_threads: int) -> _Spooled:
     """Write all readable files, concatenated, as a one-dimensional array."""
-    spooled, length = _Spooled(), 0
+    spooled = _Spooled()
     with path.open("w+b") as file:
-        write_array_header(file, (0,))
+        folders.write_array_header(file, (0,))
         start = file.tell()
         for image, facts in map_in_order(_inspected, files, n_threads):
             if isinstance(facts, str):
@@ -227,21 +201,21 @@ def _spool(files: Iterable[LabelledFile], path: Path, n_threads: int) -> _Spoole
                 continue
             spooled.names.append(image.name)
             spooled.labels.append(image.label)
-            spooled.offsets.append(length)
-            spooled.sizes.add((facts.height, facts.width))
-            spooled.lossless &= facts.lossless
-            length += file.write(image.encoded)
+            spooled.offsets.append(file.tell() - start)
+            spooled.facts.add(facts)
+            file.write(image.encoded)
+        length = file.tell() - start
         file.seek(0)
-        write_array_header(file, (length,))
+        folders.write_array_header(file, (length,))
         if file.tell() != start:  # NumPy pads headers to leave room for longer shapes
             raise AssertionError("the header of the array has grown")
     return spooled
 
 
-def _inspected(image: LabelledFile) -> tuple[LabelledFile, ImageFacts | str]:
+def _inspected(image: LabelledFile) -> tuple[LabelledFile, decoding.ImageFacts | str]:
     try:
-        return image, inspect_image(image.encoded)
-    except UnreadableImageError as error:
+        return image, decoding.inspect_image(image.encoded)
+    except decoding.UnreadableImageError as error:
         return image, str(error)
 
 
@@ -252,30 +226,28 @@ def _check_readable(name: str, spooled: _Spooled, skip: bool) -> None:
         raise InputError(
             f"{len(bad):,} of {len(bad) + len(spooled.names):,} images cannot be decoded: "
             f"{', '.join(bad[:_MAX_LISTED])}{more}",
-            file=name,
-            remedy="Repair or remove them, or leave them out with 'unreadable: skip'",
-        )
+            file=name, remedy="Repair or remove them, or leave them out with 'unreadable: skip'",
+        )  # fmt: skip
     if not spooled.names:
         raise InputError("has no images", file=name)
 
 
-def _to_array(
-    path: Path,
-    offsets: npt.NDArray[np.int64],
-    size: tuple[int, int],
-    resize: Resize | None,
+def _decode(
+    path: Path, offsets: npt.NDArray[np.int64], size: tuple[int, int], settings: Decoded,
     n_threads: int,
-) -> None:
+) -> None:  # fmt: skip
     """Replace concatenated files by their pixels; all have the same height and width then."""
-    images = EncodedImages(map_array(path), offsets)
+    images = EncodedImages(folders.map_array(path), offsets)
 
     def pixels(i: int) -> bytes:
-        image = decode_rgb(images.encoded(i))
-        return (resize.apply(image) if resize else image).tobytes()
+        image = decoding.decode_rgb(images.encoded(i))
+        if settings.resize:
+            image = decoding.squared(image, settings.resize, settings.resize_filter)
+        return image.tobytes()
 
     with atomic_file(path) as decoded:
         parts = map_in_order(pixels, range(len(images)), n_threads)
-        write_array(decoded, (len(images), *size, 3), parts)
+        folders.write_array(decoded, (len(images), *size, 3), parts)
 
 
 def map_in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:

@@ -11,32 +11,18 @@ every layout in which the validation set is distributed.
 
 import io
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from matcheval.datasets import sources as files
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.kind import Decoded, PixelFormat, Severity, Subset, dataset_kind
-from matcheval.datasets.label_spaces import (
-    CIFAR10,
-    check_classes,
-    imagenet_classes,
-    labels_of_folders,
-)
-from matcheval.datasets.sources import (
-    ImageStream,
-    LabelledFile,
-    Sources,
-    Tree,
-    load_plain_pickle,
-    npz_array,
-    read_npy,
-    read_npy_stream,
-)
+from matcheval.datasets.label_spaces import CIFAR10, check_classes, imagenet_classes
+from matcheval.datasets.sources import ImageStream, Sources, Tree
 from matcheval.errors import InputError
 from matcheval.settings import PathText
 
@@ -56,6 +42,25 @@ class _Cifar(Subset):
         return PixelFormat(32)
 
 
+def _small_images(
+    name: str, images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str], source: str
+) -> Dataset:
+    if images.shape[1:] != (32, 32, 3):
+        problem = f"images have the shape {images.shape[1:]}, not 32 × 32 × 3"
+        raise InputError(problem, file=name, field="images")
+    return make_dataset(
+        name, images, labels, classes=CIFAR10, max_value=255, source=source, names=names
+    )
+
+
+def _rows(stem: str, n: int) -> list[str]:
+    return [f"{stem}/{row:05d}" for row in range(n)]
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 @dataset_kind
 class Cifar10(_Cifar):
     """CIFAR-10 (Krizhevsky 2009)."""
@@ -66,33 +71,23 @@ class Cifar10(_Cifar):
 
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build the training or test set from its Python pickles."""
-        path = sources.published(self.published_files[0])
         wanted = ["batches.meta", *_BATCHES[self.part]]
-        tree = sources.tree(path, lambda p: p.rsplit("/", 1)[-1] in wanted)
-        found = {p.rsplit("/", 1)[-1]: p for p in tree.paths}
-        batches = {batch: _pickle(tree, found, batch, path) for batch in wanted}
-        named = [_text(n) for n in batches.pop("batches.meta")[b"label_names"]]
-        check_classes(named, CIFAR10, path)
-        images, labels, names = [], [], []
-        for batch, content in batches.items():
-            # A row contains the red, then the green, then the blue values of an image.
-            planes = content[b"data"].reshape(-1, 3, 32, 32)
-            images.append(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)))
-            labels += content[b"labels"]
-            files = enumerate(content[b"filenames"])
-            names += [f"{batch}/{row:04d}/{_text(file)}" for row, file in files]
-        source = f"CIFAR-10, {path.name}"
-        return _small_images(name, np.concatenate(images), np.array(labels), names, source)
-
-
-def _pickle(tree: Tree, found: Mapping[str, str], batch: str, path: Path) -> dict[bytes, Any]:
-    if batch not in found:
-        raise InputError(f"has no '{batch}'", file=path)
-    content = load_plain_pickle(io.BytesIO(tree.read(found[batch])), f"{path}: {batch}")
-    keys = [b"label_names"] if batch == "batches.meta" else [b"data", b"labels", b"filenames"]
-    if not isinstance(content, dict) or any(key not in content for key in keys):
-        raise InputError(f"'{batch}' lacks one of the keys {keys}", file=path)
-    return content
+        tree = sources.archive(self.published[0], lambda p: p.rsplit("/", 1)[-1] in wanted)
+        meta, *batches = (
+            files.load_plain_pickle(io.BytesIO(tree.named(batch)), f"{tree.file}: {batch}")
+            for batch in wanted
+        )
+        check_classes([_text(n) for n in meta[b"label_names"]], CIFAR10, tree.file)
+        # A row contains the red, then the green, then the blue values of an image.
+        planes = np.concatenate([batch[b"data"] for batch in batches]).reshape(-1, 3, 32, 32)
+        labels = np.concatenate([batch[b"labels"] for batch in batches])
+        names = [
+            f"{file}/{row:04d}/{_text(image)}"
+            for file, batch in zip(wanted[1:], batches, strict=True)
+            for row, image in enumerate(batch[b"filenames"])
+        ]
+        images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+        return _small_images(name, images, labels, names, f"CIFAR-10, {tree.file.name}")
 
 
 @dataset_kind
@@ -108,7 +103,7 @@ class Cifar101(_Cifar):
 
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build it from its arrays of images and labels."""
-        images, labels = (read_npy(sources.published(file)) for file in self.published_files)
+        images, labels = (files.read_npy(sources.published(file)) for file in self.published_files)
         stem = f"cifar10.1_{self.version}"
         source = f"CIFAR-10.1, {stem}_data.npy"
         return _small_images(name, images, labels, _rows(stem, len(labels)), source)
@@ -125,8 +120,9 @@ class Cifar102(_Cifar):
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build the training or test set from its .npz file."""
         path = sources.published(self.published_files[0])
-        images, labels, named = (npz_array(path, k) for k in ("images", "labels", "label_names"))
-        check_classes([_text(n) for n in np.asarray(named).ravel()], CIFAR10, path)
+        keys = ("images", "labels", "label_names")
+        images, labels, named = (files.npz_array(path, key) for key in keys)
+        check_classes([_text(n) for n in named.ravel()], CIFAR10, path)
         names, source = _rows(path.stem, len(labels)), f"CIFAR-10.2, {path.name}"
         return _small_images(name, images, labels, names, source)
 
@@ -147,19 +143,17 @@ class Cifar10C(_Cifar):
 
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build one corruption at one severity, a fifth of its array, or at all."""
-        corruption, severity = self.corruption, self.severity
-        path = sources.published(self.published_files[0])
-        tree = sources.tree(path)
-        arrays = []
-        for file in (f"CIFAR-10-C/{corruption}.npy", "CIFAR-10-C/labels.npy"):
-            if file not in tree.paths:
-                raise InputError(f"has no '{file}'", file=path)
-            array = read_npy_stream(io.BytesIO(tree.read(file)), f"{path}: {file}")
-            n = len(array) // N_SEVERITIES
-            arrays.append(array if severity == "all" else array[(severity - 1) * n : severity * n])
-        names = _rows(f"{corruption}-{severity}", len(arrays[1]))
-        source = f"CIFAR-10-C, {corruption} at severity {severity}, {path.name}"
-        return _small_images(name, arrays[0], arrays[1], names, source)
+        tree = sources.archive(self.published[0])
+        images, labels = (
+            files.read_npy_stream(io.BytesIO(tree.named(file)), f"{tree.file}: {file}")
+            for file in (f"{self.corruption}.npy", "labels.npy")
+        )
+        if self.severity != "all":
+            parts = (np.split(array, N_SEVERITIES) for array in (images, labels))
+            images, labels = (part[self.severity - 1] for part in parts)
+        names = _rows(f"{self.corruption}-{self.severity}", len(labels))
+        what = f"{self.corruption} at severity {self.severity}"
+        return _small_images(name, images, labels, names, f"CIFAR-10-C, {what}, {tree.file.name}")
 
 
 @dataset_kind
@@ -173,51 +167,13 @@ class Cinic10(Decoded):
 
     def build(self, name: str, sources: Sources) -> ImageStream:
         """Build one part from its PNG files."""
-        path, part = sources.published(self.published_files[0]), self.part
+        part = self.part
         # .../test/airplane/cifar10-train-10043.png
-        tree = sources.tree(path, lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png"))
-        labels = labels_of_folders(_folders(tree), CIFAR10, path)
-        source = f"CINIC-10, part '{part}', {path.name}"
-        return _stream(name, tree, _by_folder(tree, labels), CIFAR10, source)
-
-
-def _small_images(
-    name: str, images: npt.NDArray[Any], labels: npt.NDArray[Any], names: list[str], source: str
-) -> Dataset:
-    if images.shape[1:] != (32, 32, 3):
-        raise InputError(
-            f"images have the shape {images.shape[1:]}, not 32 × 32 × 3", file=name, field="images"
+        tree = sources.archive(
+            self.published[0], lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png")
         )
-    return make_dataset(
-        name, images, labels, classes=CIFAR10, max_value=255, source=source, names=names
-    )
-
-
-def _rows(stem: str, n: int) -> list[str]:
-    return [f"{stem}/{row:05d}" for row in range(n)]
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _folders(tree: Tree) -> list[str]:
-    """Names of the folders that contain files."""
-    return sorted({p.split("/")[-2] for p in tree.paths if "/" in p})
-
-
-def _by_folder(tree: Tree, labels: Mapping[str, int]) -> dict[str, int]:
-    """Labels of the images in folders that have labels, by path."""
-    return {path: labels[path.split("/")[-2]] for path in tree.paths if "/" in path}
-
-
-def _stream(
-    name: str, tree: Tree, labelled: Mapping[str, int], classes: tuple[str, ...], source: str
-) -> ImageStream:
-    """Images by label, then by path."""
-    ordered = sorted(labelled.items(), key=lambda item: (item[1], item[0]))
-    files = (LabelledFile(path, label, tree.read(path)) for path, label in ordered)
-    return ImageStream(name, classes, source, files)
+        source = f"CINIC-10, part '{part}', {tree.file.name}"
+        return tree.stream(name, CIFAR10, source, tree.labels_by_folder(CIFAR10))
 
 
 class _ImageNetClasses(Decoded):
@@ -238,84 +194,67 @@ class ImageNet(_ImageNetClasses):
 
     def build(self, name: str, sources: Sources) -> ImageStream:
         """Build it from the user's files."""
-        path = sources.custom_path(self.source)
+        path, classes = sources.custom_path(self.source), imagenet_classes()
         tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
-        source = f"ImageNet, ILSVRC 2012 validation set, {path.name}"
-        folders = _folders(tree)
-        if any(_WNID.fullmatch(folder) for folder in folders):
-            _check_one_parent(tree, path)
-            labelled = _by_folder(tree, labels_of_folders(folders, imagenet_classes(), path))
+        if any(_WNID.fullmatch(folder) for folder in tree.folders):
+            _check_one_parent(tree)
+            labels = tree.labels_by_folder(classes)
         else:
-            labelled = self._flat_labels(tree, path, sources)
-        return _stream(name, tree, labelled, imagenet_classes(), source)
+            labels = self._flat_labels(tree, sources)
+        source = f"ImageNet, ILSVRC 2012 validation set, {path.name}"
+        return tree.stream(name, classes, source, labels)
 
-    def _flat_labels(self, tree: Tree, path: Path, sources: Sources) -> dict[str, int]:
+    def _flat_labels(self, tree: Tree, sources: Sources) -> dict[str, int]:
         """Labels of images that are all in one folder, from the development kit's list."""
-        numbers = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
-        images = {p: int(found[1]) for p, found in numbers.items() if found}
+        found = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
+        images = {p: int(match[1]) for p, match in found.items() if match}
         if not images:
-            raise InputError(
-                "has neither folders named by wnids (n01440764, ...) nor files "
-                "ILSVRC2012_val_*.JPEG",
-                file=path,
-            )
+            problem = "neither folders named by wnids (n01440764, ...) nor files"
+            raise InputError(f"has {problem} ILSVRC2012_val_*.JPEG", file=tree.file)
         if self.devkit is None:
             raise InputError(
                 "the images are all in one folder, and their labels are in the development kit",
-                file=path,
-                field="devkit",
+                file=tree.file, field="devkit",
                 remedy="Set 'devkit: ILSVRC2012_devkit_t12.tar.gz' too",
-            )
-        truth = _ground_truth(self.devkit, sources)
+            )  # fmt: skip
+        kit = sources.tree(
+            sources.custom_path(self.devkit), lambda p: p.rsplit("/", 1)[-1] in (_TRUTH, _META)
+        )
+        truth = _ground_truth(kit)
         if sorted(images.values()) != list(range(1, len(truth) + 1)):
             raise InputError(
                 f"has {len(images):,} images, numbered {min(images.values()):,} to "
                 f"{max(images.values()):,}, but the development kit has labels of {len(truth):,}",
-                file=path,
+                file=tree.file,
             )
         return {p: truth[number - 1] for p, number in images.items()}
 
 
-def _check_one_parent(tree: Tree, path: Path) -> None:
+def _check_one_parent(tree: Tree) -> None:
     """Check that all class folders have the same parent folder, and not both `train` and `val`."""
     images = [p for p in tree.paths if "/" in p]
     parents = sorted({p.rsplit("/", 2)[0] if p.count("/") > 1 else "." for p in images})
     if len(parents) > 1:
-        raise InputError(
-            f"has folders of classes in several places: {', '.join(parents[:5])}",
-            file=path,
-            field="source",
-            remedy="Set it to the one that contains the validation set",
-        )
+        problem = f"has folders of classes in several places: {', '.join(parents[:5])}"
+        remedy = "Set it to the one that contains the validation set"
+        raise InputError(problem, file=tree.file, field="source", remedy=remedy)
 
 
-def _ground_truth(devkit: str, sources: Sources) -> list[int]:
+def _ground_truth(kit: Tree) -> list[int]:
     """Labels of images 1, 2, ...; the kit does not number the classes in the order of wnids."""
     from scipy.io import loadmat
 
-    kit = sources.tree(
-        sources.custom_path(devkit), lambda p: p.rsplit("/", 1)[-1] in (_TRUTH, _META)
-    )
-    files = {p.rsplit("/", 1)[-1]: p for p in kit.paths}
-    for file in (_TRUTH, _META):
-        if file not in files:
-            raise InputError(f"has no '{file}'", file=devkit, field="devkit")
-    synsets = loadmat(
-        io.BytesIO(kit.read(files[_META])),  # type: ignore[arg-type]
-        squeeze_me=True,
-    )["synsets"]
+    content: Any = io.BytesIO(kit.named(_META))
+    synsets = loadmat(content, squeeze_me=True)["synsets"]
     leaves = synsets[synsets["num_children"].astype(np.int64) == 0]
     wnids = dict(zip(leaves["ILSVRC2012_ID"].astype(int).tolist(), leaves["WNID"], strict=True))
     classes = imagenet_classes()
-    check_classes(sorted(map(str, wnids.values())), classes, devkit)
+    check_classes(sorted(map(str, wnids.values())), classes, kit.file)
     labels = {wnid: label for label, wnid in enumerate(classes)}
     try:
-        numbers = [int(line) for line in kit.read(files[_TRUTH]).split()]
-        return [labels[str(wnids[number])] for number in numbers]
+        return [labels[str(wnids[int(line)])] for line in kit.named(_TRUTH).split()]
     except (ValueError, KeyError) as error:
-        raise InputError(
-            f"'{_TRUTH}' has an invalid line ({error})", file=devkit, field="devkit"
-        ) from error
+        raise InputError(f"'{_TRUTH}' has an invalid line ({error})", file=kit.file) from error
 
 
 @dataset_kind
@@ -334,10 +273,9 @@ class ImageNetV2(_ImageNetClasses):
 
     def build(self, name: str, sources: Sources) -> ImageStream:
         """Build a variant."""
-        path = sources.published(self.published_files[0])
-        tree = sources.tree(path, lambda p: "/" in p)
+        tree = sources.archive(self.published_files[0], lambda p: "/" in p)
         classes = imagenet_classes()
         # The folders are named by the positions of their classes.
-        labels = labels_of_folders(_folders(tree), [str(i) for i in range(len(classes))], path)
-        source = f"ImageNetV2, {self.variant}, {path.name}"
-        return _stream(name, tree, _by_folder(tree, labels), classes, source)
+        labels = tree.labels_by_folder([str(i) for i in range(len(classes))])
+        source = f"ImageNetV2, {self.variant}, {tree.file.name}"
+        return tree.stream(name, classes, source, labels)

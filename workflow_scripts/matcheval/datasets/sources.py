@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.label_spaces import labels_of_folders
 from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import Expected, verify_file
+from matcheval.downloads.verification import file_digests, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
 from matcheval.io.files import disk_errors, readable
@@ -37,11 +38,57 @@ _COMPRESSIONS = (
 
 
 @dataclass(frozen=True)
+class LabelledFile:
+    """An image file in memory."""
+
+    name: str
+    label: int
+    encoded: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class ImageStream:
+    """A dataset whose images are read one by one."""
+
+    name: str
+    classes: tuple[str, ...]
+    source: str
+    files: Iterable[LabelledFile]
+    notes: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Tree:
     """Files of a folder or archive that are wanted and not hidden; paths are relative, with "/"."""
 
+    file: Path
     paths: Sequence[str]
     read: Callable[[str], bytes]
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of the folders that contain files."""
+        return sorted({path.split("/")[-2] for path in self.paths if "/" in path})
+
+    def named(self, name: str) -> bytes:
+        """Read the file of a name, in whichever folder it is."""
+        for path in self.paths:
+            if path.rsplit("/", 1)[-1] == name:
+                return self.read(path)
+        raise InputError(f"has no '{name}'", file=self.file)
+
+    def labels_by_folder(self, classes: Sequence[str]) -> dict[str, int]:
+        """Return the labels of all images, by path; their folders are named by the classes."""
+        labels = labels_of_folders(self.folders, classes, self.file)
+        return {path: labels[path.split("/")[-2]] for path in self.paths if "/" in path}
+
+    def stream(
+        self, name: str, classes: tuple[str, ...], source: str, labels: Mapping[str, int]
+    ) -> ImageStream:
+        """Return the images that have labels, by label, then by path."""
+        ordered = sorted(labels, key=lambda path: (labels[path], path))
+        files = (LabelledFile(path, labels[path], self.read(path)) for path in ordered)
+        return ImageStream(name, classes, source, files)
 
 
 @contextmanager
@@ -50,16 +97,13 @@ def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> 
     if path.is_dir():
         yield _folder(path, wanted)
         return
-    if not path.is_file():
-        raise InputError("no such file or folder", file=path)
     plain = _is_plain(path)
     with path.open("rb") if plain else tempfile.TemporaryFile() as file:
         try:
             yield _archive(path, wanted, file, plain)
         except (tarfile.TarError, EOFError) as error:
-            raise InputError(
-                f"not a readable tar archive, perhaps truncated ({error})", file=path
-            ) from error
+            problem = f"not a readable tar archive, perhaps truncated ({error})"
+            raise InputError(problem, file=path) from error
 
 
 def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
@@ -69,7 +113,7 @@ def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
         relative = Path(folder).relative_to(root)
         found += [(relative / name).as_posix() for name in files]
     paths = sorted(path for path in found if not _is_hidden(path) and wanted(path))
-    return Tree(paths, lambda path: (root / path).read_bytes())
+    return Tree(root, paths, lambda path: (root / path).read_bytes())
 
 
 def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool) -> Tree:
@@ -93,7 +137,7 @@ def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: 
             raise EOFError(f"{name} ends early")
         return content
 
-    return Tree(sorted(places), read)
+    return Tree(path, sorted(places), read)
 
 
 @contextmanager
@@ -156,15 +200,13 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
 
 
-class Sources:
-    """Opens what a dataset is built from, and records the checksums of the files.
+class Sources(ExitStack):
+    """Opens what a dataset is built from, until it is left, and records the files' checksums.
 
     Parameters
     ----------
     downloads : Path
         Folder of the published files.
-    stack : ExitStack
-        Closes the files once the dataset is built.
     datasets : Path
         Folder of the other datasets, each in a folder with its name.
     read : callable
@@ -172,14 +214,10 @@ class Sources:
     """
 
     def __init__(
-        self,
-        downloads: Path,
-        stack: ExitStack,
-        datasets: Path,
-        read: Callable[[Path, bool], Dataset],
+        self, downloads: Path, datasets: Path, read: Callable[[Path, bool], Dataset]
     ) -> None:
-        self.downloads, self.datasets = downloads, datasets
-        self._stack, self._read = stack, read
+        super().__init__()
+        self.downloads, self.datasets, self._read = downloads, datasets, read
         self.digests: dict[str, str] = {}
 
     def published(self, name: str) -> Path:
@@ -194,38 +232,22 @@ class Sources:
         """Return the expanded path of the user's file or folder."""
         found = Path(path).expanduser()
         if found.is_file():
-            self.digests[found.name] = verify_file(found, Expected())
+            self.digests[found.name] = file_digests(found)["sha256"]
         elif not found.is_dir():
             raise InputError("no such file or folder", file=path)
         return found
 
+    def archive(self, name: str, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
+        """Open the wanted files of a published archive, as `published` and `tree` do."""
+        return self.tree(self.published(name), wanted)
+
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
         """Open the wanted files of a folder or tar archive, until the dataset is built."""
-        return self._stack.enter_context(open_tree(path, wanted))
+        return self.enter_context(open_tree(path, wanted))
 
     def dataset(self, name: str, *, verify: bool = True) -> Dataset:
         """Read another dataset of the study; with `verify`, its images are compared."""
         return self._read(self.datasets / name, verify)
-
-
-@dataclass(frozen=True)
-class LabelledFile:
-    """An image file in memory."""
-
-    name: str
-    label: int
-    encoded: bytes
-
-
-@dataclass(frozen=True, eq=False)
-class ImageStream:
-    """A dataset whose images are read one by one."""
-
-    name: str
-    classes: tuple[str, ...]
-    source: str
-    files: Iterable[LabelledFile]
-    notes: dict[str, object] = field(default_factory=dict)
 
 
 _PLAIN_DTYPE = re.compile(r"[biufc][0-9]{1,2}|[SU][0-9]{1,7}|O8?|[?bBhHiIlLqQefdFD]")

@@ -65,25 +65,29 @@ def write_classes(*, original: Path, replication: Path, classes: Path) -> None:
 def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
     """Check the prepared datasets of a suite against each other, and write what they contain."""
     problems, digests = ErrorCollector(), {}
-    first: tuple[str, Sequence[str]] | None = None
-    for member in suite.members:
-        if member.dataset not in folders:
-            continue
+    first, expected = "", tuple[str, ...]()
+    for member in (member for member in suite.members if member.dataset in folders):
         folder = folders[member.dataset]
         with problems.collected():
             description = read_description(folder)
             classes = tuple(description["classes"])
-            first = first or (member.dataset, classes)
-            if classes != tuple(first[1]):
-                difference = compare_classes(classes, first[1])
+            first, expected = (first, expected) if first else (member.dataset, classes)
+            if difference := compare_classes(classes, expected):
                 raise InputError(
-                    f"dataset '{member.dataset}' has, against '{first[0]}', {difference}",
+                    f"dataset '{member.dataset}' has, against '{first}', {difference}",
                     file=f"suites.{suite.name}",
                     remedy="All sets of a suite have the same label space; list the classes that "
                     "a set has images of as 'classes' of its member",
                 )
             check_subset(suite.name, member, classes)
-            _check_images(suite.name, member, classes, folder)
+            labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
+            chosen = [classes.index(name) for name in member.counting]
+            if chosen and not np.isin(labels, chosen).any():
+                of = ", ".join(member.counting)
+                raise configuration_error(
+                    f"dataset '{member.dataset}' has no images of the classes {of}",
+                    field=f"suites.{suite.name}", remedy="Correct 'classes', or leave the set out",
+                )  # fmt: skip
             digests[member.dataset] = description["sha256"]
     problems.raise_any()
     write_json(digests, index)
@@ -103,20 +107,6 @@ def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
                 "class", name, classes, file="configuration",
                 field=f"suites.{suite}: classes of '{member.dataset}'",
             )  # fmt: skip
-
-
-def _check_images(suite: str, member: Member, classes: Sequence[str], folder: Path) -> None:
-    """Check that there are images of the classes that a member names."""
-    if not member.counting:
-        return
-    chosen = [classes.index(name) for name in member.counting]
-    labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
-    if not np.isin(labels, chosen).any():
-        raise configuration_error(
-            f"dataset '{member.dataset}' has no images of the classes {', '.join(member.counting)}",
-            field=f"suites.{suite}",
-            remedy="Correct 'classes', or leave the set out",
-        )
 
 
 Integers = npt.NDArray[np.int64]
@@ -224,8 +214,6 @@ class Pair:
         if self.source is None:
             return n_original >= n_replication
         if self.source not in (self.original, self.replication):
-            raise InputError(
-                f"source '{self.source}' of pair '{self.name}' is neither '{self.original}' nor "
-                f"'{self.replication}'"
-            )
+            sets = f"neither '{self.original}' nor '{self.replication}'"
+            raise InputError(f"source '{self.source}' of pair '{self.name}' is {sets}")
         return self.source == self.original

@@ -6,7 +6,7 @@ task, made without photographs: the same images and labels in another style.
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -15,16 +15,14 @@ import numpy.typing as npt
 from PIL import Image
 from pydantic import AfterValidator, Field, model_validator
 
-from matcheval.datasets.corruptions.names import (
-    ARCHIVE,
-    C_BAR,
-    CORRUPTION_VERSION,
-    EXTRA,
-    PROCEDURAL,
-    SEVERITIES,
-    STANDARD,
+from matcheval.datasets.corruptions import names as corruptions
+from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.dataset import (
+    Dataset,
+    MadeImages,
+    content_digest,
+    release,
 )
-from matcheval.datasets.dataset import Dataset, MadeImages, make_dataset, release
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.kind import DatasetKind, Severity, dataset_kind
 from matcheval.datasets.sources import Sources
@@ -32,7 +30,7 @@ from matcheval.errors import InputError, suggest
 from matcheval.settings import Boolean, Count, Integer, Name, Seed
 
 NO_CORRUPTION = "none"
-_NAMES = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL, NO_CORRUPTION)
+_NAMES = (*corruptions.ALL, NO_CORRUPTION)
 # Raised by hand when an edit of the builder, not of the corruptions, changes images.
 _BUILDER_VERSION = 1
 
@@ -91,7 +89,7 @@ class Corrupted(_Transformed):
     stored: Boolean = Field(
         False, description="Store the pixels, rather than make them whenever they are read"
     )
-    builder_version: ClassVar[int] = 100 * _BUILDER_VERSION + CORRUPTION_VERSION
+    builder_version: ClassVar[int] = 100 * _BUILDER_VERSION + corruptions.CORRUPTION_VERSION
 
     @model_validator(mode="after")
     def _has_severity(self) -> "Corrupted":
@@ -113,7 +111,7 @@ class Corrupted(_Transformed):
     @property
     def published_files(self) -> list[str]:
         """The photographs of frost, for that corruption."""
-        return [ARCHIVE] if self.corruption == "frost" else []
+        return [corruptions.ARCHIVE] if self.corruption == "frost" else []
 
     def build(self, name: str, sources: Sources) -> Dataset:
         """Describe a corrupted version of a dataset; only its first image is made, as a check."""
@@ -125,19 +123,16 @@ class Corrupted(_Transformed):
         if self.severity == "all":
             labels = np.tile(labels, len(SEVERITIES))
             names = tuple(f"{severity}/{name}" for severity in SEVERITIES for name in names)
-        return make_dataset(
-            name,
-            images,
-            labels,
-            classes=source.classes,
+        return replace(
+            source, name=name, images=images, labels=labels, names=names,
             max_value=source.max_value if self.restore else 255,
             source=f"{source.name} with corruption '{self.corruption}'{strength}",
-            names=names,
+            sha256=content_digest(images, labels),
             provenance={
                 "recipe": json.loads(images.recipe),
                 "downloads": os.path.relpath(sources.downloads, sources.datasets),
             },
-        )
+        )  # fmt: skip
 
     def images(self, source: Dataset, sources: Sources) -> MadeImages:
         """Return the images, which are made from those of the other dataset when they are read."""
@@ -221,12 +216,10 @@ class _Maker:
 
 def _check_restorable(source: Dataset, height: int, width: int) -> None:
     if source.stored == "files" or height % source.image_shape[0] or width % source.image_shape[1]:
-        raise InputError(
-            f"images of {height} × {width} pixels cannot be brought back to those of "
-            f"'{source.name}' as averages of whole pixels",
-            field="restore",
-            remedy="Give a multiple of their side as 'size', or leave 'restore' out",
-        )
+        size = f"images of {height} × {width} pixels"
+        problem = f"{size} cannot be averaged to those of '{source.name}' in whole pixels"
+        remedy = "Give a multiple of their side as 'size', or leave 'restore' out"
+        raise InputError(problem, field="restore", remedy=remedy)
 
 
 def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.uint8]:
@@ -273,21 +266,16 @@ class Restyled(_Transformed):
     def build(self, name: str, sources: Sources) -> Dataset:
         """Build a dataset from the images of another one, which are arrays of pixels."""
         source = sources.dataset(self.of)
-        pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
+        pixels = np.asarray(source.pixels[:], np.uint8)
         if self.style == "inverted":
-            made = (source.max_value - pixels).astype(np.uint8)
+            restyled = (source.max_value - pixels).astype(np.uint8)
         else:
-            made = over_backgrounds(pixels, source.max_value, self.seed)
-        return make_dataset(
-            name,
-            made,
-            source.labels,
-            classes=source.classes,
-            max_value=source.max_value,
-            source=f"{source.name}, {self.style}",
-            names=source.names,
+            restyled = over_backgrounds(pixels, source.max_value, self.seed)
+        return replace(
+            source, name=name, images=restyled, source=f"{source.name}, {self.style}",
+            sha256=content_digest(restyled, source.labels),
             provenance={"of": {source.name: source.sha256}},
-        )
+        )  # fmt: skip
 
 
 def over_backgrounds(

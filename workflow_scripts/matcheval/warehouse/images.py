@@ -17,7 +17,7 @@ import numpy.typing as npt
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
-from matcheval.datasets.decoding import FORMATS, Resize
+from matcheval.datasets.decoding import FORMATS, squared
 from matcheval.errors import InputError
 from matcheval.warehouse.manifest import Box
 from matcheval.warehouse.settings import DecodingSettings
@@ -127,7 +127,7 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
-    return Resize(side).apply(image)
+    return squared(image, side)
 
 
 # As by the package ImageHash (`phash`), which needs a compiled package for these four lines.

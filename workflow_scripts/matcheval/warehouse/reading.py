@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -127,8 +126,7 @@ def read_reference(
     start, stop = options.get("rows", (0, None))
     names: list[str] = []
     labels: list[int] = []
-    with ExitStack() as stack:
-        sources = Sources(downloads, stack, downloads.parent / "datasets", read_dataset)
+    with Sources(downloads, downloads.parent / "datasets", read_dataset) as sources:
         built = build_dataset(name, settings.kind, options, sources)
 
         def images() -> Iterator[Any]:

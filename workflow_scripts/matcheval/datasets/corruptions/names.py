@@ -23,6 +23,8 @@ C_BAR = (
     "transverse_chromatic_abberation",
 )  # fmt: skip
 
+ALL = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL)
+
 # The published file that has the photographs of frost (see downloads/sources.yaml).
 ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
 
