@@ -91,7 +91,7 @@ class AccuracyPredictionSettings(Settings):
     ) = Field(
         "all", description="Methods, or variants as method:variant; all: every method by default"
     )
-    without: Names = Field((), description="Models that are not counted")
+    without: Names = Field((), description="Models to leave out")
     single: Names = Field(
         (),
         description="Models that are reported by themselves: they are compared with the others, "

@@ -2,8 +2,11 @@
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -46,42 +49,70 @@ def _standard(schema: Any) -> Any:
     return {keywords.get(key, key): _standard(value) for key, value in schema.items()}
 
 
+# Blocks that have the same key, from which on it is explained once for all of them.
+_MANY = 3
+
+
 def settings_page(analyses: Sequence[type[Analysis]]) -> str:
     """Write a Markdown page with a table of every block of the configuration."""
     model = configuration_model(analyses)
     core = [name for name in CoreConfiguration.model_fields if name != "datasets"]
     plain = [name for name in core if not models_in(model.model_fields[name].annotation)]
-    parts = [
+    blocks = [_Block("## Top level", "", {name: model.model_fields[name] for name in plain})]
+    for name in (n for n in (*core, *(a.name for a in analyses)) if n not in plain):
+        blocks += _blocks(f"`{name}`", model.model_fields[name].annotation)
+    blocks.append(_Block("## `datasets`: a block per dataset, by `kind`", "", {}))
+    for kind in models_in(model.model_fields["datasets"].annotation):
+        blocks += _blocks("", kind, level="###")
+    rows = Counter(row for block in blocks for row in block.rows.values())
+    shared = {row for row, count in rows.items() if count >= _MANY}
+    head = [
         "# All settings\n",
         "<!-- Generated from the typed settings by `make settings`; do not edit. -->\n",
         "Keys without a default must be given. docs/configuration.md explains study files.\n",
-        "## Top level\n",
-        _table({name: model.model_fields[name] for name in plain}),
+        "## Keys that several blocks have\n",
+        "Each block below names those that it has.\n",
+        _table([row for row in rows if row in shared]),
     ]
-    for name in (n for n in (*core, *(a.name for a in analyses)) if n not in plain):
-        parts += _block(f"`{name}`", model.model_fields[name].annotation)
-    parts.append("## `datasets`: a block per dataset, by `kind`\n")
-    for kind in models_in(model.model_fields["datasets"].annotation):
-        parts += _block("", kind, level="###")
-    return "\n".join(parts)
+    return "\n".join([*head, *(part for block in blocks for part in block.parts(shared))])
 
 
-def _block(title: str, annotation: Any, level: str = "##") -> list[str]:
-    """Heading, description and table of a block, then those of the blocks within."""
-    parts: list[str] = []
+@dataclass(frozen=True)
+class _Block:
+    """A block of the configuration."""
+
+    heading: str
+    description: str
+    fields: Mapping[str, FieldInfo]
+
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """The row of the table for each key."""
+        return {name: _row(name, field) for name, field in self.fields.items()}
+
+    def parts(self, shared: Collection[str]) -> list[str]:
+        """Heading, description, and the keys: those that many blocks have by name only."""
+        own = [row for row in self.rows.values() if row not in shared]
+        names = [f"`{name}`" for name, row in self.rows.items() if row in shared]
+        others = f"{'Also' if own else 'Keys'}: {', '.join(names)} (above)." if names else ""
+        texts = [self.description, _table(own) if own else "", others]
+        return [f"{self.heading}\n", *(f"{text.rstrip()}\n" for text in texts if text)]
+
+
+def _blocks(title: str, annotation: Any, level: str = "##") -> list[_Block]:
+    """Return a block, then the blocks within."""
+    blocks: list[_Block] = []
     for model in models_in(annotation):
         fields = dict(model.model_fields)
         kind = fields.pop("kind", None)
         tag = f"kind `{get_args(kind.annotation)[0]}`" if kind and get_args(kind.annotation) else ""
         heading = ", ".join(part for part in (title, tag) if part)
-        parts += [f"{level} {heading}\n", f"{inspect.getdoc(model)}\n"]
-        if fields:
-            parts.append(_table(fields))
+        blocks.append(_Block(f"{level} {heading}", inspect.getdoc(model) or "", fields))
         for name, field in fields.items():
             if models_in(field.annotation):
                 inner = f"{title.removesuffix('`')}.{name}`" if title else f"{heading}, `{name}`"
-                parts += _block(inner, field.annotation, "###")
-    return parts
+                blocks += _blocks(inner, field.annotation, "###")
+    return blocks
 
 
 def values_text(field: FieldInfo) -> str:
@@ -93,13 +124,17 @@ def values_text(field: FieldInfo) -> str:
     return ", ".join(dict.fromkeys([kind, *_bounds(field.metadata)]))
 
 
-def _table(fields: Mapping[str, FieldInfo]) -> str:
-    rows = ["| key | default | values | meaning |", "| --- | --- | --- | --- |"]
-    for name, field in fields.items():
-        default = "" if field.is_required() else f"`{_shown(field.get_default())}`"
-        meaning = field.description or ""
-        rows.append(f"| `{name}` | {default} | {values_text(field)} | {meaning} |")
-    return "\n".join(rows).replace("|  |", "| |") + "\n"
+def _table(rows: Sequence[str]) -> str:
+    """Return a table of keys."""
+    head = ["| key | default | values | meaning |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    """Return the row of a key."""
+    default = "" if field.is_required() else f"`{_shown(field.get_default())}`"
+    row = f"| `{name}` | {default} | {values_text(field)} | {field.description or ''} |"
+    return row.replace("|  |", "| |")
 
 
 def _shown(value: Any) -> str:

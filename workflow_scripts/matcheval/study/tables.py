@@ -137,14 +137,14 @@ class DatasetTableSettings(Settings):
     """The datasets that tables are made for, and the models in these tables."""
 
     datasets: Names = Field((), description="Datasets that a table is made for")
-    without: Names = Field((), description="Models that are not counted")
+    without: Names = Field((), description="Models to leave out")
 
 
 class DatasetFileSettings(Settings):
     """The datasets that tables are made for, with a file of the user's for each."""
 
     datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
-    without: Names = Field((), description="Models that are not counted")
+    without: Names = Field((), description="Models to leave out")
 
 
 def tabulate_dataset(

@@ -103,7 +103,7 @@ class NearDuplicatesSettings(Settings):
     reviewed: Named[PathText] = Field(
         {}, description="What review found: a CSV file with a column `index` per dataset"
     )
-    without: Names = Field((), description="Models that are not counted")
+    without: Names = Field((), description="Models to leave out")
 
 
 class NearDuplicates(DatasetTableAnalysis):
