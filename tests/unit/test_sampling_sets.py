@@ -11,28 +11,13 @@ import pytest
 import yaml
 
 from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, pairs_within
-from matcheval.analyses.sampling.annotations import (
-    class_centres,
-    lay_out_tasks,
-    likeness_probabilities,
-    simulate_annotations,
-)
-from matcheval.analyses.sampling.build import (
-    PoolMetadata,
-    build_test_set,
-    read_keywords,
-    read_near_duplicates,
-    sample_to_files,
-)
+from matcheval.analyses.sampling import annotations as workers
+from matcheval.analyses.sampling import build
+from matcheval.analyses.sampling import settings as schemas
+from matcheval.analyses.sampling.build import build_test_set
 from matcheval.analyses.sampling.commands import add_sample, add_simulate
-from matcheval.analyses.sampling.settings import (
-    ANNOTATIONS,
-    EXCLUDED,
-    FREQUENCIES,
-    PROVENANCE,
-    STRATA,
-    SamplingSettings,
-)
+from matcheval.analyses.sampling.pool import PoolMetadata
+from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.cli.main import main
 from matcheval.datasets.dataset import EncodedImages, make_dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -74,12 +59,10 @@ def planted_pool(digits, n_copies=30):
 @pytest.mark.parametrize("near", [{"max_distance": 1.5}, {"min_ssim": 0.995, "neighbours": 3}])
 def test_planted_copies_are_never_sampled(digits, near):
     pool = planted_pool(digits)
-    settings = SamplingSettings.model_validate(
-        {"strategy": "top_images", "per_class": 40, "min_annotations": 0, **near}
-    )
+    settings = SamplingSettings(strategy="top_images", per_class=40, min_annotations=0, **near)
     built = build_test_set(
         "new", pool, digits["known"], settings,
-        PoolMetadata(frequencies=FREQUENCIES.from_records([]).to_pandas()),
+        PoolMetadata(frequencies=schemas.FREQUENCIES.from_records([]).to_pandas()),
         against=[digits["train"]],
     )  # fmt: skip
     chosen = set(built.dataset.names)
@@ -95,7 +78,7 @@ def test_planted_copies_are_never_sampled(digits, near):
     if "max_distance" in near:
         images = built.dataset.pixels
         pairs = pairs_within(images, images, 1.5)
-        assert all(i == j for i, j, _ in pairs)
+        assert all(i == j for i, j in pairs)
         assert not pairs_within(images, digits["train"].pixels, 1.5)
     assert Counter(built.dataset.labels.tolist()) == dict.fromkeys(range(10), 40)
 
@@ -106,9 +89,7 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
         "pool": {name: "even" if i % 2 else "odd" for i, name in enumerate(pool.names)},
         "original": {n: "odd" if i % 4 else "even" for i, n in enumerate(digits["known"].names)},
     }
-    settings = SamplingSettings.model_validate(
-        {"strategy": "keywords", "per_class": 12, "min_annotations": 0, "seed": 4}
-    )
+    settings = SamplingSettings(strategy="keywords", per_class=12, min_annotations=0, seed=4)
     blacklist = list(pool.names[:20])
     built = build_test_set(
         "new", pool, digits["known"], settings,
@@ -116,13 +97,13 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
     )  # fmt: skip
     table = built.provenance
     assert table["index"].tolist() == list(range(120))
-    for row in table.itertuples():
-        assert pool.names[row.pool_index] == row.image == built.dataset.names[row.Index]
-        np.testing.assert_array_equal(built.dataset.pixels[row.Index], pool.pixels[row.pool_index])
+    assert [pool.names[i] for i in table.pool_index] == list(table.image)
+    assert built.dataset.names == tuple(table.image)
+    np.testing.assert_array_equal(built.dataset.pixels, pool.pixels[table.pool_index])
     assert not set(table.image) & set(blacklist)
     assert built.strata.groupby("class").n_target.sum().tolist() == [12] * 10
-    assert (built.strata.n_drawn == built.strata.n_target).all()
-    assert (built.strata.n_own == built.strata.n_target).all()
+    for count in ("n_drawn", "n_own"):
+        assert (built.strata[count] == built.strata.n_target).all()
     assert built.strata.n_original.sum() == 600
     assert built.excluded.image.tolist() == sorted(blacklist, key=list(built.excluded.image).index)
     # Three quarters of the original are odd, up to rounding in each class.
@@ -136,11 +117,9 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
     record = built.dataset.provenance
     assert record["settings"]["strategy"] == "keywords"
     assert record["pool"] == {"name": "new-writers", "sha256": pool.sha256}
+    unknown = PoolMetadata(keywords={"pool": {"nope": "odd"}, "original": {}})
     with pytest.raises(InputError, match="'keywords': 1 unknown image of 'new-writers': 'nope'"):
-        build_test_set(
-            "new", pool, digits["known"], settings,
-            PoolMetadata(keywords={"pool": {"nope": "odd"}, "original": {}}),
-        )  # fmt: skip
+        build_test_set("new", pool, digits["known"], settings, unknown)
 
 
 def test_unequal_label_spaces_are_refused(digits):
@@ -148,7 +127,7 @@ def test_unequal_label_spaces_are_refused(digits):
     other = make_dataset(
         "letters", known.images, known.labels, classes=(*"012345678", "l"), max_value=16, source=""
     )
-    settings = SamplingSettings.model_validate({"strategy": "top_images", "per_class": 1})
+    settings = SamplingSettings(strategy="top_images", per_class=1)
     with pytest.raises(InputError, match=r"classes \['9', 'l'\] differ"):
         build_test_set("new", digits["new-writers"], other, settings, PoolMetadata())
 
@@ -170,7 +149,7 @@ def test_subsets_of_image_files_keep_their_bytes():
 def test_tasks_have_controls_and_show_every_candidate_once():
     pool = {"a": [f"p{i}" for i in range(100)], "b": ["q"]}
     original = {"a": [f"o{i}" for i in range(7)], "b": ["r", "s", "t", "u"]}
-    shown = lay_out_tasks(pool, original, np.random.default_rng(0), positive_rounds=2)
+    shown = workers.lay_out_tasks(pool, original, np.random.default_rng(0), 2)
     assert not shown.duplicated(["task", "origin", "image", "class"]).any()
     candidates = shown[shown.origin == "pool"]
     assert sorted(candidates.image) == sorted([*pool["a"], "q"])
@@ -181,37 +160,35 @@ def test_tasks_have_controls_and_show_every_candidate_once():
     assert (controls[~is_positive].groupby("task").size() == 3).all()
     assert candidates.groupby("task").size().max() == 42
     with pytest.raises(InputError, match="only one of pool and original"):
-        lay_out_tasks(pool, {"a": ["o"]}, np.random.default_rng(0))
+        workers.lay_out_tasks(pool, {"a": ["o"]}, np.random.default_rng(0))
 
 
 def test_simulated_workers_are_different_ones_and_follow_the_probabilities():
     shown = pd.DataFrame({
         "task": ["t", "t", "u"], "origin": "pool", "image": ["x", "y", "x"], "class": "a",
     })  # fmt: skip
-    annotations = simulate_annotations(
-        shown, [0, 1, 0.5], np.random.default_rng(0), assignments=400, workers=500
-    )
-    assert annotations.columns.tolist() == ANNOTATIONS.names
+    chances, rng = np.array([0, 1, 0.5]), np.random.default_rng(0)
+    annotations = workers.simulate_annotations(shown, chances, rng, 200)
+    assert annotations.columns.tolist() == schemas.ANNOTATIONS.names
     groups = annotations.groupby(["task", "image"])
-    assert (groups.worker.nunique() == 400).all()
-    share = groups.selected.mean()
-    assert share["t", "x"] == 0
-    assert share["t", "y"] == 1
-    assert share["u", "x"] == pytest.approx(0.5, abs=0.1)
-    with pytest.raises(InputError, match="each task to 10 of 5 workers"):
-        simulate_annotations(shown, [0, 1, 0], np.random.default_rng(0), workers=5)
-    with pytest.raises(InputError, match="probability"):
-        simulate_annotations(shown, [0, 1, 2], np.random.default_rng(0))
+    assert (groups.worker.nunique() == 200).all()
+    assert groups.selected.mean().tolist() == [0, 1, pytest.approx(0.5, abs=0.1)]
+    assert len(workers.simulate_annotations(shown, chances, rng)) == 3 * 10
+    for wrong in (0, 201):
+        with pytest.raises(InputError, match=f"each task to {wrong} of 200 workers"):
+            workers.simulate_annotations(shown, chances, rng, wrong)
 
 
 def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
     known = digits["known"]
-    centres = class_centres(known.pixels, known.labels, 10)
+    centres = workers.class_centres(known.pixels, known.labels, 10)
     np.testing.assert_allclose(
         centres[3], known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
     )
-    right = likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
-    wrong = likeness_probabilities(known.pixels, (known.labels + 1).astype(np.int64) % 10, centres)
+    right = workers.likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
+    wrong = workers.likeness_probabilities(
+        known.pixels, (known.labels + 1).astype(np.int64) % 10, centres
+    )
     assert right.mean() > 0.8
     assert wrong.mean() < 0.15
     assert 0.1 < (right < 0.7).mean() < 0.4
@@ -231,7 +208,12 @@ def settings_file(tmp_path):
     return write
 
 
-def test_the_steps_by_command_line(folders, tmp_path, capfd, settings_file):
+@pytest.fixture
+def sets(folders):
+    return ["--candidates", folders / "new-writers", "--original", folders / "known"]
+
+
+def test_the_steps_by_command_line(folders, sets, tmp_path, capfd, settings_file):
     """From simulated annotations to sets, whose mean frequencies are in the expected order."""
 
     def written(*arguments):
@@ -239,61 +221,54 @@ def test_the_steps_by_command_line(folders, tmp_path, capfd, settings_file):
         replicate(*arguments, "--json")
         return json.loads(capfd.readouterr().out)["written"]
 
-    sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
     annotations, counted = tmp_path / "annotations.csv", tmp_path / "f.parquet"
     assert written("simulate", *sets, "--seed", 1, "--output", annotations) == [str(annotations)]
-    assert written(
-        "count", *sets, "--annotations", annotations, "--output", counted
-    ) == [str(counted)]  # fmt: skip
-    frequencies = FREQUENCIES.read(tmp_path / "f.parquet").to_pandas()
+    count = ["count", *sets, "--annotations", annotations, "--output", counted]
+    assert written(*count) == [str(counted)]
+    frequencies = schemas.FREQUENCIES.read(counted).to_pandas()
     assert len(frequencies[frequencies.origin == "pool"]) == 497
+    sample = ["sample", *sets, "--frequencies", counted]
+    lower = {"per_class": 12, "thresholds": {"8": 0.4, "1": 0.4}}
     means = {}
     for strategy in ("matched_frequency", "threshold", "top_images"):
+        options = settings_file(
+            strategy=strategy, fill_upward=True, max_distance=5, seed=2, **lower
+        )
         files = written(
-            "sample", *sets, "--name", strategy, "--frequencies", tmp_path / "f.parquet",
-            "--against", folders / "train", "--output", tmp_path / strategy,
-            "--settings", settings_file(
-                strategy=strategy, per_class=12, fill_upward=True, max_distance=5, seed=2,
-                thresholds={"8": 0.4, "1": 0.4},
-            ),
+            *sample, "--name", strategy, "--against", folders / "train",
+            "--output", tmp_path / strategy, "--settings", options,
         )  # fmt: skip
-        tables = (f"{strategy}.{name}.parquet" for name in ("provenance", "excluded", "strata"))
-        assert files == [str(tmp_path / name) for name in (strategy, *tables)]
-        table = PROVENANCE.read(tmp_path / f"{strategy}.provenance.parquet").to_pandas()
-        dataset = read_dataset(tmp_path / strategy)
-        assert dataset.names == tuple(table.image)
-        assert EXCLUDED.read(tmp_path / f"{strategy}.excluded.parquet").num_rows >= 0
+        names = (f"{strategy}.{name}.parquet" for name in ("provenance", "excluded", "strata"))
+        folder, *tables = (tmp_path / name for name in (strategy, *names))
+        assert files == [str(folder), *map(str, tables)]
+        table = schemas.PROVENANCE.read(tables[0]).to_pandas()
+        assert read_dataset(folder).names == tuple(table.image)
         means[strategy] = table.frequency.mean()
-        strata = STRATA.read(tmp_path / f"{strategy}.strata.parquet").to_pandas()
+        schemas.EXCLUDED.read(tables[1])
+        strata = schemas.STRATA.read(tables[2]).to_pandas()
         if strategy != "top_images":
             assert (strata.n_drawn == strata.n_target).all()
         assert strata.n_drawn.sum() == 120
         assert len(strata) == (50 if strategy == "matched_frequency" else 10)
     own = frequencies[(frequencies.origin == "original") & (frequencies.frequency > 0)]
-    classes = {name: str(i) for name, i in zip(
-        read_dataset(folders / "known").names, read_dataset(folders / "known").labels, strict=True
-    )}  # fmt: skip
-    own = own[own.image.map(classes) == own["class"]]
+    own = own[own.image.map(workers.class_of(read_dataset(folders / "known"))) == own["class"]]
     assert means["matched_frequency"] < means["threshold"] < means["top_images"]
     assert means["matched_frequency"] == pytest.approx(own.frequency.mean(), abs=0.05)
-    again = tmp_path / "threshold.provenance.parquet"
     replicate(
-        "sample", *sets, "--name", "again", "--frequencies", tmp_path / "f.parquet", "--settings",
-        settings_file(strategy="threshold", per_class=12, thresholds={"8": 0.4, "1": 0.4}),
-        "--previous", again, "--output", tmp_path / "again", "--provenance", tmp_path / "p.parquet",
+        *sample, "--name", "again", "--settings", settings_file(strategy="threshold", **lower),
+        "--previous", tmp_path / "threshold.provenance.parquet", "--output", tmp_path / "again",
+        "--provenance", tmp_path / "p.parquet",
     )  # fmt: skip
-    assert set(PROVENANCE.read(tmp_path / "p.parquet")["round"].to_pylist()) == {0}
+    again = schemas.PROVENANCE.read(tmp_path / "p.parquet")
+    assert set(again["round"].to_pylist()) == {0}
+    too_many = settings_file(strategy="threshold", per_class=60)
     with pytest.raises(SystemExit):
-        replicate(
-            "sample", *sets, "--name", "x", "--frequencies", tmp_path / "f.parquet", "--settings",
-            settings_file(strategy="threshold", per_class=60), "--output", tmp_path / "x",
-        )  # fmt: skip
+        replicate(*sample, "--name", "x", "--settings", too_many, "--output", tmp_path / "x")
     assert "class '0': " in capfd.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
-def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys, settings_file):
-    sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
+def test_bad_settings_and_tables_are_refused(sets, tmp_path, capsys, settings_file):
     sample = ["sample", *sets, "--name", "x", "--output", tmp_path / "x"]
     for settings, message in (
         ({}, "strategy and per_class missing"),
@@ -307,45 +282,51 @@ def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys, settings
         with pytest.raises(SystemExit):
             replicate(*sample, "--settings", settings_file(**settings))
         assert message in capsys.readouterr().err
+    for text in ('{"strategy": "top_images",}', " {1: 2}"):
+        with pytest.raises(InputError, match="'--settings': not a JSON object"):
+            build.sample_to_files("new", "candidates", "original", text, "output")
     path = tmp_path / "k.csv"
-    path.write_text("origin,image,keyword\npool,a,x\npool,a,y\n")
-    with pytest.raises(InputError, match=r"row 1 \(from 0\): image 'a' has two keywords"):
-        read_keywords(path)
-    path.write_text("origin,image,keyword\nelsewhere,a,x\n")
-    with pytest.raises(InputError, match="neither pool nor original"):
-        read_keywords(path)
-    path.write_text("image,other\na,b\n")
-    with pytest.raises(InputError, match="no column set"):
-        read_near_duplicates(path)
+    for read, text, message in (
+        (build.read_keywords, "origin,image,keyword\npool,a,x\npool,a,y\n",
+         r"row 1 \(from 0\): image 'a' has two keywords"),
+        (build.read_keywords, "origin,image,keyword\nelsewhere,a,x\n", "neither pool nor original"),
+        (build.read_near_duplicates, "image,set,other\na,,b\n", "'set': row 0 .*: empty cell"),
+        (build.read_near_duplicates, "image,other\na,b\n", "no column set"),
+    ):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            read(path)
     path.write_text("image,set,other\na,train,b\n")
-    assert read_near_duplicates(path) == [(("pool", "a"), ("train", "b"))]
+    assert build.read_near_duplicates(path) == [(("pool", "a"), ("train", "b"))]
 
 
 def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
-    counts = tmp_path / "counts.json"
+    counts, output = tmp_path / "counts.json", tmp_path / "out.json"
     counts.write_text('{"cat": {"tabby": 3, "tom": 1}, "dog": {"pug": 2}}')
-    replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
-    assert json.loads((tmp_path / "out.json").read_text()) == {
-        "cat": {"tabby": 3, "tom": 1}, "dog": {"pug": 4},
-    }  # fmt: skip
-    replicate("allocate", counts, "--one-per", 2, "--output", tmp_path / "out.json")
-    assert json.loads((tmp_path / "out.json").read_text()) == {
-        "cat": {"tabby": 2, "tom": 1}, "dog": {"pug": 1},
-    }  # fmt: skip
-    for wrong in (("--one-per", 0), ("--one-per", 2, "--per-class", 4), ()):
+    for option, cats, dogs in (
+        (("--per-class", 4), {"tabby": 3, "tom": 1}, {"pug": 4}),
+        (("--one-per", 2), {"tabby": 2, "tom": 1}, {"pug": 1}),
+    ):
+        replicate("allocate", counts, *option, "--output", output)
+        assert json.loads(output.read_text()) == {"cat": cats, "dog": dogs}
+    for wrong, message in (
+        ((), "--per-class --one-per is required"),
+        (("--one-per", 2, "--per-class", 4), "not allowed with"),
+        (("--one-per", 0), "cannot allocate one image per 0"),
+        (("--per-class", 4), "not readable as JSON"),
+    ):
+        if message == "not readable as JSON":
+            counts.write_text("[1, 2]")
         with pytest.raises(SystemExit):
-            replicate("allocate", counts, *wrong, "--output", tmp_path / "out.json")
-    assert "cannot allocate one image per 0" in capsys.readouterr().err
-    counts.write_text("[1, 2]")
-    with pytest.raises(SystemExit):
-        replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
-    assert "not readable as JSON" in capsys.readouterr().err
+            replicate("allocate", counts, *wrong, "--output", output)
+        assert message in capsys.readouterr().err
 
 
 def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
-    main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
-          "--output", str(output), "--sheet", str(sheet), "--json"])  # fmt: skip
+    search = ["duplicates", *(str(folders / name) for name in ("known", "train"))]
+    search += ["--output", str(output), "--neighbours"]
+    main([*search, "2", "--sheet", str(sheet), "--json"])
     told = json.loads(capsys.readouterr().out)
     assert (len(told["neighbours"]), told["written"]) == (1200, [str(output), str(sheet)])
     table = NEAREST_IMAGES.read(output).to_pandas()
@@ -354,10 +335,10 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     # A known writer's next digit looks like another of the same digit, nearly always.
     nearest = table[table["rank"] == 1]
     assert (nearest.query_class == nearest.reference_class).mean() > 0.95
-    with pytest.raises(SystemExit):
-        main(["duplicates", str(folders / "known"), str(folders / "train"), "--neighbours", "601",
-              "--output", str(output)])  # fmt: skip
-    assert "601 neighbours among 600 images" in capsys.readouterr().err
+    for number, message in (("601", "601 neighbours among 600 images"), ("0", "Give at least 1")):
+        with pytest.raises(SystemExit):
+            main([*search, number])
+        assert message in capsys.readouterr().err
 
 
 def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
@@ -399,9 +380,3 @@ def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
     assert (found.candidates, found.seed, found.assignments, found.compare_size) == (
         "r/datasets/digits-new-writers", 0, 10, None,
     )  # fmt: skip
-
-
-def test_settings_on_the_command_line_that_are_no_json():
-    for text in ('{"strategy": "top_images",}', " {1: 2}"):
-        with pytest.raises(InputError, match="'--settings': not a JSON object"):
-            sample_to_files("new", "candidates", "original", text, "output")

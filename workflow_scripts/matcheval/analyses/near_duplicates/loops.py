@@ -36,22 +36,25 @@ _SUMS = 5  # sums of x, y, x², y² and xy
 
 @compiled()
 def compare(
-    first: Pixels,
-    second: Pixels,
+    queries: Pixels,
+    references: Pixels,
+    index: npt.NDArray[np.int64],
     window: int,
     c1: float,
     c2: float,
-    result: npt.NDArray[np.float64],
+    result: Floats,
 ) -> None:
     """Compute the similarity of every pair; sums are of integers, so they are not rounded."""
-    n, height, width, channels = first.shape
+    _, height, width, channels = queries.shape
+    places = (height - window + 1) * (width - window + 1) * channels
     columns = np.empty((width, _SUMS), np.int64)
     sums = np.empty(_SUMS, np.int64)
-    for pair in range(n):
+    for query, rank in np.ndindex(index.shape):
         total = 0.0
         for channel in range(channels):
             columns[:] = 0
-            x, y = first[pair, :, :, channel], second[pair, :, :, channel]
+            x = queries[query, :, :, channel]
+            y = references[index[query, rank], :, :, channel]
             for row in range(height):
                 _add(columns, x[row], y[row], 1)
                 if row >= window:
@@ -66,8 +69,7 @@ def compare(
                             sums[s] -= columns[column - window, s]
                     if column >= window - 1:
                         total += _similarity(sums, window * window, c1, c2)
-        places = (height - window + 1) * (width - window + 1) * channels
-        result[pair] = total / places
+        result[query, rank] = total / places
 
 
 @compiled(inline="always")

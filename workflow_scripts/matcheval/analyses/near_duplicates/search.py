@@ -96,11 +96,10 @@ class Neighbours:
 
 def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
-) -> Neighbours:  # fmt: skip
+) -> Neighbours:
     """Find the k nearest references of every query, exactly; not itself if both are the same."""
     from matcheval.analyses.near_duplicates.loops import keep_nearest
 
-    _check(queries, references)
     most = len(references) - same
     if not 1 <= k <= most:
         raise InputError(
@@ -118,21 +117,16 @@ def nearest_neighbours(
     return Neighbours(index, squared)
 
 
-def pairs_within(
-    queries: Pixels, references: Pixels, distance: float
-) -> list[tuple[int, int, float]]:
+def pairs_within(queries: Pixels, references: Pixels, distance: float) -> list[tuple[int, int]]:
     """List all pairs of a query and a reference within an ℓ2 distance of each other."""
-    if not len(queries) or not len(references):
-        return []
-    _check(queries, references)
-    found: list[tuple[int, int, float]] = []
+    found: list[tuple[int, int]] = []
     for row, column, block in _blocks(queries, references):
-        for i, j in np.argwhere(block <= distance * distance):
-            found.append((row + int(i), column + int(j), float(np.sqrt(block[i, j]))))
+        found += [(row + int(i), column + int(j)) for i, j in np.argwhere(block <= distance**2)]
     return sorted(found)
 
 
-def _check(queries: Pixels, references: Pixels) -> None:
+def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
+    """Yield first row, first column and squared distances of each block; callers may modify it."""
     for name, images in (("queries", queries), ("references", references)):
         if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
             raise InputError(
@@ -142,13 +136,8 @@ def _check(queries: Pixels, references: Pixels) -> None:
     if queries.shape[1:] != references.shape[1:]:
         raise InputError(
             f"cannot compare images of shape {queries.shape[1:]} with images of shape "
-            f"{references.shape[1:]}",
-            remedy="Resize both sets to the same size first",
-        )
-
-
-def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
-    """Yield first row, first column and squared distances of each block; callers may modify it."""
+            f"{references.shape[1:]}", remedy="Resize both sets to the same size first",
+        )  # fmt: skip
     for row in range(0, len(queries), _ROWS):
         left = _centred(queries[row : row + _ROWS])
         left_norms = _norms(left)
@@ -184,26 +173,27 @@ _K1, _K2 = 0.01, 0.03
 
 
 def structural_similarity(
-    first: Pixels, second: Pixels, max_value: int = 255, window: int = WINDOW
+    queries: Pixels,
+    references: Pixels,
+    index: npt.NDArray[np.int64],
+    max_value: int = 255,
+    window: int = WINDOW,
 ) -> Floats:
-    """Compute the structural similarity (SSIM) of pairs of images, shape (n,)."""
+    """Compute the structural similarity (SSIM) of every query and the references in its `index`."""
     from matcheval.analyses.near_duplicates.loops import compare
 
-    if window % 2 == 0 or not 3 <= window <= min(first.shape[1:3]):
+    height, width = queries.shape[1:3]
+    if window % 2 == 0 or not 3 <= window <= min(height, width):
         raise InputError(
-            f"window of {window} pixels in images of {first.shape[1]} × {first.shape[2]} pixels",
-            field="window",
+            f"window of {window} pixels in images of {height} × {width} pixels", field="window",
             remedy="Give an odd number from 3 to the shorter side of the images",
-        )
-    result = np.empty(len(first))
+        )  # fmt: skip
+    result = np.empty(index.shape)
     compare(
-        np.ascontiguousarray(first), np.ascontiguousarray(second), window,
+        np.ascontiguousarray(queries), np.ascontiguousarray(references), index, window,
         (_K1 * max_value) ** 2, (_K2 * max_value) ** 2, result,
     )  # fmt: skip
     return result
-
-
-_QUERIES = 1024  # queries whose pairs are compared by SSIM at a time
 
 
 def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> pa.Table:
@@ -211,21 +201,12 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
     check_same_range(queries, references)
     first, second = np.asarray(queries.pixels), np.asarray(references.pixels)
     nearest = nearest_neighbours(first, second, k, same=queries.sha256 == references.sha256)
-    index, n = nearest.index, len(nearest.index)
-    similarity = np.empty(index.shape)
+    index, n = nearest.index, len(first)
     side = min(first.shape[1:3])
     window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
-    for start in range(0, n, _QUERIES):
-        part = slice(start, start + _QUERIES)
-        of_pairs = structural_similarity(
-            np.repeat(first[part], k, axis=0), second[index[part].ravel()],
-            queries.max_value, window,
-        )  # fmt: skip
-        similarity[part] = of_pairs.reshape(-1, k)
+    similarity = structural_similarity(first, second, index, queries.max_value, window)
     # Ranks of the similarities of each query, the highest first; ties by ℓ2 rank.
-    ranks = np.empty(index.shape, np.int16)
     order = np.argsort(-similarity, axis=1, kind="stable")
-    np.put_along_axis(ranks, order, np.arange(1, k + 1, dtype=np.int16)[None, :], axis=1)
     rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
         "query": rows,
@@ -233,14 +214,13 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
         "reference": chosen,
         "distance": nearest.distance.ravel(),
         "ssim": similarity.ravel(),
-        "ssim_rank": ranks.ravel(),
+        "ssim_rank": (np.argsort(order, axis=1) + 1).astype(np.int16).ravel(),
     }
-    metadata = {}
-    for side_name, of, at in (("query", queries, rows), ("reference", references, chosen)):
-        columns[f"{side_name}_name"] = pa.array(of.names).take(pa.array(at))
-        columns[f"{side_name}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
+    for role, dataset, at in (("query", queries, rows), ("reference", references, chosen)):
+        columns[f"{role}_name"] = pa.array(dataset.names).take(pa.array(at))
+        columns[f"{role}_class"] = pa.array(dataset.classes).take(pa.array(dataset.labels[at]))
     return NEAREST_IMAGES.table(columns, metadata)
 
 

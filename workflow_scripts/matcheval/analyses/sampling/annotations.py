@@ -1,5 +1,6 @@
 """Workers' annotations: whether a worker, shown an image for a class, selected it."""
 
+import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,48 +12,89 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from matcheval.analyses.sampling.settings import ANNOTATIONS, FREQUENCIES
-from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.tables import read_parquet
+from matcheval.analyses.near_duplicates.search import labelled_pixels
+from matcheval.analyses.sampling.settings import ANNOTATIONS, FREQUENCIES, SamplingSettings
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
+from matcheval.errors import InputError
+from matcheval.io.files import check_format, readable
+from matcheval.io.tables import read_parquet, write_table
 
+LOGGER = logging.getLogger(__name__)
 ORIGINS = ("pool", "original")
 _KEY = ["task", "worker", "origin", "image", "class"]
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _MOST_NAMED = 3  # unknown names listed in a message
 
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def count_to_file(
+    annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
+) -> list[str]:
+    """Count workers' annotations and write the selection frequencies."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    checked, left_out = check_annotations(
+        read_annotations(annotations),
+        {"pool": pool.names, "original": base.names},
+        pool.classes,
+        repeated=repeated,
+        file=annotations,
+    )
+    frequencies = selection_frequencies(checked)
+    write_table(FREQUENCIES.from_frame(frequencies), output)
+    positive, negative = control_accuracy(frequencies, class_of(base))
+    LOGGER.info(
+        "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
+        "of the negative ones were annotated correctly",
+        len(checked), left_out, 100 * positive, 100 * negative,
+    )  # fmt: skip
+    return [output]
+
+
+def class_of(dataset: Dataset) -> dict[str, str]:
+    """Return the class of every image by its name."""
+    classes = (dataset.classes[label] for label in dataset.labels)
+    return dict(zip(dataset.names, classes, strict=True))
+
 
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table of annotations."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".parquet", ".csv"):
-        raise InputError(
-            f"'{suffix}' is not a supported table format", file=path, remedy="Use .parquet or .csv"
-        )
-    frame = _read_csv(path) if suffix == ".csv" else read_parquet(path).to_pandas()
+    if check_format(path, (".parquet", ".csv"), "{} is not a supported table format") == ".csv":
+        frame = _read_csv(path)
+    else:
+        frame = read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
         if column not in frame:
             frame[column] = value
     wrong = set(ANNOTATIONS.names) ^ set(frame.columns)
     if wrong:
+        remedy = f"The columns must be {', '.join(ANNOTATIONS.names)}"
         raise InputError(
-            f"columns {sorted(wrong)} are missing or unknown",
-            file=path,
-            remedy=f"The columns must be {', '.join(ANNOTATIONS.names)}",
+            f"columns {sorted(wrong)} are missing or unknown", file=path, remedy=remedy
         )
-    frame = frame[ANNOTATIONS.names]
     empty = [name for name in ("worker", "image", "class") if (frame[name].fillna("") == "").any()]
     if empty:
         raise InputError(f"empty cells in {', '.join(empty)}", file=path)
     selected = frame["selected"].astype(str).str.lower().map(_TRUTH)
     if selected.isna().any():
         row = int(selected.isna().to_numpy().argmax())
-        raise InputError(
-            f"row {row} (from 0): '{frame['selected'].iloc[row]}' is neither true nor false",
-            file=path,
-            field="selected",
-        )
+        problem = f"row {row} (from 0): '{frame['selected'].iloc[row]}' is neither true nor false"
+        raise InputError(problem, file=path, field="selected")
     texts = {name: frame[name].astype(str) for name in ANNOTATIONS.names[:-1]}
     return pd.DataFrame(texts | {"selected": selected.astype(bool)})
+
+
+def _read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a CSV file with all cells as text, so that names like 0012 keep their zeros."""
+    with readable(path, "readable as CSV", pa.ArrowException):
+        with Path(path).open(encoding="utf-8-sig") as stream:
+            names = stream.readline().rstrip("\r\n").split(",")
+        types = {name.strip('"'): pa.string() for name in names}
+        options = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+        frame: pd.DataFrame = pa_csv.read_csv(path, convert_options=options).to_pandas()
+    return frame
 
 
 def check_annotations(
@@ -76,10 +118,9 @@ def check_annotations(
             f"repeated annotations ({int(twice.sum())} in all): worker '{row['worker']}' annotated "
             f"image '{row['image']}' for class '{row['class']}' more than once"
             + (f" in task '{row['task']}'" if row["task"] else ""),
-            file=file,
-            field="worker",
+            file=file, field="worker",
             remedy="Correct the table, or count only first annotations with 'repeated: first'",
-        )
+        )  # fmt: skip
     return annotations[~twice], int(twice.sum())
 
 
@@ -103,25 +144,6 @@ def refuse_unknown(
         )
 
 
-def _read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a CSV file with all cells as text, so that names like 0012 keep their zeros."""
-    try:
-        with Path(path).open(encoding="utf-8-sig") as stream:
-            names = stream.readline().rstrip("\r\n").split(",")
-        types = {name.strip('"'): pa.string() for name in names}
-        options = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-        frame: pd.DataFrame = pa_csv.read_csv(path, convert_options=options).to_pandas()
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"not readable as CSV ({reason})", file=path) from error
-    return frame
-
-
-Counts = npt.NDArray[np.int64]
-
-
 def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
     """Count annotations and selections by image and class."""
     groups = annotations.groupby(["origin", "class", "image"], sort=True)["selected"]
@@ -135,69 +157,100 @@ def frequency_bins(
 ) -> Counts:
     """Assign selection frequencies to bins of equal width."""
     selected, annotations = np.asarray(n_selected, np.int64), np.asarray(n_annotations, np.int64)
-    inside = bins * selected // np.maximum(annotations, 1)
-    return np.minimum(inside, bins - 1)
+    return np.minimum(bins * selected // np.maximum(annotations, 1), bins - 1)
 
 
 def class_histograms(
     frequencies: pd.DataFrame,
-    class_of: Mapping[str, str],
+    classes_by_image: Mapping[str, str],
     classes: Sequence[str],
-    *,
-    bins: int = 5,
-    min_annotations: int = 10,
-    min_images: int = 20,
+    settings: SamplingSettings,
 ) -> Counts:
     """Compute the histogram of the original set's selection frequencies for each class."""
     own = frequencies[
         (frequencies["origin"] == "original")
-        & (frequencies["image"].map(class_of) == frequencies["class"])
-        & (frequencies["n_annotations"] >= min_annotations)
+        & (frequencies["image"].map(classes_by_image) == frequencies["class"])
+        & (frequencies["n_annotations"] >= settings.min_annotations)
         & frequencies["class"].isin(classes)
     ]
-    position = {name: i for i, name in enumerate(classes)}
-    counts = np.zeros((len(classes), bins), np.int64)
-    rows = own["class"].map(position).to_numpy(np.int64)
-    np.add.at(counts, (rows, frequency_bins(own["n_selected"], own["n_annotations"], bins)), 1)
-    problems = ErrorCollector()
-    for name, n in zip(classes, counts.sum(axis=1), strict=True):
-        with problems.collected():
-            if n < min_images:
-                raise InputError(
-                    f"{n} images of the original set have {min_annotations} or more annotations, "
-                    f"{min_images - n} too few for a histogram",
-                    file=f"class '{name}'",
-                )
-    problems.raise_any()
+    counts = np.zeros((len(classes), settings.bins), np.int64)
+    rows = pd.Index(classes).get_indexer(pd.Index(own["class"]))
+    columns = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
+    np.add.at(counts, (rows, columns), 1)
+    short = [
+        f"class '{name}': {n} images of the original set have {settings.min_annotations} or more "
+        f"annotations, {settings.min_original - n} too few for a histogram"
+        for name, n in zip(classes, counts.sum(axis=1), strict=True)
+        if n < settings.min_original
+    ]
+    if short:
+        raise InputError("; ".join(short))
     return counts
 
 
 def control_accuracy(
-    frequencies: pd.DataFrame, class_of: Mapping[str, str]
-) -> tuple[float, float]:  # fmt: skip
-    """Compute how often workers annotated control images correctly."""
+    frequencies: pd.DataFrame, classes_by_image: Mapping[str, str]
+) -> tuple[float, float]:
+    """Compute how often workers annotated positive and negative control images correctly."""
     controls = frequencies[frequencies["origin"] == "original"]
-    is_positive = controls["image"].map(class_of) == controls["class"]
+    is_positive = controls["image"].map(classes_by_image) == controls["class"]
     shares = []
     for chosen in (controls[is_positive], controls[~is_positive]):
         n = chosen["n_annotations"].sum()
         shares.append(float(chosen["n_selected"].sum() / n) if n else float("nan"))
-    positive, selected_negative = shares
-    return positive, 1 - selected_negative
+    return shares[0], 1 - shares[1]
 
 
 ASSIGNMENTS = 10  # workers per task
+WORKERS = 200
 CANDIDATES, CONTROLS = 42, 3  # per task: candidates; positive controls, and as many negative ones
-
-Floats = npt.NDArray[np.float64]
 _STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and disagree on some
+
+
+def simulate_to_file(
+    candidates: str,
+    original: str,
+    output: str,
+    *,
+    seed: int = 0,
+    assignments: int = ASSIGNMENTS,
+    positive_rounds: int = 1,
+    compare_size: int | None = None,
+) -> list[str]:
+    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels."""
+    pool, base = read_dataset(candidates), read_dataset(original)
+    rng = np.random.default_rng(seed)
+    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, positive_rounds)
+    base_pixels = labelled_pixels(base, compare_size)
+    centres = class_centres(np.asarray(base_pixels.pixels), base.labels, len(base.classes))
+    shown_for = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
+    probability = np.empty(len(shown))
+    pool_pixels = labelled_pixels(pool, compare_size)
+    for origin, dataset in zip(ORIGINS, (pool_pixels, base_pixels), strict=True):
+        rows = np.flatnonzero(shown["origin"] == origin)
+        position = {name: i for i, name in enumerate(dataset.names)}
+        at = [position[image] for image in shown["image"].iloc[rows]]
+        probability[rows] = likeness_probabilities(dataset.pixels[at], shown_for[rows], centres)
+    annotations = simulate_annotations(shown, probability, rng, assignments)
+    metadata = {"simulated": "true", "seed": str(seed)}
+    columns = {name: annotations[name].to_numpy() for name in ANNOTATIONS.names}
+    write_table(ANNOTATIONS.table(columns, metadata), output)
+    LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
+    return [output]
+
+
+def _by_class(dataset: Dataset) -> dict[str, list[str]]:
+    """Return the names of the images of every class."""
+    groups: dict[str, list[str]] = {name: [] for name in dataset.classes}
+    for image, name in class_of(dataset).items():
+        groups[name].append(image)
+    return groups
 
 
 def lay_out_tasks(
     pool: Mapping[str, Sequence[str]],
     original: Mapping[str, Sequence[str]],
     rng: np.random.Generator,
-    *,
     positive_rounds: int = 1,
 ) -> pd.DataFrame:
     """Divide candidates among tasks, with images of the original set as controls."""
@@ -212,15 +265,19 @@ def lay_out_tasks(
     names = list(pool)
     rows: list[tuple[str, str, str, str]] = []
     for position, name in enumerate(names):
-        others = original[names[(position + 1) % len(names)]]
+        own, others = original[name], original[names[(position + 1) % len(names)]]
         candidates = [pool[name][i] for i in rng.permutation(len(pool[name]))]
-        shown = _control_groups(original[name], rng, positive_rounds)
-        for number in range(max(-(-len(candidates) // CANDIDATES), len(shown))):
+        # Groups of positive controls; each round has every image once.
+        shuffled = [[own[i] for i in rng.permutation(len(own))] for _ in range(positive_rounds)]
+        positive = [
+            images[i : i + CONTROLS] for images in shuffled for i in range(0, len(images), CONTROLS)
+        ]
+        for number in range(max(-(-len(candidates) // CANDIDATES), len(positive))):
             task = f"{name}-{number:05d}"
             of_pool = candidates[number * CANDIDATES : (number + 1) * CANDIDATES]
             negative = rng.choice(len(others), min(CONTROLS, len(others)), replace=False)
             rows += [(task, "pool", image, name) for image in of_pool]
-            rows += [(task, "original", image, name) for image in shown[number % len(shown)]]
+            rows += [(task, "original", image, name) for image in positive[number % len(positive)]]
             if len(names) > 1:
                 rows += [(task, "original", others[i], name) for i in negative]
     return pd.DataFrame(rows, columns=["task", "origin", "image", "class"])
@@ -228,39 +285,29 @@ def lay_out_tasks(
 
 def simulate_annotations(
     shown: pd.DataFrame,
-    probability: npt.ArrayLike,
+    probability: Floats,
     rng: np.random.Generator,
-    *,
     assignments: int = ASSIGNMENTS,
-    workers: int = 200,
 ) -> pd.DataFrame:
     """Simulate the annotation of tasks by workers."""
-    chance = np.asarray(probability, np.float64)
-    if chance.shape != (len(shown),) or not ((chance >= 0) & (chance <= 1)).all():
-        raise InputError("give one number in [0, 1] for every image shown", field="probability")
-    if not 1 <= assignments <= workers:
+    if not 1 <= assignments <= WORKERS:
         raise InputError(
-            f"cannot assign each task to {assignments} of {workers} workers", field="assignments"
+            f"cannot assign each task to {assignments} of {WORKERS} workers", field="assignments"
         )
     tasks, inverse = np.unique(shown["task"].to_numpy(str), return_inverse=True)
     # A random first worker and those that follow: all different, and with an even workload.
-    first = rng.integers(0, workers, len(tasks))[inverse]
-    worker = (first[:, None] + np.arange(assignments)) % workers
-    selected = rng.random((len(shown), assignments)) < chance[:, None]
-    repeated = {
+    first = rng.integers(0, WORKERS, len(tasks))[inverse]
+    worker = (first[:, None] + np.arange(assignments)) % WORKERS
+    selected = rng.random((len(shown), assignments)) < probability[:, None]
+    names = np.array([f"worker-{i:04d}" for i in range(WORKERS)], dtype=object)
+    annotations = {
         name: np.repeat(shown[name].to_numpy(object), assignments)
         for name in ("task", "origin", "image", "class")
-    }
-    names = np.array([f"worker-{i:04d}" for i in range(workers)], dtype=object)
-    annotations = pd.DataFrame(
-        repeated | {"worker": names[worker.ravel()], "selected": selected.ravel()}
-    )
-    return annotations[ANNOTATIONS.names]
+    } | {"worker": names[worker.ravel()], "selected": selected.ravel()}
+    return pd.DataFrame(annotations)[ANNOTATIONS.names]
 
 
-def likeness_probabilities(
-    images: npt.NDArray[Any], classes: npt.NDArray[np.int64], centres: Floats
-) -> Floats:  # fmt: skip
+def likeness_probabilities(images: npt.NDArray[Any], classes: Counts, centres: Floats) -> Floats:
     """Compute the probability that a simulated worker selects an image, from its pixels."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     distance = np.sqrt(((flat[:, None, :] - centres[None]) ** 2).sum(axis=2))
@@ -275,7 +322,7 @@ def likeness_probabilities(
 
 def class_centres(
     images: npt.NDArray[Any], labels: npt.NDArray[np.int16], n_classes: int
-) -> Floats:  # fmt: skip
+) -> Floats:
     """Compute the mean image of every class, shape (n_classes, d); NaN for one without images."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     sums = np.zeros((n_classes, flat.shape[1]))
@@ -283,11 +330,3 @@ def class_centres(
     with np.errstate(invalid="ignore"):
         centres: Floats = sums / np.bincount(labels, minlength=n_classes)[:, None]
     return centres
-
-
-def _control_groups(
-    images: Sequence[str], rng: np.random.Generator, rounds: int
-) -> list[list[str]]:  # fmt: skip
-    """Split the images of a class into groups, one per task; each round has every image once."""
-    shuffled = ([images[i] for i in rng.permutation(len(images))] for _ in range(rounds))
-    return [of[i : i + CONTROLS] for of in shuffled for i in range(0, len(of), CONTROLS)]

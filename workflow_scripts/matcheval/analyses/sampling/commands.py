@@ -5,7 +5,6 @@ import json
 from functools import partial
 from pathlib import Path
 
-from matcheval.errors import InputError
 from matcheval.io.terminal import add_json, print_json
 
 
@@ -93,23 +92,16 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
 def run_allocate(arguments: argparse.Namespace) -> None:
     """Divide the images of every class among its keywords and write the allocation."""
     from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
-    from matcheval.io.files import atomic_file
+    from matcheval.io.files import atomic_file, readable
 
     number = arguments.per_class if arguments.one_per is None else arguments.one_per
     allocate = keyword_targets if arguments.one_per is None else proportional_targets
-    try:
-        counts = json.loads(Path(arguments.counts).read_text(encoding="utf-8"))
+    what = "readable as JSON with image counts by class and keyword"
+    with readable(arguments.counts, what, AttributeError, TypeError):
         targets = {
             name: allocate({k: int(n) for k, n in of.items()}, number, arguments.top_keywords)
-            for name, of in counts.items()
+            for name, of in json.loads(Path(arguments.counts).read_text(encoding="utf-8")).items()
         }
-    except InputError:
-        raise
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"not readable as JSON with image counts by class and keyword ({error})",
-            file=arguments.counts,
-        ) from error
     with atomic_file(arguments.output) as partial_file:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial_file.write_text(text + "\n", encoding="utf-8")
@@ -126,17 +118,18 @@ def _add_sets(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser, function: str, metavar: str, what: str) -> None:
-    """Add what a step writes, and the function of `build` that all arguments are handed to."""
+    """Add what a step writes, and the function that all arguments are handed to."""
     parser.add_argument("--output", required=True, metavar=metavar, help=what)
     add_json(parser)
     parser.set_defaults(run=partial(_call, function))
 
 
 def _call(function: str, arguments: argparse.Namespace) -> None:
-    from matcheval.analyses.sampling import build
+    from matcheval.analyses.sampling import annotations, build
 
     given = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
-    _tell(arguments, getattr(build, function)(**given))
+    module = build if function == "sample_to_files" else annotations
+    _tell(arguments, getattr(module, function)(**given))
 
 
 def _tell(arguments: argparse.Namespace, written: list[str]) -> None:

@@ -1,6 +1,7 @@
 """The pool: all candidates, the targets of each stratum, and which candidates are ineligible."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,11 +44,8 @@ def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> d
     """Allocate one image per `divisor` images of the original set to each frequent keyword."""
     if divisor < 1:
         raise InputError(f"cannot allocate one image per {divisor}", remedy="Give at least 1")
-    targets = {
-        name: 0 if 2 * number < divisor else -(-number // divisor)
-        for name, number in _leading(counts, top)
-    }
-    return {name: number for name, number in targets.items() if number}
+    leading = _leading(counts, top)
+    return {name: -(-number // divisor) for name, number in leading if 0 < 2 * number >= divisor}
 
 
 def _leading(counts: Mapping[str, int], top: int) -> list[tuple[str, int]]:
@@ -57,20 +55,36 @@ def _leading(counts: Mapping[str, int], top: int) -> list[tuple[str, int]]:
 BLACKLISTED, FEW_ANNOTATIONS, BELOW_THRESHOLD = "blacklisted", "few_annotations", "below_threshold"
 NEAR_DUPLICATE = "near_duplicate"
 
+# An image: the name of its set ("pool" for candidates), and its name in that set.
+Image = tuple[str, str]
+POOL = "pool"
+
+
+@dataclass(frozen=True)
+class PoolMetadata:
+    """What is known about the candidates and the images of the original set."""
+
+    frequencies: pd.DataFrame | None = None
+    keywords: Mapping[str, Mapping[str, str]] | None = None  # by origin and image
+    blacklist: Collection[str] = ()
+    near_duplicates: Collection[tuple[Image, Image]] = ()
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """An image of the pool."""
+    """An image of the pool; `barred` says why it is ineligible, near duplicates aside."""
 
     name: str
+    group: str
     stratum: str = ""
     n_annotations: int = 0
     n_selected: int = 0
+    barred: str = ""
 
     @property
     def frequency(self) -> Fraction:
         """The exact selection frequency; 0 without annotations."""
-        return Fraction(self.n_selected, self.n_annotations) if self.n_annotations else Fraction(0)
+        return Fraction(self.n_selected, self.n_annotations or 1)
 
 
 @dataclass(frozen=True)
@@ -78,59 +92,67 @@ class Pool:
     """The candidates of each class, and how many images of each stratum to sample."""
 
     candidates: Mapping[str, Sequence[Candidate]]
-    barred: Mapping[str, str]
     targets: Mapping[str, Mapping[str, int]]
     of_original: Mapping[str, Mapping[str, int]]
+
+    @property
+    def by_name(self) -> dict[str, Candidate]:
+        """All candidates, class by class."""
+        return {c.name: c for of_class in self.candidates.values() for c in of_class}
 
 
 def build_pool(
     images: Mapping[str, str],
+    original: Mapping[str, str],
     classes: Sequence[str],
     settings: SamplingSettings,
-    *,
-    original: Mapping[str, str],
-    frequencies: pd.DataFrame | None = None,
-    keywords: Mapping[str, str] | None = None,
-    original_keywords: Mapping[str, Mapping[str, int]] | None = None,
-    blacklist: Collection[str] = (),
+    metadata: PoolMetadata,
 ) -> Pool:
     """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
-    refuse_unknown(blacklist, images, "candidate", field="blacklist")
+    frequencies, keywords = metadata.frequencies, metadata.keywords
+    refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
     refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
     by_keyword = settings.strategy is Strategy.KEYWORDS
     by_bin = settings.strategy is Strategy.MATCHED_FREQUENCY
     if frequencies is None and not by_keyword:
         raise InputError("needs selection frequencies", field=settings.strategy.value)
-    if by_keyword and (keywords is None or original_keywords is None):
+    if by_keyword and keywords is None:
         raise InputError("needs keywords of the pool and the original set", field="keywords")
     counts = {} if frequencies is None else _counts(frequencies, images)
     candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
-    barred: dict[str, str] = {}
     for image, group in images.items():
         n_annotations, n_selected = counts.get(image, (0, 0))
         stratum = ""
-        if by_keyword:
-            stratum = (keywords or {}).get(image, "")
+        if keywords is not None and by_keyword:
+            stratum = keywords["pool"].get(image, "")
         elif by_bin:
             stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
-        candidate = Candidate(image, stratum, n_annotations, n_selected)
-        candidates[group].append(candidate)
-        if reason := _reason(candidate, group, settings, blacklist):
-            barred[image] = reason
-    of_original: Mapping[str, Mapping[str, int]] = {}
-    if by_keyword:
-        of_original = original_keywords or {}
-    elif by_bin and frequencies is not None:
-        histograms = class_histograms(
-            frequencies, original, classes, bins=settings.bins,
-            min_annotations=settings.min_annotations, min_images=settings.min_original,
-        )  # fmt: skip
-        of_original = {
-            name: {str(i): int(n) for i, n in enumerate(row)}
-            for name, row in zip(classes, histograms, strict=True)
-        }
-    targets = {name: _targets(of_original.get(name, {}), settings) for name in classes}
-    return Pool(candidates, barred, targets, of_original)
+        barred, frequency = "", Fraction(n_selected, n_annotations or 1)
+        least = settings.thresholds.get(group, settings.threshold)
+        if image in metadata.blacklist:
+            barred = BLACKLISTED
+        elif n_annotations < settings.min_annotations:
+            barred = FEW_ANNOTATIONS
+        elif settings.strategy is Strategy.THRESHOLD and frequency < Fraction(str(least)):
+            barred = BELOW_THRESHOLD  # of the decimal number, not of its binary value
+        candidates[group].append(
+            Candidate(image, group, stratum, n_annotations, n_selected, barred)
+        )
+    of_original: dict[str, Counter[str]] = {name: Counter() for name in classes}
+    targets = {name: {"": settings.per_class} for name in classes}
+    if keywords is not None and by_keyword:
+        for image, group in original.items():
+            if image in keywords["original"]:
+                of_original[group][keywords["original"][image]] += 1
+        for name, counted in of_original.items():
+            targets[name] = keyword_targets(counted, settings.per_class, settings.top_keywords)
+    elif frequencies is not None and by_bin:
+        histograms = class_histograms(frequencies, original, classes, settings).tolist()
+        for name, histogram in zip(classes, histograms, strict=True):
+            of_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
+            wanted = histogram_targets(histogram, settings.per_class)
+            targets[name] = dict(zip(of_original[name], wanted, strict=True))
+    return Pool(candidates, targets, of_original)
 
 
 def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
@@ -139,28 +161,3 @@ def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, t
     own = own[own["image"].map(images) == own["class"]]
     pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
     return dict(zip(own["image"].tolist(), pairs, strict=True))
-
-
-def _reason(
-    candidate: Candidate, group: str, settings: SamplingSettings, blacklist: Collection[str]
-) -> str:
-    """Give the reason why a candidate is ineligible, near duplicates aside; empty if it is not."""
-    if candidate.name in blacklist:
-        return BLACKLISTED
-    if candidate.n_annotations < settings.min_annotations:
-        return FEW_ANNOTATIONS
-    if settings.strategy is Strategy.THRESHOLD:
-        least = settings.thresholds.get(group, settings.threshold)
-        if candidate.frequency < Fraction(str(least)):  # the decimal number, not its binary value
-            return BELOW_THRESHOLD
-    return ""
-
-
-def _targets(of_original: Mapping[str, int], settings: SamplingSettings) -> dict[str, int]:
-    """The number of images to sample from each stratum of a class."""
-    if settings.strategy is Strategy.KEYWORDS:
-        return keyword_targets(of_original, settings.per_class, settings.top_keywords)
-    if settings.strategy is Strategy.MATCHED_FREQUENCY:
-        wanted = histogram_targets(list(of_original.values()), settings.per_class)
-        return dict(zip(of_original, wanted, strict=True))
-    return {"": settings.per_class}

@@ -6,16 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from matcheval.analyses.sampling.pool import BLACKLISTED, NEAR_DUPLICATE, Candidate, Pool
+from matcheval.analyses.sampling import pool as pools
+from matcheval.analyses.sampling.pool import POOL, Candidate, Image, Pool
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The images sampled for a class."""
+    """The images sampled for a class: the stratum that each fills; and how many are missing."""
 
     taken: Mapping[str, str]
     missing: Mapping[str, int]
@@ -29,7 +28,7 @@ def draw_strata(
     *,
     fill_upward: bool = False,
 ) -> Draw:
-    """Sample a given number of candidates of every stratum at random."""
+    """Sample candidates of every stratum at random, those of the round before first."""
     free: dict[str, list[str]] = {stratum: [] for stratum in targets}
     for candidate in sorted(candidates, key=lambda c: c.name):
         if candidate.stratum in free:
@@ -38,11 +37,15 @@ def draw_strata(
 
     def take(stratum: str, source: str, n: int) -> int:
         """Take up to n candidates of one stratum for another; return how many are missing."""
-        for name in _pick(free[source], n, previous, rng):
-            taken[name] = stratum
-            free[source].remove(name)
-            n -= 1
-        return n
+        kept = [name for name in free[source] if name in previous]
+        if len(kept) > n:
+            chosen = rng.sample(kept, n)
+        else:
+            rest = [name for name in free[source] if name not in previous]
+            chosen = kept + rng.sample(rest, min(n - len(kept), len(rest)))
+        taken.update(dict.fromkeys(chosen, stratum))
+        free[source] = [name for name in free[source] if name not in taken]
+        return n - len(chosen)
 
     missing = {stratum: take(stratum, stratum, n) for stratum, n in targets.items()}
     if fill_upward:
@@ -53,9 +56,7 @@ def draw_strata(
     return Draw(taken, {stratum: n for stratum, n in missing.items() if n})
 
 
-def draw_best(
-    candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()
-) -> Draw:  # fmt: skip
+def draw_best(candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()) -> Draw:
     """Take the candidates with the highest selection frequencies."""
     ranked = sorted(
         candidates,
@@ -66,94 +67,54 @@ def draw_best(
     return Draw(taken, {"": n - len(taken)} if len(taken) < n else {})
 
 
-def _pick(
-    names: Sequence[str], n: int, previous: Collection[str], rng: random.Random
-) -> list[str]:  # fmt: skip
-    """Pick up to n names without replacement, those of the round before first."""
-    kept = [name for name in names if name in previous]
-    if len(kept) > n:
-        return rng.sample(kept, n)
-    rest = [name for name in names if name not in previous]
-    return kept + rng.sample(rest, min(n - len(kept), len(rest)))
-
-
 # The survivor of a group has at least the first of these selection frequencies that any of the
 # group's candidates reaches. Candidates that reach the highest count as good.
 _LEVELS = (Fraction(7, 10), Fraction(6, 10), Fraction(0))
 
-# An image: the name of its set ("pool" for candidates), and its name in that set.
-Image = tuple[str, str]
-POOL = "pool"
-
-
-@dataclass(frozen=True)
-class Member:
-    """The properties of a candidate that decide which of several near duplicates is kept."""
-
-    group: str
-    frequency: Fraction
-    blacklisted: bool = False
-
 
 def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Image]]:
     """Group images that are near duplicates of each other, directly or through others."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components as components
+    from scipy.cluster.hierarchy import DisjointSet
 
     pairs = list(edges)
-    nodes = sorted({image for pair in pairs for image in pair})
-    if not nodes:
-        return []
-    number = {image: i for i, image in enumerate(nodes)}
-    ends = np.array([[number[a], number[b]] for a, b in pairs])
-    graph = coo_array((np.ones(len(pairs)), ends.T), shape=(len(nodes), len(nodes)))
-    _, labels = components(graph, directed=False)
-    groups: dict[int, list[Image]] = {}
-    for node, label in zip(nodes, labels, strict=True):
-        groups.setdefault(int(label), []).append(node)
-    return list(groups.values())
+    groups = DisjointSet(sorted({image for pair in pairs for image in pair}))
+    for pair in pairs:
+        groups.merge(*pair)
+    return [sorted(group) for group in groups.subsets()]
 
 
 def duplicates_among(
-    edges: Iterable[tuple[Image, Image]], members: Mapping[str, Member]
+    edges: Iterable[tuple[Image, Image]], candidates: Mapping[str, Candidate]
 ) -> dict[str, str]:
-    """Decide which candidates must not be sampled because they are near duplicates."""
-    good: dict[str, int] = {}
-    for member in members.values():
-        is_good = member.frequency >= _LEVELS[0] and not member.blacklisted
-        good[member.group] = good.get(member.group, 0) + is_good
+    """Decide which candidates must not be sampled because they are near duplicates, of what."""
+    good = Counter(
+        c.group
+        for c in candidates.values()
+        if c.frequency >= _LEVELS[0] and c.barred != pools.BLACKLISTED
+    )
     found: dict[str, str] = {}
     for component in connected_components(edges):
-        inside = [name for origin, name in component if origin == POOL and name in members]
+        inside = [name for origin, name in component if origin == POOL and name in candidates]
         outside = [image for image in component if image[0] != POOL]
         if outside:
             keeper = outside[0]
         elif inside:
-            keeper = (POOL, _survivor(inside, members, good))
+            keeper = (POOL, _survivor([candidates[name] for name in inside], good))
         for name in inside:
             if (POOL, name) != keeper:
                 found[name] = "/".join(keeper)
     return found
 
 
-def _survivor(
-    names: Iterable[str], members: Mapping[str, Member], good: Mapping[str, int]
-) -> str:  # fmt: skip
-    """Choose the candidate of a group that is kept."""
-    names = list(names)
-    usable = [name for name in names if not members[name].blacklisted] or names
-    for level in _LEVELS:
-        groups = {members[name].group for name in usable if members[name].frequency >= level}
-        if groups:
-            break
-    if level == 0:  # No candidate reaches a higher level: keep to the classes of the best ones.
-        best = max(members[name].frequency for name in usable)
-        groups = {members[name].group for name in usable if members[name].frequency == best}
-    group = min(groups, key=lambda g: (good.get(g, 0), g))
-    return max(
-        (name for name in usable if members[name].group == group),
-        key=lambda name: (members[name].frequency, name),
-    )
+def _survivor(candidates: Sequence[Candidate], good: Mapping[str, int]) -> str:
+    """Choose the candidate of a group of near duplicates that is kept."""
+    usable = [c for c in candidates if c.barred != pools.BLACKLISTED] or candidates
+    best = max(c.frequency for c in usable)
+    level = next(level for level in _LEVELS if best >= level)
+    # Where no candidate reaches a higher level than 0, only classes of the best ones count.
+    groups = {c.group for c in usable if c.frequency >= (level or best)}
+    group = min(groups, key=lambda name: (good.get(name, 0), name))
+    return max((c.frequency, c.name) for c in usable if c.group == group)[1]
 
 
 # Given the names of new candidates and of all sampled ones: the pairs of near duplicates that
@@ -184,30 +145,26 @@ def sample_in_rounds(
     settings: SamplingSettings,
     *,
     find: Finder | None = None,
-    known: Iterable[tuple[Image, Image]] = (),
+    given: Iterable[tuple[Image, Image]] = (),
     previous: Collection[str] = (),
 ) -> Sampled:
-    """Sample until no sampled image is a near duplicate."""
-    edges = list(known)
-    members = {
-        c.name: Member(group, c.frequency, pool.barred.get(c.name) == BLACKLISTED)
-        for group, candidates in pool.candidates.items()
-        for c in candidates
-    }
-    duplicates = {n: (of, 0) for n, of in duplicates_among(edges, members).items()}
+    """Sample until no sampled image is a near duplicate, by those `given` and those found."""
+    edges, candidates = list(given), pool.by_name
+    duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()
     rounds: list[Round] = []
     while True:
-        drawn_for = _sample(pool, settings, set(duplicates), came_in, len(rounds) + 1)
-        came_in = {name: came_in.get(name, len(rounds) + 1) for name in drawn_for}
+        number = len(rounds) + 1
+        drawn_for = _sample(pool, settings, duplicates, came_in, number)
+        came_in = {name: came_in.get(name, number) for name in drawn_for}
         new = sorted(set(drawn_for) - searched)
         searched.update(new)
         if find is not None and new:
             edges.extend(find(new, sorted(drawn_for)))
-        found = duplicates_among(edges, members)
-        fresh = {name: of for name, of in found.items() if name not in duplicates}
-        duplicates |= {name: (of, len(rounds) + 1) for name, of in fresh.items()}
+        found = duplicates_among(edges, candidates)
+        fresh = {name: (of, number) for name, of in found.items() if name not in duplicates}
+        duplicates |= fresh
         rounds.append(Round(len(new), len(fresh)))
         if not duplicates.keys() & drawn_for.keys():
             return Sampled(drawn_for, came_in, duplicates, rounds)
@@ -224,24 +181,21 @@ def _sample(
     """Sample all classes once, each with its own random generator."""
     drawn_for: dict[str, str] = {}
     problems = ErrorCollector()
+    fill_upward = settings.fill_upward and settings.strategy is Strategy.MATCHED_FREQUENCY
     for group, candidates in pool.candidates.items():
-        eligible = [c for c in candidates if c.name not in pool.barred and c.name not in duplicates]
+        eligible = [c for c in candidates if not c.barred and c.name not in duplicates]
         if settings.strategy is Strategy.TOP_IMAGES:
             draw = draw_best(eligible, settings.per_class, previous)
         else:
+            rng = random.Random(f"{settings.seed} {group} {number}")
             draw = draw_strata(
-                eligible,
-                pool.targets[group],
-                previous,
-                random.Random(f"{settings.seed} {group} {number}"),
-                fill_upward=settings.fill_upward
-                and settings.strategy is Strategy.MATCHED_FREQUENCY,
+                eligible, pool.targets[group], previous, rng, fill_upward=fill_upward
             )
         drawn_for |= dict(sorted(draw.taken.items()))
         with problems.collected():
             if draw.missing:
                 reasons = Counter(
-                    pool.barred.get(c.name, NEAR_DUPLICATE if c.name in duplicates else "eligible")
+                    c.barred or (pools.NEAR_DUPLICATE if c.name in duplicates else "eligible")
                     for c in candidates
                 )
                 raise _missing_error(settings, group, draw.missing, reasons)

@@ -117,10 +117,7 @@ class PoolSettings(Settings):
         if self.candidates == self.original:
             raise ValueError(f"'{self.original}' is pool and original at once")
         if self.annotations is not None and self.simulate is not None:
-            raise ValueError(
-                "annotations are given and simulated at once. Leave out one of 'annotations' and "
-                "'simulate'"
-            )
+            raise ValueError("annotations are given and simulated at once. Leave out one of them")
         return self
 
     @property
@@ -135,9 +132,9 @@ class PoolSettings(Settings):
 
     @property
     def custom_files(self) -> dict[str, str]:
-        """The user's files that sampling reads, by option; annotations are counted before."""
-        files = {key: getattr(self, key) for key in ("keywords", "blacklist", "near_duplicates")}
-        return {key: path for key, path in files.items() if path is not None}
+        """The user's files, by option."""
+        keys = ("annotations", "keywords", "blacklist", "near_duplicates")
+        return {key: path for key in keys if (path := getattr(self, key)) is not None}
 
 
 class SampledSettings(Settings):
