@@ -22,7 +22,7 @@ rule score_rotation:
         **REQUESTS.resources("score_rotation"),
         # The next job goes on with the sets that this one had no time for.
         saves=ACCURACY_PREDICTION.rotation_saves,
-        machine=JOBS.inference_options,
+        machine=STUDY.inference.machine_options,
     params:
         arguments=ACCURACY_PREDICTION.rotation_arguments,
         version=ACCURACY_PREDICTION.rotation_version,

@@ -1,9 +1,10 @@
 # Datasets: images and labels, built from published files, the user's files or other datasets.
+from matcheval.datasets.derived import DERIVATION_VERSION
 
 
 rule prepare_dataset:
     input:
-        JOBS.prepare_inputs,
+        lambda wildcards: STUDY.files_before(wildcards.dataset),
     output:
         STUDY.dataset_files("{dataset}"),
     log:
@@ -14,7 +15,7 @@ rule prepare_dataset:
         dataset=one_of(STUDY.prepared),
     conda:
         "../envs/models.yaml"
-    threads: JOBS.prepare_threads
+    threads: lambda wildcards: STUDY.datasets[wildcards.dataset].preparing_threads
     resources:
         **REQUESTS.resources("prepare_dataset"),
     params:
@@ -56,7 +57,7 @@ rule derive_dataset:
         **REQUESTS.resources("derive_dataset"),
     params:
         arguments=JOBS.derive_arguments,
-        version=JOBS.derivation_version,
+        version=DERIVATION_VERSION,
     message:
         "Deriving dataset {wildcards.dataset}"
     shell:

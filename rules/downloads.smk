@@ -43,7 +43,7 @@ rule download_weights:
         **REQUESTS.resources("download_weights"),
         machine=JOBS.download_options,
     params:
-        url=JOBS.weights_url,
+        url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
     message:
         "Downloading {wildcards.weights}"
     shell:

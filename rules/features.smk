@@ -23,7 +23,7 @@ rule extract_features:
     threads: REQUESTS.threads("extract_features")
     resources:
         **REQUESTS.resources("extract_features"),
-        machine=JOBS.inference_options,
+        machine=STUDY.inference.machine_options,
     params:
         arguments=FEATURES.arguments,
         network=FEATURES.network_state,

@@ -4,6 +4,7 @@
 # Weights come from training, from the user, or from where timm and torchvision publish them. The
 # files of predictions are shared by studies, and a job computes those that are missing or outdated;
 # its outputs are indexes of them (matcheval/study/inference.py).
+from matcheval.inference import INFERENCE_VERSION
 
 
 rule index_suite:
@@ -48,11 +49,11 @@ rule predict_datasets:
         **REQUESTS.resources("predict_datasets"),
         # The next job computes what this one had no time for.
         saves=f"{SHARED}/predictions/*/*.parquet",
-        machine=JOBS.inference_options,
+        machine=STUDY.inference.machine_options,
     params:
         arguments=JOBS.batch_arguments,
         outputs=JOBS.output_arguments,
-        version=JOBS.inference_version,
+        version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.batch}"
     shell:
@@ -74,11 +75,11 @@ use rule predict_datasets as predict_dataset with:
     threads: REQUESTS.threads("predict_dataset")
     resources:
         **REQUESTS.resources("predict_dataset"),
-        machine=JOBS.inference_options,
+        machine=STUDY.inference.machine_options,
     params:
         arguments=JOBS.model_arguments,
         outputs=JOBS.output_arguments,
-        version=JOBS.inference_version,
+        version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
 
@@ -100,11 +101,11 @@ use rule predict_datasets as predict_tested with:
         **REQUESTS.resources("predict_tested"),
         # The next job computes what this one had no time for.
         saves=f"{SHARED}/predictions/*/*.parquet",
-        machine=JOBS.inference_options,
+        machine=STUDY.inference.machine_options,
     params:
         arguments=JOBS.tested_arguments,
         outputs=JOBS.output_arguments,
-        version=JOBS.inference_version,
+        version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.tested}"
 

@@ -39,9 +39,8 @@ from matcheval.settings import (
 )
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.analysis import Analysis
-from matcheval.study.catalogue import Model
+from matcheval.study.catalogue import Model, TrainedModel
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
-from matcheval.study.trained_models import TrainedModel
 from matcheval.training.recipe import Recipe
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from matcheval.domain_generalization.tables import DEFAULT, lay_out_results, wri
 from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
+from matcheval.study.catalogue import TestedModels, TrainedModel
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.study import Study
-from matcheval.study.trained_models import TestedModels, TrainedModel
 
 _OF_BLOCKS = "blocks"  # the view of blocks with sources of their own; others are designs
 _PLAN = (

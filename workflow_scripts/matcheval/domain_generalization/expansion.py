@@ -31,10 +31,9 @@ from matcheval.domain_generalization.settings import (
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
 from matcheval.settings import read_settings
-from matcheval.study.catalogue import Model
+from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.study import Study
-from matcheval.study.trained_models import TestedModels, TrainedModel
 from matcheval.training.options import ALGORITHMS
 from matcheval.training.recipe import Recipe
 

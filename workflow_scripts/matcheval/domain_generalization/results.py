@@ -35,7 +35,7 @@ from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.ranks import rank_correlations
 from matcheval.statistics.significance import holm
-from matcheval.study.trained_models import TestedModels
+from matcheval.study.catalogue import TestedModels
 
 _NOTE = (
     "Accuracies are means over sets, ± standard deviations over runs (n - 1). Gains are paired by "

@@ -6,7 +6,7 @@ An analysis is a class derived from `Analysis`, in a file or folder of its own, 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -115,10 +115,8 @@ class Analysis(StudyPart):
             Files that the section shows in another way.
         """
         shown = shown_files(self, left_out)
-        settings = self.settings.model_dump(mode="json") if shown or data else {}
-        return Section(
-            self.name, self.title(), self.room, shown, data or {}, values or {}, settings
-        )  # fmt: skip
+        given = self.settings.model_dump(mode="json") if shown or data else {}
+        return Section(self.name, self.title(), self.room, shown, data or {}, values or {}, given)
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
         """Return the wildcards of a file as the report names them.
@@ -142,12 +140,8 @@ class Analysis(StudyPart):
         labels : mapping
             See `ReportEntry`.
         """
-        return Artifact(
-            f"{self.study.folder}/{self.name}/{stem}",
-            TABLE_SUFFIXES,
-            ReportEntry(self.title(), caption, labels),
-            (".md",),
-        )
+        entry = ReportEntry(self.title(), caption, labels)
+        return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))
 
     def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a figure, written in the formats that the study names; reports show it.
@@ -159,12 +153,8 @@ class Analysis(StudyPart):
         caption, labels
             As for `table`.
         """
-        return Artifact(
-            f"{self.study.folder}/figures/{stem}",
-            self.study.figure_suffixes,
-            ReportEntry(self.title(), caption, labels),
-            self.study.figure_suffixes,
-        )
+        entry, suffixes = ReportEntry(self.title(), caption, labels), self.study.figure_suffixes
+        return Artifact(f"{self.study.folder}/figures/{stem}", suffixes, entry, suffixes)
 
     @classmethod
     def title(cls) -> str:
@@ -209,10 +199,8 @@ class Analysis(StudyPart):
         """
         self.study.check_dataset(dataset, field)
         if dataset not in self.study.evaluated:
-            raise configuration_error(
-                f"'{dataset}' is in no pair and no suite, so that no model is run on it",
-                field=field,
-            )
+            problem = f"'{dataset}' is in no pair and no suite, so that no model is run on it"
+            raise configuration_error(problem, field=field)
 
     def check_has_correctness(self, dataset: str, field: str) -> None:
         """Check that correctness will be known for each datapoint of a dataset.
@@ -229,10 +217,8 @@ class Analysis(StudyPart):
         """
         self.check_has_accuracies(dataset, field)
         if not self.study.datasets[dataset].kind_class.has_correctness:
-            raise configuration_error(
-                f"'{dataset}' has accuracies only, not the correctness of each datapoint",
-                field=field,
-            )
+            problem = f"'{dataset}' has accuracies only, not the correctness of each datapoint"
+            raise configuration_error(problem, field=field)
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
         """Check that a file of the user's exists and, if it is a CSV file, its columns.
@@ -268,19 +254,23 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
         stem, dot, suffix = path.rpartition(".")
         if dot + suffix in _READABLE:
             formats[stem].append(path)
-    artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact) and one.report]
-    patterns = [(_pattern(one.stem), one) for one in artifacts]
+    artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact)]
+    patterns = [(_pattern(one.stem), one.report, one) for one in artifacts if one.report]
     hidden = [one.stem for one in left_out]
+    own = {analysis.name, analysis.title()}  # which the heading of the section says
     shown = []
     for stem, paths in formats.items():
-        found = ((pattern.fullmatch(stem), one) for pattern, one in patterns)
-        match, artifact = next(((m, one) for m, one in found if m), (None, None))
-        if artifact is None or match is None or artifact.report is None:
+        matching = [(m, entry, one) for p, entry, one in patterns if (m := p.fullmatch(stem))]
+        if not matching:
             shown.append(ShownFile(tuple(paths), Path(stem).name))
-        elif artifact.stem not in hidden:
+            continue
+        match, entry, artifact = matching[0]
+        if artifact.stem not in hidden:
             wildcards = analysis.shown_wildcards(match.groupdict())
-            own = {analysis.name, analysis.title()}  # which the heading of the section says
-            shown.append(_shown(paths, artifact.report, wildcards, own))
+            labels = [entry.category, *(one.format(**wildcards) for one in entry.labels.values())]
+            title = ", ".join(dict.fromkeys(label for label in labels if label not in own))
+            title = title or entry.category
+            shown.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
     return tuple(shown)
 
 
@@ -295,12 +285,3 @@ def _pattern(stem: str) -> re.Pattern[str]:
         return f"(?P<{match[1]}>.+)"
 
     return re.compile(_WILDCARD.sub(group, re.escape(stem)))
-
-
-def _shown(
-    paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], own: Collection[str]
-) -> ShownFile:
-    labels = [entry.category, *(label.format(**wildcards) for label in entry.labels.values())]
-    parts = dict.fromkeys(label for label in labels if label not in own)
-    title = ", ".join(parts) or entry.category
-    return ShownFile(tuple(paths), title, entry.caption, dict(wildcards))

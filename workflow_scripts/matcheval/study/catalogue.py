@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,13 @@ from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.io.user_files import check_columns, read_numbered_rows, read_yaml_list
-from matcheval.models.rows import (
-    CALLABLE,
-    CHECKPOINT,
-    PACKAGE,
-    TIMM,
-    TORCHVISION,
-    TRAINED,
-    ModelSource,
-)
+from matcheval.models import rows
+from matcheval.models.rows import TRAINED, ModelSource
 from matcheval.names import is_name
 from matcheval.training.recipe import Recipe
 
 _NOT_OF_RECIPES = ("name", "kind", "source", "train")
-KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, PREDICTIONS_KIND)
+KINDS = (TRAINED, *rows.PUBLISHED, rows.CHECKPOINT, *rows.FROM_CODE, PREDICTIONS_KIND)
 
 
 @dataclass(frozen=True)
@@ -47,44 +40,67 @@ class Model:
         return replace(self, name=name, recipe=recipe, source=ModelSource(name, TRAINED))
 
 
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model that is trained."""
+
+    model: Model
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+    waits_for: str = ""
+
+    @property
+    def train_text(self) -> str:
+        """Names of the training sets, joined by `+`, which no name contains."""
+        return "+".join(self.train)
+
+    @property
+    def validation_text(self) -> str:
+        """Names of the validation sets, joined likewise."""
+        return "+".join(self.validation)
+
+
+@dataclass(frozen=True)
+class TestedModels:
+    """Models that an analysis trains, and the sets that one job runs all of them on."""
+
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+
+
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
     """Read and check a model catalogue."""
     path = Path(path)
-    rows = _yaml_rows(path) if path.suffix in (".yaml", ".yml") else _csv_rows(path)
-    if not rows:
-        raise InputError("the catalogue has no models", file=path)
     models: dict[str, Model] = {}
-    names: dict[str, str] = {}
-    for place, row in rows:
+    names: set[str] = set()
+    for place, row in _yaml_rows(path) if path.suffix in (".yaml", ".yml") else _csv_rows(path):
         model = _model(row, place)
         # Some file systems do not tell upper from lower case.
-        twin = names.setdefault(model.name.casefold(), model.name)
-        if model.name in models or twin != model.name:
-            raise InputError(
-                f"model '{model.name}' is named twice",
-                file=place,
-                remedy="Names are unique, upper and lower case taken as one",
-            )
+        if model.name.casefold() in names:
+            remedy = "Names are unique, upper and lower case taken as one"
+            raise InputError(f"model '{model.name}' is named twice", file=place, remedy=remedy)
+        names.add(model.name.casefold())
         models[model.name] = model
+    if not models:
+        raise InputError("the catalogue has no models", file=path)
     return models
 
 
-_Rows = list[tuple[str, dict[str, Any]]]  # place in the file, and values by column
+_Rows = Iterator[tuple[str, Mapping[str, Any]]]  # place in the file, and values by column
 
 
 def _csv_rows(path: Path) -> _Rows:
-    header, numbered = read_numbered_rows(path, "model catalogue")
-    rows = [(f"{path}, line {line}", row) for line, row in numbered]
+    header, rows = read_numbered_rows(path, "model catalogue")
     remedy = "The first line names the columns, separated by commas"
     check_columns(header, ("name", "kind"), path, remedy)
-    for place, row in rows:
+    for line, row in rows:
+        place = f"{path}, line {line}"
         if None in row or None in row.values():
             raise InputError("the row has not as many cells as the header", file=place)
-    return rows
+        yield place, row
 
 
 def _yaml_rows(path: Path) -> _Rows:
-    rows: _Rows = []
     for number, entry in enumerate(read_yaml_list(path), start=1):
         place = f"{path}, entry {number}"
         if not isinstance(entry, Mapping):
@@ -92,8 +108,7 @@ def _yaml_rows(path: Path) -> _Rows:
         for column in ("name", "kind"):
             if column not in entry:
                 raise InputError("missing", file=place, field=column)
-        rows.append((place, {str(key): value for key, value in entry.items()}))
-    return rows
+        yield place, {str(key): value for key, value in entry.items()}
 
 
 def _model(row: Mapping[str, Any], place: str) -> Model:
@@ -103,38 +118,27 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
     cells = {key: str(value).strip() for key, value in values.items()}
     name, kind = cells.pop("name"), cells.pop("kind")
     if not is_name(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
-        raise InputError(
-            f"'{name}' cannot be a name",
-            file=place,
-            field="name",
-            remedy="Use at most 100 letters, digits, '.', '_' and '-', and do not end it with the "
-            "name of an output",
-        )
+        remedy = "Use at most 100 letters, digits, '.', '_', '-', and end with no name of an output"
+        raise InputError(f"'{name}' cannot be a name", file=place, field="name", remedy=remedy)
     if kind not in KINDS:
-        raise InputError(
-            f"'{kind}' is no kind of model",
-            file=place,
-            field="kind",
-            remedy=f"Known: {', '.join(KINDS)}",
-        )
+        known = f"Known: {', '.join(KINDS)}"
+        raise InputError(f"'{kind}' is no kind of model", file=place, field="kind", remedy=known)
     if kind == PREDICTIONS_KIND:
         filled = [key for key, value in cells.items() if value]
         if filled:
-            raise InputError(
-                f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled",
-                file=place,
+            problem = (
+                f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled"
             )
+            raise InputError(problem, file=place)
         return Model(name, None, None, family=family)
     try:
         if kind != TRAINED:
-            source = ModelSource.from_row(name, kind, cells)
-            return Model(name, None, source, family=family)
+            return Model(name, None, ModelSource.from_row(name, kind, cells), family=family)
         if cells.get("source"):
             raise InputError("is filled, and a trained model has none", field="source")
         recipe = {key: value for key, value in values.items() if key not in _NOT_OF_RECIPES}
         train = _names(values.get("train", ""))
-        source = ModelSource(name, TRAINED)
-        return Model(name, Recipe.from_mapping(recipe), source, train, family)
+        return Model(name, Recipe.from_mapping(recipe), ModelSource(name, TRAINED), train, family)
     except InputError as error:
         raise InputError(str(error), file=f"{place} ('{name}')") from error
 
@@ -144,9 +148,7 @@ def _names(given: Any) -> tuple[str, ...]:
     names = tuple(given.split() if isinstance(given, str) else given)
     for name in names:
         if not isinstance(name, str) or not is_name(name) or names.count(name) > 1:
-            raise InputError(
-                f"'{name}' is named twice or cannot be a name",
-                field="train",
-                remedy="Give names of datasets, separated by spaces",
-            )
+            problem = f"'{name}' is named twice or cannot be a name"
+            remedy = "Give names of datasets, separated by spaces"
+            raise InputError(problem, field="train", remedy=remedy)
     return names

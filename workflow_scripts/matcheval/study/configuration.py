@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model, field_validator, model_validator
 
+from matcheval import settings
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS, DatasetSpec
 from matcheval.datasets.suites import Pair
@@ -17,23 +18,13 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.user_files import read_yaml
 from matcheval.models.published import describe_published
-from matcheval.settings import (
-    Name,
-    Named,
-    Number,
-    OpenFraction,
-    PathText,
-    Settings,
-    Unique,
-    UniqueItems,
-    read_settings,
-)
+from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_study
 from matcheval.study.contents import SHARED_FOLDERS
 from matcheval.study.study import Study
-from matcheval.study.suites import ExpandedSuites, SuiteSettings, expand_suites
+from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
 
 
@@ -61,15 +52,20 @@ class FigureSettings(Settings):
     """How all figures are saved."""
 
     formats: Annotated[
-        tuple[Literal["pdf", "png", "svg"], ...], Unique, UniqueItems, Field(min_length=1)
+        tuple[Literal["pdf", "png", "svg"], ...],
+        settings.Unique,
+        settings.UniqueItems,
+        Field(min_length=1),
     ] = Field(("pdf", "png"), description="A file of every figure for each")
 
 
 class DownloadSettings(Settings):
     """When a download is given up that would otherwise not end."""
 
-    hours: Annotated[Number, Field(gt=0)] = Field(24, description="The longest a file may take")
-    least_rate: Annotated[Number, Field(ge=0)] = Field(
+    hours: Annotated[settings.Number, Field(gt=0)] = Field(
+        24, description="The longest a file may take"
+    )
+    least_rate: Annotated[settings.Number, Field(ge=0)] = Field(
         1000, description="Bytes per second, over a minute, below which an attempt is ended"
     )
 
@@ -94,7 +90,7 @@ class CoreConfiguration(Settings):
     pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")
     suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")
     inference: InferenceSettings = InferenceSettings()
-    confidence: OpenFraction = Field(0.95, description="Level of all intervals")
+    confidence: settings.OpenFraction = Field(0.95, description="Level of all intervals")
     figures: FigureSettings = FigureSettings()
 
     @model_validator(mode="after")
@@ -149,19 +145,6 @@ def complete_configuration(
     return _merged(default, given)
 
 
-def read_configuration(
-    given: Mapping[str, Any], analyses: Sequence[type[Analysis]]
-) -> tuple[CoreConfiguration, ExpandedSuites]:
-    """Check a complete configuration."""
-    datasets = given.get("datasets")
-    named = datasets if isinstance(datasets, Mapping) else {}
-    suites = expand_suites(given.get("suites") or {}, named)
-    if suites.datasets:
-        given = {**given, "datasets": {**named, **suites.datasets}}
-    read: CoreConfiguration = read_settings(configuration_model(analyses), given)
-    return read, suites
-
-
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge mappings deeply: values of `over` win, lists are replaced."""
     merged = dict(base)
@@ -179,11 +162,17 @@ def load_study(
     analyses: Sequence[type[Analysis]],
 ) -> Study:
     """Read and check a configuration, its catalogue and the files it names, before any job."""
-    read, suites = read_configuration(complete_configuration(given, default_study), analyses)
+    given = complete_configuration(given, default_study)
+    blocks = given.get("datasets")
+    named = blocks if isinstance(blocks, Mapping) else {}
+    suites, expanded = expand_suites(given.get("suites") or {}, named)
+    if expanded:
+        given = {**given, "datasets": {**named, **expanded}}
+    read: CoreConfiguration = read_settings(configuration_model(analyses), given)
+    kinds: Mapping[str, DatasetKind] = read.datasets  # type: ignore[attr-defined]
     models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]
     published = describe_published(sources, Path(read.results) / "weights")
-    datasets: Mapping[str, DatasetKind] = read.datasets  # type: ignore[attr-defined]
     study = Study(
         name=read.study,
         results=read.results,
@@ -192,17 +181,13 @@ def load_study(
         confidence=read.confidence,
         formats=read.figures.formats,
         models=models,
-        datasets={
-            name: DatasetSpec(name, kind.kind, kind.options) for name, kind in datasets.items()
-        },
+        datasets={name: DatasetSpec(name, kind.kind, kind.options) for name, kind in kinds.items()},
         pairs={
-            name: Pair(
-                name, pair.original, pair.replication, pair.source, pair.paired, pair.groups_shared
-            )
+            name: Pair(name, **pair.model_dump(exclude={"groups"}))
             for name, pair in read.pairs.items()
         },
         group_files={name: pair.groups for name, pair in read.pairs.items()},
-        suites=suites.suites,
+        suites=suites,
         training=read.training,
         inference=read.inference,
         inference_plan=InferencePlan(read.inference, published),
@@ -212,13 +197,8 @@ def load_study(
     check_study(study)
     for loaded in study.analyses.values():
         loaded.check()
-    _check_has_models(study)
-    return study
-
-
-def _check_has_models(study: Study) -> None:
-    """Without a catalogue, an analysis has to train the models, and pairs have none."""
+    # Without a catalogue, an analysis has to train the models, and pairs have none.
     if not study.models and (study.pairs or not study.trained):
-        raise configuration_error(
-            "missing: names the catalogue of the models that are compared", field="models"
-        )
+        problem = "missing: names the catalogue of the models that are compared"
+        raise configuration_error(problem, field="models")
+    return study

@@ -2,40 +2,29 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec, builder_version
 from matcheval.datasets.suites import Pair, Suite
-from matcheval.errors import check_known, configuration_error, unknown_name_error
+from matcheval.errors import check_known, configuration_error
 from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
-from matcheval.models.packages import is_file_of_weights
-from matcheval.models.rows import CHECKPOINT, FROM_CODE, PUBLISHED
+from matcheval.models.rows import FROM_CODE, PUBLISHED
 from matcheval.report.sections import Section
-from matcheval.study.catalogue import Model
-from matcheval.study.trained_models import TestedModels, TrainedModel
+from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
 STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
 # Folders of the results that studies share; no study can have their names.
 SHARED_FOLDERS = (
-    "benchmarks",
-    "checkpoints",
-    "datasets",
-    "downloads",
-    "logs",
-    "pools",
-    "predictions",
-    "sampling",
-    STUDIES_FOLDER,
-    "warehouses",
-    "weights",
-)
+    "benchmarks", "checkpoints", "datasets", "downloads", "logs", "pools", "predictions",
+    "sampling", STUDIES_FOLDER, "warehouses", "weights",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,7 +112,7 @@ class StudyPart:
         return {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudyContents:
     """What a study compares and computes, and its files; `Study` adds how models are run."""
 
@@ -204,31 +193,33 @@ class StudyContents:
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
+    def _in_suites(self) -> list[str]:
+        return [name for suite in self.suites.values() for name in suite.datasets]
+
+    @cached_property
     def single(self) -> list[str]:
         """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
-        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
         asked = {name for each in self.analyses.values() for name in each.evaluated}
-        return sorted({*self.paired, *(asked - in_suites)})
+        return sorted({*self.paired, *asked.difference(self._in_suites)})
 
     @cached_property
     def evaluated(self) -> list[str]:
         """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
-        in_suites = (name for suite in self.suites.values() for name in suite.datasets)
-        return list(dict.fromkeys([*self.single, *in_suites]))
+        return list(dict.fromkeys([*self.single, *self._in_suites]))
 
     @property
-    def training_sets(self) -> list[str]:
+    def _training_sets(self) -> list[str]:
         """Names of the datasets that models are trained and validated on."""
         if self.training is None:
             return []
         own = [name for model in self.models.values() for name in model.train]
-        return list(dict.fromkeys([*self.training.train, *own, *self.training.validation_sets]))
+        return [*self.training.train, *own, *self.training.validation_sets]
 
     @property
     def used(self) -> list[str]:
         """Names of the datasets of the configuration that this study needs."""
         others = (name for each in self.analyses.values() for name in each.trained_on)
-        names = list(dict.fromkeys([*self.evaluated, *self.training_sets, *others]))
+        names = list(dict.fromkeys([*self.evaluated, *self._training_sets, *others]))
         for name in names:  # grows while it is read: a source may be built from others
             names += [source for source in self.sources_of(name) if source not in names]
         return names
@@ -258,16 +249,13 @@ class StudyContents:
     @property
     def pairs_compared_late(self) -> list[str]:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
-        both = {
-            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
-            for name, pair in self.pairs.items()
-        }
-        return [
-            name
-            for name, sets in both.items()
-            if all(one.has_images for one in sets)
-            and any(one.settings.known_classes is None for one in sets)
-        ]
+        late = []
+        for name, pair in self.pairs.items():
+            sets = [self.labelled_like(dataset) for dataset in pair.datasets.values()]
+            unknown = any(one.settings.known_classes is None for one in sets)
+            if unknown and all(one.has_images for one in sets):
+                late.append(name)
+        return late
 
     def dataset_identity(self, dataset: str) -> str:
         """Return what a dataset is built from and how, as text."""
@@ -282,48 +270,17 @@ class StudyContents:
 
     def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
         """Check that a dataset is one of the study's."""
-        if name not in self.datasets:
-            raise unknown_name_error(
-                "dataset", name, self.datasets, file="configuration", field=field
-            )
+        check_known("dataset", [name], self.datasets, file="configuration", field=field)
         if images and not self.datasets[name].has_images:
             raise configuration_error(f"'{name}' has predictions only, no images", field=field)
 
     def check_pair(self, name: str, field: str) -> None:
         """Check that a pair is one of the study's."""
-        if name not in self.pairs:
-            raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
+        check_known("pair", [name], self.pairs, file="configuration", field=field)
 
     def check_models(self, names: Iterable[str], field: str) -> None:
         """Check that models are those of the study."""
         check_known("model", names, self.models, file="configuration", field=field)
-
-    def missing_files(self) -> dict[str, list[Path]]:
-        """Return the user's images and checkpoints that are not there, by the key that names them.
-
-        Not part of loading a study, so that it can be planned without ImageNet at hand.
-        """
-        missing: dict[str, list[Path]] = {}
-        for name in self.used:
-            for key, paths in self.datasets[name].settings.custom_paths.items():
-                absent = [path for path in paths if not path.exists()]
-                if absent:
-                    missing[f"datasets.{name}.{key}"] = absent
-        for suite in self.suites.values():
-            for member in suite.members:
-                if member.all_labels and not Path(member.all_labels).is_file():
-                    field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
-                    missing[field] = [Path(member.all_labels)]
-        for name, model in self.models.items():
-            if model.source and model.source.kind == CHECKPOINT:
-                file = Path(model.source.source)
-                missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
-        for name, trained in self.trained.items():
-            start = trained.model.recipe.pretrained if trained.model.recipe else ""
-            absent = [Path(start)] if is_file_of_weights(start) else []
-            if absent and not absent[0].is_file() and absent not in missing.values():
-                missing[f"model '{name}': pretrained"] = absent
-        return missing
 
     # --- files
 
@@ -387,6 +344,7 @@ class StudyContents:
         """Folder of all prediction files that inference writes."""
         return f"{self.results}/predictions"
 
+    @cache  # noqa: B019 - lives as long as the study; to look at many files may take seconds
     def dataset_state(self, dataset: str) -> str:
         """Return a digest of the names, sizes and times of the user's files of a dataset's images.
 
@@ -395,17 +353,10 @@ class StudyContents:
         dataset : str
             Name of a dataset, perhaps a derived one, which has no files of the user's.
         """
-        if dataset not in self._states:
-            spec = self.datasets.get(dataset)
-            own = [spec.custom_files_state] if spec else [""]
-            others = spec.settings.sources if spec else []
-            self._states[dataset] = "-".join([*own, *map(self.dataset_state, others)])
-        return self._states[dataset]
-
-    @cached_property
-    def _states(self) -> dict[str, str]:
-        """States of the user's files, which are looked at once: that may take seconds."""
-        return {}
+        spec = self.datasets.get(dataset)
+        if spec is None:
+            return ""
+        return "-".join([spec.custom_files_state, *map(self.dataset_state, spec.settings.sources)])
 
     def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
         """Return all files that models' accuracies on a dataset are counted from, each once."""

@@ -40,13 +40,13 @@ class Predicting:
     def collections(self) -> dict[str, tuple[str, ...]]:
         """Names of the datasets with images, by collection: a dataset's own name, or a suite's."""
         study = self._study
-        found: dict[str, tuple[str, ...]] = {name: (name,) for name in study.single}
-        found |= {name: tuple(suite.datasets) for name, suite in study.suites.items()}
-        images = {
-            name: tuple(d for d in sets if study.datasets[d].has_images)
-            for name, sets in found.items()
-        }
-        return {name: sets for name, sets in images.items() if sets}
+        named = {name: [name] for name in study.single}
+        named |= {name: suite.datasets for name, suite in study.suites.items()}
+        found = {}
+        for name, sets in named.items():
+            if images := tuple(one for one in sets if study.datasets[one].has_images):
+                found[name] = images
+        return found
 
     def index(self, collection: str, batch: str) -> str:
         """Return the index of the predictions of a batch of models on a collection of datasets."""
@@ -81,13 +81,13 @@ class Predicting:
     def indexes(self, dataset: str, models: Iterable[str]) -> list[str]:
         """Return the indexes of models' predictions on a dataset, each once."""
         collection = self.collection_of.get(dataset)
-        files = (
-            self.index(collection, self.batch_of[model])
-            if collection is not None and model in self.batch_of
-            else self.single_index(dataset, model)
-            for model in models
-        )
-        return list(dict.fromkeys(files))
+        files: dict[str, None] = {}
+        for model in models:
+            if collection is not None and model in self.batch_of:
+                files[self.index(collection, self.batch_of[model])] = None
+            else:
+                files[self.single_index(dataset, model)] = None
+        return list(files)
 
     def indexes_of_suite(self, suite: str, models: Iterable[str]) -> list[str]:
         """Return the indexes of models' predictions on a suite; none if no model is run on it."""
@@ -103,15 +103,13 @@ class Predicting:
 
     # --- what the configuration asks for
 
+    def _state(self, datasets: Iterable[str]) -> list[list[str]]:
+        study = self._study
+        return [[one, study.dataset_identity(one), study.dataset_state(one)] for one in datasets]
+
     @cached_property
     def _keys_of_collections(self) -> dict[str, str]:
-        study = self._study
-        return {
-            collection: _digest(
-                [[d, study.dataset_identity(d), study.dataset_state(d)] for d in sets]
-            )
-            for collection, sets in self.collections.items()
-        }
+        return {name: _digest(self._state(sets)) for name, sets in self.collections.items()}
 
     @cache  # noqa: B019 - lives as long as the study
     def key(self, collection: str, batch: str) -> str:
@@ -121,20 +119,18 @@ class Predicting:
 
     def single_key(self, dataset: str, model: str) -> str:
         """Return the same for one model and one dataset."""
-        study = self._study
-        identity = [study.dataset_identity(dataset), study.dataset_state(dataset)]
-        return _digest([identity, self._deciding, self._identity(model)])
+        ((_, *state),) = self._state([dataset])
+        return _digest([state, self._deciding, self._identity(model)])
 
     def tested_key(self, batch: str) -> str:
         """Return the same for models that an analysis tests together."""
-        study, tested = self._study, self._study.tested[batch]
-        sets = [[d, study.dataset_identity(d), study.dataset_state(d)] for d in tested.datasets]
-        return _digest([sets, self._deciding, [self._identity(model) for model in tested.models]])
+        tested = self._study.tested[batch]
+        models = [self._identity(model) for model in tested.models]
+        return _digest([self._state(tested.datasets), self._deciding, models])
 
-    @cached_property
+    @property
     def _deciding(self) -> list[Any]:
-        settings = self._study.inference
-        return [INFERENCE_VERSION, settings.deciding]
+        return [INFERENCE_VERSION, self._study.inference.deciding]
 
     @cache  # noqa: B019 - lives as long as the study
     def _identity(self, model: str) -> list[Any]:
@@ -146,8 +142,8 @@ class Predicting:
         trained = study.trained.get(model)
         if trained is not None:
             sets = [*trained.train, *trained.validation]
-            identity += [TRAINING_VERSION, trained.model.recipe_json]
-            identity += [[study.dataset_identity(d), study.dataset_state(d)] for d in sets]
+            states = [state for _, *state in self._state(sets)]
+            identity += [TRAINING_VERSION, trained.model.recipe_json, *states]
         return identity
 
 
@@ -168,12 +164,11 @@ class Predicted:
 
     def missing(self, batch: str) -> list[tuple[str, str]]:
         """Return the datasets and models of a batch whose results are not complete."""
-        positions = [(model, self._position[model]) for model in self._jobs.batches[batch]]
         return [
             (dataset, model)
             for dataset in self._jobs.collection_of
-            for model, position in positions
-            if not self._newest[dataset][position]
+            for model in self._jobs.batches[batch]
+            if not self._newest[dataset][self._position[model]]
         ]
 
     @cached_property
@@ -211,47 +206,57 @@ class Predicted:
         return list(self._read_indexes())
 
     def _read_indexes(self) -> Iterator["_Index"]:
-        for collection, datasets in self._jobs.collections.items():
-            folder = Path(self._jobs.index(collection, "")).parent
+        study, jobs = self._study, self._jobs
+        for collection, datasets in jobs.collections.items():
+            folder = Path(jobs.index(collection, "")).parent
             names = {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
             newest = np.stack([self._newest[name] for name in datasets]) if names else None
-            for batch, models in self._jobs.batches.items():
-                path = Path(self._jobs.index(collection, batch))
+            for batch, models in jobs.batches.items():
+                path = Path(jobs.index(collection, batch))
                 if newest is not None and path.name in names:
-                    key = self._jobs.key(collection, batch)
+                    key = jobs.key(collection, batch)
                     times = newest[:, [self._position[model] for model in models]]
-                    files = _Listed(datasets, models, times)
-                    yield self._read(path, collection, batch, key, files)
-        for path in Path(self._jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
+                    yield self._read(path, key, datasets, models, times, batch)
+        for path in Path(jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
             dataset, model = path.parent.name, path.name.removesuffix(".json")
-            known = {*self._study.datasets, *self._study.derivations}
-            runnable = self._study.runnable.get(model)
-            if dataset in known and runnable is not None and runnable.source is not None:
-                key = self._jobs.single_key(dataset, model)
-                files = _Listed([dataset], [model], self._look(dataset, [model])[np.newaxis])
-                yield self._read(path, dataset, "", key, files)
-
-        for batch, tested in self._study.tested.items():
-            path = Path(self._jobs.tested_index(batch))
+            runnable = study.runnable.get(model)
+            is_dataset = dataset in study.datasets or dataset in study.derivations
+            if is_dataset and runnable is not None and runnable.source is not None:
+                times = self._look(dataset, [model])[np.newaxis]
+                yield self._read(path, jobs.single_key(dataset, model), [dataset], [model], times)
+        for batch, tested in study.tested.items():
+            path = Path(jobs.tested_index(batch))
             if path.is_file():
-                newest = np.stack([self._look(name, tested.models) for name in tested.datasets])
-                files = _Listed(list(tested.datasets), list(tested.models), newest)
-                yield self._read(path, "", "", self._jobs.tested_key(batch), files)
+                times = np.stack([self._look(name, tested.models) for name in tested.datasets])
+                yield self._read(
+                    path, jobs.tested_key(batch), tested.datasets, tested.models, times
+                )
 
     def _read(
-        self, path: Path, collection: str, batch: str, key: str, files: "_Listed"
+        self,
+        path: Path,
+        key: str,
+        datasets: Sequence[str],
+        models: Sequence[str],
+        times: Times,
+        batch: str = "",
     ) -> "_Index":
-        """Read what an index was written for, and compare it with its files."""
+        """Read what an index was written for, and compare it with its files.
+
+        `times` of the newest file of each result (0 if one is missing) has a row for each dataset,
+        and a column for each model.
+        """
         written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)
         settings = self._study.inference
-        has_top = "top" not in settings.outputs or n_top == settings.top
         untouched = (
-            has_top
+            ("top" not in settings.outputs or n_top == settings.top)
             and found == key
-            and bool((files.times > 0).all())
-            and self._are_the_same(path, files.newer_than(written), written)
+            and bool((times > 0).all())
         )
-        return _Index(path, collection, batch, written, found == key, untouched)
+        if untouched:
+            newer = [(datasets[i], models[j]) for i, j in np.argwhere(times > written)]
+            untouched = self._are_the_same(path, newer, written)
+        return _Index(path, datasets, batch, written, found == key, untouched)
 
     def _are_the_same(self, path: Path, newer: Sequence[tuple[str, str]], written: int) -> bool:
         """Whether results that are newer than their index are those it lists, as after a copy."""
@@ -283,51 +288,26 @@ class Predicted:
         for index in self._existing_indexes:
             if index.batch and index.is_asked_for and index.is_untouched and self._is_newest(index):
                 ready.setdefault(index.batch, []).append(str(index.path))
-        return {
-            path
-            for settled in ready.values()
-            if len(settled) < len(self._jobs.collections)
-            for path in settled
-        }
+        unfinished = [paths for paths in ready.values() if len(paths) < len(self._jobs.collections)]
+        return {path for paths in unfinished for path in paths}
 
     def _is_newest(self, index: "_Index") -> bool:
         """Whether an index is newer than the weights and images of its predictions."""
-        inputs = [
-            *(self._study.weights_file(model) for model in self._jobs.batches[index.batch]),
-            *(
-                self._study.dataset_files(name)[0]
-                for name in self._jobs.collections[index.collection]
-            ),
-        ]
+        weights = (self._study.weights_file(model) for model in self._jobs.batches[index.batch])
+        images = (self._study.dataset_files(name)[0] for name in index.datasets)
         return all(
             Path(file).exists() and Path(file).stat().st_mtime_ns <= index.written
-            for file in inputs
+            for file in (*weights, *images)
             if file is not None
         )
 
 
 @dataclass(frozen=True)
-class _Listed:
-    """Results that an index lists, with the times of the newest file of each; 0 if one is missing.
-
-    `times` has a row for each dataset, and a column for each model.
-    """
-
-    datasets: Sequence[str]
-    models: Sequence[str]
-    times: Times
-
-    def newer_than(self, written: int) -> list[tuple[str, str]]:
-        """Datasets and models of the results that are newer than an index."""
-        return [(self.datasets[i], self.models[j]) for i, j in np.argwhere(self.times > written)]
-
-
-@dataclass(frozen=True)
 class _Index:
-    """An index on the disk."""
+    """An index on the disk; `batch` is empty if its job writes no other."""
 
     path: Path
-    collection: str
+    datasets: Sequence[str]
     batch: str
     written: int
     is_asked_for: bool

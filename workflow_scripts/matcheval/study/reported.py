@@ -36,16 +36,14 @@ def described_models(study: "Study") -> dict[str, dict[str, str]]:
 
 def described_datasets(study: "Study") -> dict[str, dict[str, Any]]:
     """Return what each dataset of pairs and suites is, and the file that describes its images."""
-    return {
-        name: {
-            "kind": study.datasets[name].kind,
-            "options": study.datasets[name].options_json,
-            "description": study.description_files(name)[0]
-            if study.datasets[name].has_images
-            else "",
-        }
-        for name in study.evaluated
-    }
+    described = {}
+    for name in study.evaluated:
+        spec = study.datasets[name]
+        description = study.description_files(name)[0] if spec.has_images else ""
+        described[name] = {
+            "kind": spec.kind, "options": spec.options_json, "description": description,
+        }  # fmt: skip
+    return described
 
 
 def left_out(study: "Study") -> list[str]:

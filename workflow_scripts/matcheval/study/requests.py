@@ -23,40 +23,34 @@ from matcheval.errors import configuration_error
 from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.sizes import ImageSet, ModelSize
-from matcheval.models.rows import TIMM, TORCHVISION
+from matcheval.models.rows import PUBLISHED
 from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 
 def dataset_size(study: Study, name: str) -> ImageSet:
     """Return the size of a dataset: from its description once it is prepared, else by its kind."""
-    folder, asked = study.dataset_folder(name), name
-    name = _source(study, name)
-    settings = study.datasets[name].settings
+    folder, source = Path(study.dataset_folder(name)), _source(study, name)
+    settings = study.datasets[source].settings
     if isinstance(settings, Restyled):
+        guess = replace(dataset_size(study, settings.of), made=False)
+    elif isinstance(settings, Corrupted):
         of = dataset_size(study, settings.of)
-        return sizes.prepared_size(Path(folder), replace(of, made=False))
-    if not isinstance(settings, Corrupted):
-        guess = _guess(study.datasets[name].kind, settings)
-        return sizes.prepared_size(Path(folder), guess)
-    of = dataset_size(study, settings.of)
-    made = settings.is_made and name == asked
-    copies = len(SEVERITIES) if settings.severity == "all" else 1
-    guess = replace(
-        of, images=of.images * copies, side=settings.size or of.side, channels=3, encoded=False,
-        made=made,
-    )  # fmt: skip
-    return sizes.prepared_size(Path(folder), guess)
+        guess = replace(
+            of, images=of.images * (len(SEVERITIES) if settings.severity == "all" else 1),
+            side=settings.size or of.side, channels=3, encoded=False,
+            made=settings.is_made and source == name,
+        )  # fmt: skip
+    else:
+        guess = _guess(study.datasets[source].kind, settings)
+    return sizes.prepared_size(folder, guess)
 
 
 def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
     """Check that the images of a dataset are stored as pixels of one size, not as files."""
     if not study.datasets[_source(study, name)].settings.has_one_size:
-        raise configuration_error(
-            f"the images of '{name}' are files, which may differ in size",
-            field=field,
-            remedy=remedy,
-        )
+        problem = f"the images of '{name}' are files, which may differ in size"
+        raise configuration_error(problem, field=field, remedy=remedy)
 
 
 def _guess(kind: str, settings: DatasetKind) -> ImageSet:
@@ -76,35 +70,27 @@ def _guess(kind: str, settings: DatasetKind) -> ImageSet:
 
 def _source(study: Study, name: str) -> str:
     """The dataset that one is derived or built from: the first one, where there are several."""
-    while sources := _sources(study, name):
-        name = sources[0]
-    return name
-
-
-def _sources(study: Study, name: str) -> tuple[str, ...]:
-    """The datasets that one is derived or built from."""
-    if name in study.derivations:
-        return study.derivations[name].of
-    built = study.built_datasets.get(name)
-    return built.sources if built else ()
+    while True:
+        if name in study.derivations:
+            name = study.derivations[name].of[0]
+        elif name in study.built_datasets and study.built_datasets[name].sources:
+            name = study.built_datasets[name].sources[0]
+        else:
+            return name
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
     """Return the size of a model: by its recipe, or else by its name."""
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
-    described: Mapping[str, Any] = model.source.options
-    if model.recipe is not None:
-        described = vars(model.recipe)
+    described = model.source.options if model.recipe is None else vars(model.recipe)
     if described:
+        width, depth = int(described["width"]), int(described["depth"])
+        groups = int(described.get("groups", 1))
         return sizes.size_of_architecture(
-            described["architecture"],
-            int(described["width"]),
-            int(described["depth"]),
-            data,
-            groups=int(described.get("groups", 1)),
+            described["architecture"], width, depth, data, groups=groups
         )
-    if model.source.kind in (TIMM, TORCHVISION):
+    if model.source.kind in PUBLISHED:
         side = max(study.inference_plan.geometry(name).crop)
         return sizes.size_of_published(model.source.source, side=side)
     return sizes.UNKNOWN_PUBLISHED
@@ -114,13 +100,9 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
 GPU_RULES = (
-    "train_model",
-    "predict_datasets",
-    "predict_dataset",
-    "predict_tested",
-    "score_rotation",
+    "train_model", "predict_datasets", "predict_dataset", "predict_tested", "score_rotation",
     "extract_features",
-)
+)  # fmt: skip
 
 # What Snakemake calls with a job's wildcards and attempt.
 Resource = Callable[[Any, int], Any]
@@ -141,6 +123,10 @@ class Machine:
         if device == "auto":
             return int(bool(self.n_gpus if self.gpu_partition is None else self.gpu_partition))
         return int(device.startswith("cuda"))
+
+    def partition_for(self, request: ResourceRequest) -> str | None:
+        """Return the partition of a cluster in which a job runs."""
+        return self.gpu_partition if request.gpu else self.partition
 
 
 class Requests:
@@ -181,10 +167,8 @@ class Requests:
         if rule in GPU_RULES:
             given["gpu"] = one("gpu")
             if self._machine.gpu_partition is not None:
-                given["slurm_partition"] = lambda wildcards, attempt: (
-                    self._machine.gpu_partition
-                    if self.of(rule, wildcards).gpu
-                    else self._machine.partition
+                given["slurm_partition"] = lambda wildcards, attempt: self._machine.partition_for(
+                    self.of(rule, wildcards)
                 )
         return given
 
@@ -196,13 +180,12 @@ class Requests:
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
             "prepare_made_dataset": [SimpleNamespace(dataset=one) for one in self._study.made],
         }
-        longest: dict[str, tuple[int, str | None]] = {}
+        longest = {}
         for rule, jobs in grouped.items():
             if jobs:
                 most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)
-                machine = self._machine
-                partition = machine.gpu_partition if most.gpu else None
-                longest[rule] = most.runtime, partition or machine.partition
+                partition = self._machine.partition_for(most) or self._machine.partition
+                longest[rule] = most.runtime, partition
         return longest
 
     def threads(self, rule: str) -> Callable[[Wildcards], int]:
@@ -228,16 +211,14 @@ class Requests:
         assert recipe is not None, model
         assert settings is not None, model
         data = sizes.together(map(self._size, trained.train))
-        images = recipe.epoch_steps * recipe.batch_size * len(trained.train)
+        batch_size = recipe.batch_size * len(trained.train)
+        images = recipe.epoch_steps * batch_size
         return resources.of_training(
-            model_size(self._study, model, data),
-            data,
-            epochs=recipe.epochs * (images / data.images if images else 1),
-            batch_size=recipe.batch_size * len(trained.train),
+            model_size(self._study, model, data), data,
+            epochs=recipe.epochs * (images / data.images if images else 1), batch_size=batch_size,
             forward_passes=recipe.typed_options[0].forward_passes,
-            gpus=self._machine.gpus_for(settings.device),
-            threads=settings.threads,
-        )
+            gpus=self._machine.gpus_for(settings.device), threads=settings.threads,
+        )  # fmt: skip
 
     @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
     def _of_batch(self, batch: str) -> ResourceRequest:
@@ -257,19 +238,18 @@ class Requests:
             by_model[model] = by_model.get(model, 0) + data.images
             if data.pixel_bytes > largest.pixel_bytes:
                 largest = data
+        work = [
+            (
+                replace(data, images=max(by_model.values())),
+                [model_size(self._study, model, data) for model in by_model],
+            )
+            for data, by_model in images.items()
+        ]
         return resources.of_inference(
-            [
-                (
-                    replace(data, images=max(by_model.values())),
-                    [model_size(self._study, model, data) for model in by_model],
-                )
-                for data, by_model in images.items()
-            ],
-            largest,
+            work, largest,
             batch_size=settings.batch_size if isinstance(settings.batch_size, int) else _AUTO_BATCH,
-            gpus=self._machine.gpus_for(settings.device),
-            threads=settings.threads,
-        )
+            gpus=self._machine.gpus_for(settings.device), threads=settings.threads,
+        )  # fmt: skip
 
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:

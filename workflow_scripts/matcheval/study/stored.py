@@ -20,26 +20,19 @@ from matcheval.study.study import Study
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:
     """Return the definition of each name of a study."""
-    inference = study.inference.deciding
     models: dict[str, Any] = {}
     for name, model in study.models.items():
         if model.source is None:
             continue
-        models[name] = {"source": json.loads(model.source.to_json()), "inference": inference}
+        source = json.loads(model.source.to_json())
+        models[name] = {"source": source, "inference": study.inference.deciding}
         if name in study.trained:
             trained = study.trained[name]
-            models[name] |= {
-                "recipe": json.loads(model.recipe_json),
-                "training": {"train": trained.train_text, "validation": trained.validation_text},
-            }
-    found: dict[str, Any] = {
-        "dataset": {
-            name: {"kind": spec.kind, **spec.options}
-            for name, spec in study.datasets.items()
-            if spec.has_images
-        },
-        "model": models,
-    }
+            sets = {"train": trained.train_text, "validation": trained.validation_text}
+            models[name] |= {"recipe": json.loads(model.recipe_json), "training": sets}
+    specs = {name: spec for name, spec in study.datasets.items() if spec.has_images}
+    datasets = {name: {"kind": spec.kind, **spec.options} for name, spec in specs.items()}
+    found: dict[str, Any] = {"dataset": datasets, "model": models}
     for analysis in study.analyses.values():
         found |= analysis.shared_meanings
     as_read: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # no tuples
@@ -58,7 +51,17 @@ def check_shared_names(study: Study) -> None:
             raise InputError(f"not readable ({error})", file=file, remedy="Delete it") from error
         for what, names in here.items():
             for name in sorted(set(names) & set(there.get(what, {}))):
-                _compare(what, name, names[name], there[what][name], file)
+                if difference := _difference(names[name], there[what][name]):
+                    key, mine, other = difference
+                    raise configuration_error(
+                        f"{what} '{name}' differs from that of study '{file.stem}', which has run "
+                        f"with the same results folder: {key} is {mine} here and {other} there. "
+                        "Each study would overwrite the other's files",
+                        field="results",
+                        remedy="Rename one of them, or give this study a results folder of its "
+                        f"own. If study '{file.stem}' is no more, or has changed as well, delete "
+                        f"{file}",
+                    )
 
 
 def record_shared_names(study: Study) -> None:
@@ -67,27 +70,12 @@ def record_shared_names(study: Study) -> None:
         path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
 
 
-def _compare(what: str, name: str, here: Any, there: Any, file: Path) -> None:
-    difference = _difference(here, there)
-    if difference:
-        key, mine, other = difference
-        raise configuration_error(
-            f"{what} '{name}' differs from that of study '{file.stem}', which has run with the "
-            f"same results folder: {key} is {mine} here and {other} there. Each study would "
-            "overwrite the other's files",
-            field="results",
-            remedy="Rename one of them, or give this study a results folder of its own. If study "
-            f"'{file.stem}' is no more, or has changed as well, delete {file}",
-        )
-
-
 def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | None:
     """The first key at which two values differ, and both values as JSON."""
     if isinstance(here, Mapping) and isinstance(there, Mapping):
         for part in sorted({*here, *there}):
             inner = f"{key}.{part}".lstrip(".")
-            found = _difference(here.get(part), there.get(part), inner)
-            if found:
+            if found := _difference(here.get(part), there.get(part), inner):
                 return found
         return None
     return None if here == there else (key, json.dumps(here), json.dumps(there))
@@ -103,7 +91,10 @@ def mixed_software(study: Study) -> str:
     for dataset in study.predicting.collection_of:
         for model in study.predicting.batch_of:
             file = Path(study.predictions_file(dataset, model))
-            metadata = _metadata(file)
+            try:
+                metadata = pq.read_schema(file).metadata or {}
+            except (FileNotFoundError, pa.ArrowInvalid):
+                continue  # a damaged file is refused by whatever reads it
             for name in _SOFTWARE:
                 if version := metadata.get(name.encode(), b"").decode():
                     files[name].setdefault(version, []).append(file)
@@ -120,14 +111,6 @@ def mixed_software(study: Study) -> str:
         "Their last digits may differ for that reason. Delete those of one version, such as "
         f"{fewest[0]}, to have them made again"
     )
-
-
-def _metadata(file: Path) -> dict[bytes, bytes]:
-    """What a prediction file says about itself; nothing if it is missing."""
-    try:
-        return pq.read_schema(file).metadata or {}
-    except (FileNotFoundError, pa.ArrowInvalid):
-        return {}  # a damaged file is refused by whatever reads it
 
 
 def without_records(study: Study, records: Path) -> str:

@@ -23,13 +23,9 @@ class Study(StudyContents):
     @property
     def predictions_targets(self) -> list[str]:
         """Indexes of all that inference writes, and the user's prediction files."""
-        custom = [
-            file
-            for name in self.evaluated
-            if not self.datasets[name].has_images
-            for file in self.results_files(name)
-        ]
-        return [*self.predicting.all_indexes, *custom]
+        custom = [name for name in self.evaluated if not self.datasets[name].has_images]
+        files = [file for name in custom for file in self.results_files(name)]
+        return [*self.predicting.all_indexes, *files]
 
     def results_inputs(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
         """Return the files that rules wait for before they read models' results on a dataset."""

@@ -3,36 +3,35 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import Field, model_validator
 
+from matcheval import settings
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import (
+    ErrorCollector,
+    InputError,
+    check_known,
+    configuration_error,
+    unknown_name_error,
+)
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
-from matcheval.settings import (
-    Count,
-    Integer,
-    Name,
-    Named,
-    Number,
-    PathText,
-    Settings,
-    Unique,
-    UniqueItems,
-    read_settings,
-)
+from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.warehouse.manifest import read_reviews
 from matcheval.warehouse.sets import find_sets
 from matcheval.warehouse.settings import read_warehouse
 
-Values = Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=1)]
+Texts = Annotated[tuple[str, ...], settings.Unique]
+UniqueTexts = Annotated[Texts, settings.UniqueItems]
+Values = Annotated[
+    tuple[str | settings.Integer, ...], settings.Unique, settings.UniqueItems, Field(min_length=1)
+]
 
 
 class SuiteMember(Settings):
@@ -49,10 +48,10 @@ class SuiteMember(Settings):
     warehouse: PathText | None = Field(
         None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
     )
-    side: Count | None = Field(
+    side: settings.Count | None = Field(
         None, description="Height and width of a warehouse's images, in pixels; 32 by default"
     )
-    data: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
+    data: UniqueTexts = Field(
         (), description="Columns of the manifest that are data about its sets, and no options"
     )
     name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] | None = Field(
@@ -63,19 +62,13 @@ class SuiteMember(Settings):
     )
     group: str = Field("", description="What kind of set it is; may have placeholders")
     subgroup: str = Field("", description="A finer kind; may have placeholders")
-    severity: Number | str | None = Field(
+    severity: settings.Number | str | None = Field(
         None, description="How strong the shift is, a number; may be a placeholder"
     )
-    classes: (
-        Literal["imagenet-a", "imagenet-r"] | Annotated[tuple[str, ...], Unique, UniqueItems]
-    ) = Field(
+    classes: Literal["imagenet-a", "imagenet-r"] | UniqueTexts = Field(
         (), description="The classes that it has images of, or a name of them; all by default"
     )
-    groups: (
-        Annotated[dict[str, Annotated[tuple[str, ...], Unique]], Field(min_length=1)]
-        | PathText
-        | None
-    ) = Field(
+    groups: Annotated[dict[str, Texts], Field(min_length=1)] | PathText | None = Field(
         None,
         description="Its classes, if each is a group of classes of the label space: the classes by "
         "the name of their group, or a YAML file of them",
@@ -96,18 +89,12 @@ class SuiteMember(Settings):
             raise ValueError("give one of 'dataset', 'suite', 'manifest' and 'warehouse'")
         if self.side is not None and self.warehouse is None:
             raise ValueError("'side' belongs to a warehouse")
-        known = (
-            self.group,
-            self.subgroup,
-            self.severity,
-            self.classes,
-            self.groups,
-            self.all_labels,
-        )
-        if self.suite is not None and any(known):
-            raise ValueError("what is known of the members of a suite is given there")
-        if self.warehouse is not None and any(known):
-            raise ValueError("what is known of the sets of a warehouse is given there")
+        known = ("group", "subgroup", "severity", "classes", "groups", "all_labels")
+        if any(getattr(self, key) for key in known):
+            if self.suite is not None:
+                raise ValueError("what is known of the members of a suite is given there")
+            if self.warehouse is not None:
+                raise ValueError("what is known of the sets of a warehouse is given there")
         if self.classes and self.groups:
             raise ValueError("give 'classes', or 'groups' of classes, not both")
         if self.manifest is not None and (self.values or self.name):
@@ -146,33 +133,26 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
     names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
     unused = sorted(set(member.values) - set(names))
     if unused:
-        raise InputError(
-            f"values of '{unused[0]}', which is no placeholder of the block",
-            **place,
-        )
-    filled = (member.name, member.group, member.subgroup, member.severity, member.all_labels)
-    for text in (str(one or "") for one in filled):
-        unknown = [name for name in _placeholders(text) if name not in names]
-        if unknown:
-            raise unknown_name_error("placeholder", unknown[0], names, **place)
+        raise InputError(f"values of '{unused[0]}', which is no placeholder of the block", **place)
+    for text in (member.name, member.group, member.subgroup, member.severity, member.all_labels):
+        for name in _placeholders(str(text or "")):
+            if name not in names:
+                raise unknown_name_error("placeholder", name, names, **place)
     given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
     if len(given) == len(names):
         return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
     patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
     found = next((matches for text in patterns if (matches := _matches(text, given))), [])
     if texts and not found:
-        raise InputError(
-            f"no file or folder matches {texts[0]}",
-            **place,
-            remedy="Put the files there, correct the pattern, or list the 'values' of its "
-            "placeholders",
+        remedy = (
+            "Put the files there, correct the pattern, or list the 'values' of its placeholders"
         )
+        raise InputError(f"no file or folder matches {texts[0]}", **place, remedy=remedy)
     for name, wanted in given.items():
         absent = [value for value in wanted if all(one[name] != value for one in found)]
         if absent:
-            raise InputError(
-                f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'", **place
-            )
+            problem = f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'"
+            raise InputError(problem, **place)
     return found or [{}]
 
 
@@ -219,11 +199,8 @@ def _texts(block: Any) -> Iterator[str]:
     """Yield all texts in a block."""
     if isinstance(block, str):
         yield block
-    elif isinstance(block, Mapping):
-        for value in block.values():
-            yield from _texts(value)
-    elif isinstance(block, list | tuple):
-        for value in block:
+    elif isinstance(block, Mapping | list | tuple):
+        for value in block.values() if isinstance(block, Mapping) else block:
             yield from _texts(value)
 
 
@@ -239,17 +216,8 @@ def filled(block: Any, values: Mapping[str, str]) -> Any:
 
 
 _PATHS = ("path", "file", "files", "images", "labels", "source", "devkit", "kind")
-_MEMBER_COLUMNS = (
-    "name",
-    "dataset",
-    "group",
-    "subgroup",
-    "severity",
-    "classes",
-    "note",
-    "groups",
-    "all_labels",
-)
+_DESCRIBING = ("group", "subgroup", "severity", "groups", "all_labels")
+_MEMBER_COLUMNS = ("name", "dataset", "classes", "note", *_DESCRIBING)
 
 
 def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, Place]]:
@@ -258,17 +226,11 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
     if len(set(header)) < len(header):
         raise InputError("a column is named twice", file=path, field="header")
     if "name" not in header or not rows:
-        raise InputError(
-            "has no column 'name'" if rows else "has no rows",
-            file=path,
-            remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
-        )
-    for column in common.data:
-        if column not in header or column in _MEMBER_COLUMNS:
-            raise unknown_name_error(
-                "column", column, [c for c in header if c not in _MEMBER_COLUMNS], file=path,
-                field="data",
-            )  # fmt: skip
+        problem = "has no column 'name'" if rows else "has no rows"
+        remedy = "Give a header line with the columns, and a row per set (docs/suites.md)"
+        raise InputError(problem, file=path, remedy=remedy)
+    others = [column for column in header if column not in _MEMBER_COLUMNS]
+    check_known("column", common.data, others, file=path, field="data")
     known = (*_MEMBER_COLUMNS, *common.data)
     for line, row in rows:
         place: Place = {"file": f"{path}, line {line}"}
@@ -281,26 +243,18 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
         if named and options:
-            raise InputError(
-                f"'{next(iter(options))}' has no effect beside the name of a dataset", **place
-            )
+            problem = f"'{next(iter(options))}' has no effect beside the name of a dataset"
+            raise InputError(problem, **place)
         values: dict[str, Any] = {
             "dataset": named or {**shared, **options},
             "name": None if named else cells.get("name"),
-            "group": cells.get("group", common.group),
-            "subgroup": cells.get("subgroup", common.subgroup),
-            "severity": cells.get("severity", common.severity),
-            "classes": _class_names(cells["classes"]) if "classes" in cells else common.classes,
-            "groups": cells.get("groups", common.groups),
-            "all_labels": cells.get("all_labels", common.all_labels),
+            "classes": common.classes,
         }
+        values |= {key: cells.get(key, getattr(common, key)) for key in _DESCRIBING}
+        if classes := cells.get("classes", ""):
+            listed = [name.strip() for name in classes.split(";") if name.strip()]
+            values["classes"] = classes if classes in SUBSETS else listed
         yield read_settings(SuiteMember, values, file=place["file"]), place
-
-
-def _class_names(cell: str) -> str | tuple[str, ...]:
-    return (
-        cell if cell in SUBSETS else tuple(name.strip() for name in cell.split(";") if name.strip())
-    )
 
 
 def _option(name: str, cell: str) -> Any:
@@ -318,27 +272,26 @@ DEFAULT_SIDE = 32
 
 def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
     """List the sets of a warehouse."""
-    settings = read_warehouse(Path(file).expanduser())
-    sets = find_sets(settings)
-    reviews = read_reviews(settings, sets)
+    warehouse = read_warehouse(Path(file).expanduser())
+    sets = find_sets(warehouse)
+    reviews = read_reviews(warehouse, sets)
     for name, source in sets.items():
         decisions = reviews[name].decisions.values()
         corrected = {one.class_name for several in decisions for one in several}
-        classes = tuple(
-            one for one in settings.class_names if one in source.classes or one in corrected
-        )
+        shown = corrected.union(source.classes)
+        classes = tuple(one for one in warehouse.class_names if one in shown)
         yield SuiteMember(
             dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
             name=name, group=source.group, subgroup=source.source,
-            classes=() if len(classes) == len(settings.class_names) else classes,
+            classes=() if len(classes) == len(warehouse.class_names) else classes,
         ), {"file": file}  # fmt: skip
 
 
 _FILE = "configuration"
+_GIVE_NAME = "Give 'name', with the placeholders of the block"
 
 
-@dataclass(frozen=True)
-class ExpandedSuites:
+class ExpandedSuites(NamedTuple):
     """What the suites of a configuration stand for."""
 
     suites: Mapping[str, Suite]
@@ -347,20 +300,16 @@ class ExpandedSuites:
 
 def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
     """Read the suites of a configuration, and expand patterns, manifests and nested suites."""
-    settings: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
-    datasets = [str(name) for name in datasets]
-    expansion = _Expansion(settings.suites, set(datasets))
-    problems, suites = ErrorCollector(), {}
-    folded = {str(dataset).casefold() for dataset in datasets}
-    for name in settings.suites:
+    read: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
+    expansion = _Expansion(read.suites, set(map(str, datasets)))
+    problems, suites = ErrorCollector(), dict[str, Suite]()
+    folded = {name.casefold() for name in expansion.named}
+    for name in read.suites:
         with problems.collected():
             if name.casefold() in folded:
-                raise InputError(
-                    f"'{name}' is the name of a dataset as well",
-                    file=_FILE,
-                    field=f"suites.{name}",
-                    remedy="Rename the suite",
-                )
+                problem = f"'{name}' is the name of a dataset as well"
+                remedy = "Rename the suite"
+                raise configuration_error(problem, field=f"suites.{name}", remedy=remedy)
         with problems.collected():
             suites[name] = Suite(name, tuple(expansion.members(name)))
     problems.raise_any()
@@ -371,36 +320,34 @@ class _Expansion:
     """Expands the suites of a study; a dataset that is in several suites is defined once."""
 
     def __init__(self, suites: Mapping[str, SuiteSettings], named: set[str]) -> None:
-        self._suites, self._named = suites, named
+        self._suites, self.named = suites, named
         self.blocks: dict[str, dict[str, Any]] = {}
 
     def members(self, suite: str, outer: tuple[str, ...] = ()) -> list[Member]:
         """Return the members of a suite; `outer` are the suites in which it is nested."""
         field = f"suites.{suite}.members"
         if suite in outer:
-            raise InputError(
-                f"suite '{suite}' is nested in itself", file=_FILE, field=f"suites.{outer[-1]}"
-            )
+            problem = f"suite '{suite}' is nested in itself"
+            raise configuration_error(problem, field=f"suites.{outer[-1]}")
         found: dict[str, Member] = {}
         for number, member in enumerate(self._suites[suite].members, 1):
             place = {"file": _FILE, "field": f"{field}, entry {number}"}
+            if isinstance(member, str):
+                member = SuiteMember(dataset=member)
             for one in self._expand(member, place, (*outer, suite)):
-                if found.get(one.dataset.casefold()) == one and _is_suite(member):
+                key = one.dataset.casefold()
+                if found.get(key) == one and member.suite is not None:
                     continue  # in two nested suites
-                if one.dataset.casefold() in found:
-                    raise InputError(
-                        f"dataset '{one.dataset}' is in suite '{suite}' twice",
-                        **place,
-                        remedy="Leave one out, or give 'name' a placeholder",
-                    )
-                found[one.dataset.casefold()] = one
+                if key in found:
+                    problem = f"dataset '{one.dataset}' is in suite '{suite}' twice"
+                    remedy = "Leave one out, or give 'name' a placeholder"
+                    raise InputError(problem, **place, remedy=remedy)
+                found[key] = one
         return list(found.values())
 
     def _expand(
-        self, member: str | SuiteMember, place: Place, outer: tuple[str, ...]
+        self, member: SuiteMember, place: Place, outer: tuple[str, ...]
     ) -> Iterator[Member]:
-        if isinstance(member, str):
-            member = SuiteMember(dataset=member)
         if member.suite is not None:
             if member.suite not in self._suites:
                 raise unknown_name_error("suite", member.suite, self._suites, **place)
@@ -412,8 +359,8 @@ class _Expansion:
             for row, line in manifest_members(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
         elif isinstance(member.dataset, str):
-            if member.dataset not in self._named:
-                raise unknown_name_error("dataset", member.dataset, self._named, **place)
+            if member.dataset not in self.named:
+                raise unknown_name_error("dataset", member.dataset, self.named, **place)
             yield _member(member, member.dataset, {}, place)
         else:
             yield from self._from_block(member, place)
@@ -423,24 +370,14 @@ class _Expansion:
         for values in values_of_placeholders(member, place):
             name = filled(member.name or "-".join(values.values()), values)
             if not is_name(name):
-                raise InputError(
-                    f"'{name}' cannot be a name of a dataset",
-                    **place,
-                    remedy="Give 'name', of letters, digits, '.', '_' and '-', with the "
-                    "placeholders of the block",
-                )
+                problem = f"'{name}' cannot be a name of a dataset"
+                remedy = f"Use letters, digits, '.', '_' and '-'. {_GIVE_NAME}"
+                raise InputError(problem, **place, remedy=remedy)
             block = filled(member.dataset, values)
-            if name in self._named or self.blocks.setdefault(name, block) != block:
-                raise InputError(
-                    f"there is another dataset '{name}'",
-                    **place,
-                    remedy="Give 'name', with the placeholders of the block",
-                )
+            if name in self.named or self.blocks.setdefault(name, block) != block:
+                problem = f"there is another dataset '{name}'"
+                raise InputError(problem, **place, remedy=_GIVE_NAME)
             yield _member(member, name, values, place)
-
-
-def _is_suite(member: str | SuiteMember) -> bool:
-    return not isinstance(member, str) and member.suite is not None
 
 
 def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: Place) -> Member:
@@ -450,10 +387,8 @@ def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: Pl
         if number is not None and not math.isfinite(number):
             raise ValueError
     except ValueError as error:
-        raise InputError(
-            f"severity '{severity}' of '{name}' is not a number",
-            **place,
-        ) from error
+        problem = f"severity '{severity}' of '{name}' is not a number"
+        raise InputError(problem, **place) from error
     group, subgroup = filled(member.group, values), filled(member.subgroup, values)
     classes = member.classes
     classes = class_subset(classes) if isinstance(classes, str) else classes
@@ -473,10 +408,8 @@ def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
     for group, classes in given.items():
         for one in classes:
             if one in seen:
-                raise InputError(
-                    f"groups: class '{one}' is in '{seen[one]}' and in '{group}'", **place,
-                    remedy="A class belongs to one group only",
-                )  # fmt: skip
+                problem = f"groups: class '{one}' is in '{seen[one]}' and in '{group}'"
+                raise InputError(problem, **place, remedy="A class belongs to one group only")
             seen[one] = group
         if not classes:
             raise InputError(f"groups: '{group}' has no classes", **place)
