@@ -3,10 +3,9 @@
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import TypeAdapter
 
@@ -24,44 +23,34 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
     """Run the function of a command; an `InputError` becomes one line on standard error."""
     set_up_logging()
     try:
-        with _named_packages():
-            function(*args, **kwargs)
-    except InputError as error:
-        message = " ".join(str(error).splitlines())
-        sys.stderr.write(f"error: {message}\n")
-        raise SystemExit(1) from error
-
-
-@contextmanager
-def _named_packages() -> Iterator[None]:
-    """Say how to install a package that only the workflow needs."""
-    try:
-        yield
+        function(*args, **kwargs)
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
         if package not in _WORKFLOW_PACKAGES:
             raise
-        raise InputError(
-            f"this needs the package {package}, which is not installed",
-            remedy="Install it: pip install 'matched-eval[workflow]'",
-        ) from error
+        problem = f"this needs the package {package}, which is not installed"
+        remedy = "Install it: pip install 'matched-eval[workflow]'"
+        _end(InputError(problem, remedy=remedy), error)
+    except InputError as error:
+        _end(error, error)
+
+
+def _end(told: InputError, cause: Exception) -> NoReturn:
+    sys.stderr.write(f"error: {' '.join(str(told).splitlines())}\n")
+    raise SystemExit(1) from cause
 
 
 def run_job(job: Any) -> None:
-    """Run the function that a rule names, `module:name`, as for `run_script`."""
+    """Run the function that a rule names, `module:name`, with its job's arguments and log file."""
     module, _, name = job.params.function.partition(":")
-    run_script(getattr(import_module(module), name), job)
-
-
-def run_script(function: Callable[..., None], job: Any) -> None:
-    """Run the function of a `script:` rule with arguments from its job, logging to its log file."""
+    function = getattr(import_module(module), name)
     logging.basicConfig(
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
     try:
         function(**job_arguments(function, job))
     except Exception as error:
-        LOGGER.exception("%s failed", function.__module__)
+        LOGGER.exception("%s failed", module)
         raise SystemExit(1) from error
 
 

@@ -122,25 +122,21 @@ def _resolved(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> Itera
 def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
     """Reserve GPUs for this process until it ends; wait while other processes hold them."""
     if number > len(names):
-        raise InputError(
-            f"{number} GPU(s) requested, but only {len(names)} available"
-            + (f" ({', '.join(names)})" if names else ""),
-            remedy="Set 'inference.device' to cpu, or run on a machine with a GPU",
-        )
-    deadline, is_logged = time.monotonic() + patience, False
-    while True:
-        reserved = _try_to_reserve(number, names, folder)
-        if reserved:
-            return ",".join(reserved)
+        available = f"{len(names)} available" + (f" ({', '.join(names)})" if names else "")
+        remedy = "Set 'inference.device' to cpu, or run on a machine with a GPU"
+        raise InputError(f"{number} GPU(s) requested, but only {available}", remedy=remedy)
+    deadline, all_names = time.monotonic() + patience, ", ".join(names)
+    if not (reserved := _try_to_reserve(number, names, folder)):
+        LOGGER.info("waiting for a free GPU of %s", all_names)
+    while not reserved:
         if time.monotonic() > deadline:
             raise InputError(
-                f"{number} GPU(s) requested, but not as many of {', '.join(names)} became free "
-                f"within {patience:.0f} s"
+                f"{number} GPU(s) requested, but not as many of {all_names} became free within "
+                f"{patience:.0f} s"
             )
-        if not is_logged:
-            LOGGER.info("waiting for a free GPU of %s", ", ".join(names))
-            is_logged = True
         time.sleep(_POLL_SECONDS)
+        reserved = _try_to_reserve(number, names, folder)
+    return ",".join(reserved)
 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:

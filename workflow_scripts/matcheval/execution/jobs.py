@@ -28,12 +28,10 @@ def unpack_argument(text: str) -> str:
 
 def set_job_environment(scripts: Path) -> None:
     """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree."""
-    for variable, first in (
-        ("PYTHONPATH", str(scripts)),
-        ("PATH", str(Path(sys.executable).parent)),
-    ):
+    for variable, first in {"PYTHONPATH": scripts, "PATH": Path(sys.executable).parent}.items():
         others = [place for place in os.environ.get(variable, "").split(os.pathsep) if place]
-        os.environ[variable] = os.pathsep.join([first, *(o for o in others if o != first)])
+        places = dict.fromkeys([str(first), *others])
+        os.environ[variable] = os.pathsep.join(places)
     os.environ["PYTHONSAFEPATH"] = "1"  # a `train.py` in the working directory is not ours
 
 

@@ -58,8 +58,6 @@ class ResourceRequest:
 
     def on_attempt(self, attempt: int) -> "ResourceRequest":
         """Return the request of an attempt: memory and time double with every attempt."""
-        if attempt < 1:
-            raise ValueError(f"attempt {attempt} is below 1")
         factor = 2 ** (attempt - 1)
         return replace(self, mem_mb=self.mem_mb * factor, runtime=self.runtime * factor)
 

@@ -73,8 +73,8 @@ class RunRecord:
     def finish(self, number: int) -> Job:
         """Note that a job has ended well, and return it."""
         self.failed.pop(number, None)
-        job = self.finished[number] = self.started[number]
-        return job
+        self.finished[number] = self.started[number]
+        return self.started[number]
 
 
 def failure_page(record: RunRecord) -> str:
@@ -172,10 +172,8 @@ def _ending_signal(status: re.Match[str]) -> str:
     """Say which signal ended a command, if one did."""
     signals = {_FIRST_SIGNAL + one.value: one.name for one in signal.Signals}
     name = status[2] or signals.get(int(status[1]))
-    if name is None:
-        return ""
     hint = ", perhaps because the machine ran out of memory" if name == "SIGKILL" else ""
-    return f"killed by {name}{hint}"
+    return f"killed by {name}{hint}" if name else ""
 
 
 def _one_line(text: str) -> str:

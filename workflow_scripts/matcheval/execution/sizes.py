@@ -43,11 +43,9 @@ DIGITS = ImageSet(600, 8, 1)
 CIFAR = ImageSet(50_000, 32)
 IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
 _KINDS = {
-    "digits": DIGITS,
-    "cifar": CIFAR,
-    "cinic": ImageSet(90_000, 32),
+    "digits": DIGITS, "cifar": CIFAR, "cinic": ImageSet(90_000, 32),
     "warehouse_set": ImageSet(8000, 32),
-}
+}  # fmt: skip
 
 
 def size_of_kind(kind: str) -> ImageSet:
@@ -71,11 +69,9 @@ def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
         content = json.loads(description.read_text(encoding="utf-8"))
         images, classes = int(content["n"]), int(content["n_classes"])
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"does not contain the number of images and classes ({error})",
-            file=description,
-            remedy="Delete the folder and build the dataset again",
-        ) from error
+        problem = f"does not contain the number of images and classes ({error})"
+        remedy = "Delete the folder and build the dataset again"
+        raise InputError(problem, file=description, remedy=remedy) from error
     known = dataclasses.replace(guess, images=images, classes=classes)
     shape = content.get("shape") or np.load(folder / "images.npy", mmap_mode="r").shape
     if len(shape) != 4:  # image files, stored one after the other
@@ -100,27 +96,25 @@ UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_0
 # ResNeXt: per group) and depth to which these apply; and the 10⁶ weights of networks that have far
 # fewer than 3 × 3 convolutions between all channels would. Multiply-adds grow with width² × depth ×
 # groups, kept values with width × depth × groups, weights with width² × depth.
-_FOR_CIFAR = {
-    "vgg": (0.314, 0.9, 64, 16),
-    "resnet_a": (0.041, 0.5, 16, 20),
-    "resnet_imagenet": (0.56, 3.0, 64, 18),
-    "densenet": (0.3, 10.0, 12, 100),
-    "resnext": (0.68, 3.2, 64, 29),
-    "preact": (0.041, 0.5, 16, 20),
+_FOR_CIFAR: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("vgg", "vgg_three_linear"), (0.314, 0.9, 64, 16)),
+    **dict.fromkeys(("resnet_a", "resnet_b", "seresnet_a", "preact"), (0.041, 0.5, 16, 20)),
+    **dict.fromkeys(("resnet_imagenet", "seresnet_imagenet"), (0.56, 3.0, 64, 18)),
+    **dict.fromkeys(("preact_imagenet", "preact_unnormed", "sepreact_unnormed"),
+                    (0.56, 2.0, 64, 18)),
+    "resnet_7x7": (0.037, 0.06, 64, 18),
     "preact_bottleneck": (0.26, 6.4, 16, 164),
-    "preact_imagenet": (0.56, 2.0, 64, 18),
+    "densenet": (0.3, 10.0, 12, 100),
+    "densenet_imagenet": (0.89, 11.8, 32, 121, 7.0),
+    "resnext": (0.68, 3.2, 64, 29),
+    "resnext_doubling": (1.1, 9.8, 128, 29, 9.1),
     "shake_shake": (0.43, 3.1, 32, 26),
     "pyramidnet": (0.65, 5.7, 84, 110),
-    "seresnet_a": (0.041, 0.5, 16, 20),
-    "seresnet_imagenet": (0.56, 3.0, 64, 18),
     "shufflenet": (0.039, 1.9, 220, 50, 0.9),
     "shufflenet_v2": (0.045, 1.6, 116, 51, 1.3),
-    "densenet_imagenet": (0.89, 11.8, 32, 121, 7.0),
-    "resnext_doubling": (1.1, 9.8, 128, 29, 9.1),
-    "preact_unnormed": (0.56, 2.0, 64, 18),
-    "sepreact_unnormed": (0.56, 2.0, 64, 18),
     "dpn": (2.04, 16.5, 96, 92, 34.2),
     "efficientnet": (0.030, 1.9, 32, 49, 3.6),
+    "efficientnet_lite": (0.009, 0.2, 32, 50, 3.4),
     "googlenet": (1.52, 9.1, 192, 29, 6.2),
     "mobilenet": (0.046, 1.6, 32, 28, 3.2),
     "mobilenet_v2": (0.091, 5.1, 32, 54, 2.3),
@@ -128,12 +122,8 @@ _FOR_CIFAR = {
     "pnasnet_b": (0.075, 3.8, 32, 42, 0.45),
     "regnet_x": (0.20, 6.0, 24, 41, 2.3),
     "regnet_y": (0.20, 6.0, 24, 41, 2.9),
-    "resnet_b": (0.041, 0.5, 16, 20),
     "repvgg": (0.49, 2.1, 48, 23, 7.8),
-    "vgg_three_linear": (0.314, 0.9, 64, 16),
-    "efficientnet_lite": (0.009, 0.2, 32, 50, 3.4),
-    "resnet_7x7": (0.037, 0.06, 64, 18),
-}
+}  # fmt: skip
 
 # Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
 # three, like the ResNets for CIFAR.
@@ -177,11 +167,8 @@ def size_of_architecture(
     if weighing:
         wide = width / table_width
         weights = int(1e6 * weighing[0] * wide**2 * depth / table_depth)
-    return ModelSize(
-        weights,
-        int(1e9 * billions * scale * width / table_width),
-        int(1e6 * millions * scale),
-    )
+    operations = int(1e9 * billions * scale * width / table_width)
+    return ModelSize(weights, operations, int(1e6 * millions * scale))
 
 
 def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:

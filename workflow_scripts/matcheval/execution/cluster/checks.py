@@ -59,28 +59,23 @@ def nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
     found = [node for node in nodes if node.partition in names]
     if not found:
         known = ", ".join(sorted({node.partition for node in nodes}))
-        raise InputError(
-            f"the cluster has no partition '{place}'" if place else "there is no default partition",
-            remedy=f"Set 'slurm_partition' or 'gpu_partition' in {PROFILE} to one of: {known}",
-        )
+        missing = f"the cluster has no partition '{place}'" if place else "no default partition"
+        remedy = f"Set 'slurm_partition' or 'gpu_partition' in {PROFILE} to one of: {known}"
+        raise InputError(missing, remedy=remedy)
     return found
 
 
 def within(request: Request, nodes: Sequence[Node]) -> Request:
     """Limit the memory and time of a request to what its partition has."""
-
-    def granted(node: Node) -> tuple[int, int]:
-        return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
-
     candidates = [
-        node
+        (min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes)))
         for node in nodes_of(request.partition, nodes)
         if request.cpus <= node.cpus and request.gpus <= node.gpus
     ]
     if not candidates:
         return request
     # Comparing products of memory and time is the same as comparing products of granted fractions.
-    mem_mb, minutes = max(map(granted, candidates), key=math.prod)
+    mem_mb, minutes = max(candidates, key=math.prod)
     return replace(request, mem_mb=mem_mb, minutes=minutes)
 
 
@@ -88,12 +83,9 @@ def startable(request: Request, nodes: Sequence[Node]) -> Request:
     """Limit the time of a job that another one can continue to what its partition has."""
     if not request.resumable:
         return request
-    fitting = [
-        node.minutes
-        for node in nodes_of(request.partition, nodes)
-        if fits(replace(request, minutes=0), node)
-    ]
-    return replace(request, minutes=int(min(request.minutes, max(fitting, default=math.inf))))
+    short, of_partition = replace(request, minutes=0), nodes_of(request.partition, nodes)
+    limits = (node.minutes for node in of_partition if fits(short, node))
+    return replace(request, minutes=int(min(request.minutes, max(limits, default=math.inf))))
 
 
 def sizes_of_groups(
@@ -123,10 +115,9 @@ def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
     for place in dict.fromkeys(request.partition for request in wanted):
         with problems.collected():
             of_partition = nodes_of(place, nodes)
-            for request in wanted:
-                if request.partition == place:
-                    with problems.collected():
-                        _check_one(request, of_partition)
+            for request in (one for one in wanted if one.partition == place):
+                with problems.collected():
+                    _check_one(request, of_partition)
     problems.raise_any()
 
 
@@ -137,9 +128,9 @@ def _check_one(request: Request, nodes: Sequence[Node]) -> None:
         ("MB of memory", "mem_mb", "mem_mb"), ("processors", "cpus_per_task", "cpus"),
         ("GPUs", "gpu", "gpus"), ("minutes", "runtime", "minutes"),
     ):  # fmt: skip
-        wanted, most = getattr(request, amount), max(getattr(node, amount) for node in nodes)
-        if wanted > most:
-            exceeded.append(f"{wanted} {name} (at most {most:g})")
+        asked, most = getattr(request, amount), max(getattr(node, amount) for node in nodes)
+        if asked > most:
+            exceeded.append(f"{asked} {name} (at most {most:g})")
             less.append(f"{request.job}:{key}={most:g}")
     fitting = [node for node in nodes if fits(request, node)]
     if not exceeded and not fitting:
@@ -148,15 +139,13 @@ def _check_one(request: Request, nodes: Sequence[Node]) -> None:
             f"{request.minutes} minutes together, which no node has"
         )
     if exceeded:
-        way = f"'--set-resources {' '.join(less or [f'{request.job}:mem_mb=8000'])}'"
+        option = f"'--set-resources {' '.join(less or [f'{request.job}:mem_mb=8000'])}'"
         if request.group:
-            way = f"'--group-components {request.job}=1' (fewer jobs together: less time)"
-        raise InputError(
-            f"{request.job} requests {' and '.join(exceeded)} in partition '{place}': it would "
-            "never start",
-            remedy=f"Name a partition with larger nodes, or request less, as in {way}"
-            + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
-        )
+            option = f"'--group-components {request.job}=1' (fewer jobs together: less time)"
+        option += " (without GPUs: inference.device=cpu)" if request.gpus else ""
+        wanted = f"{request.job} requests {' and '.join(exceeded)} in partition '{place}'"
+        remedy = f"Name a partition with larger nodes, or request less, as in {option}"
+        raise InputError(f"{wanted}: it would never start", remedy=remedy)
     if not any(node.up for node in fitting):
         LOGGER.warning(
             "%s will wait until a node of partition '%s' that is down is available again: %s",
@@ -170,17 +159,14 @@ def check_accounts(requests: Iterable[Request]) -> None:
     if not named:
         return
     if not slurm.has_accounting():
-        raise InputError(
-            f"account '{named[0]}' is set, but the cluster has no accounting",
-            remedy=f"Remove 'slurm_account' from {PROFILE}",
-        )
+        problem = f"account '{named[0]}' is set, but the cluster has no accounting"
+        raise InputError(problem, remedy=f"Remove 'slurm_account' from {PROFILE}")
     known = slurm.accounts()
     for account in named:
         if account.lower() not in (name.lower() for name in known):
-            raise InputError(
-                f"account '{account}' is not one of your accounts ({', '.join(known) or 'none'})",
-                remedy=f"Set 'slurm_account' in {PROFILE}",
-            )
+            yours = ", ".join(known) or "none"
+            problem = f"account '{account}' is not one of your accounts ({yours})"
+            raise InputError(problem, remedy=f"Set 'slurm_account' in {PROFILE}")
 
 
 def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
@@ -202,31 +188,29 @@ def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
 
 def place_options(request: Request) -> list[str]:
     """Return options of SLURM's commands that say where a job runs and who pays: no partition."""
-    options = {
-        "--account": request.account, "--qos": request.qos, "--constraint": request.constraint,
-    }  # fmt: skip
-    return [f"{key}={value}" for key, value in options.items() if value is not None]
+    return _given_options(account=request.account, qos=request.qos, constraint=request.constraint)
+
+
+def _given_options(**options: object) -> list[str]:
+    named = ((key.replace("_", "-"), value) for key, value in options.items())
+    return [f"--{key}={value}" for key, value in named if value]
 
 
 def check_with_scheduler(requests: Iterable[Request]) -> None:
     """Check with `sbatch --test-only` that SLURM would accept the requests."""
     problems = ErrorCollector()
-    for request in largest(requests):
-        options = {
-            "--cpus-per-task": request.cpus, "--mem": request.mem_mb, "--time": request.minutes,
-            "--gpus": request.gpus or None,
-        }  # fmt: skip
-        partition = [f"--partition={request.partition}"] if request.partition else []
-        given = [*partition, *place_options(request)]
-        given += [f"{key}={value}" for key, value in options.items() if value is not None]
+    for one in largest(requests):
+        partition = _given_options(partition=one.partition)
+        amounts = _given_options(
+            cpus_per_task=one.cpus, mem=one.mem_mb, time=one.minutes, gpus=one.gpus
+        )
+        given = [*partition, *place_options(one), *amounts]
         with problems.collected():
             try:
                 slurm.run_slurm("sbatch", "--test-only", *given, "--wrap=true")
             except InputError as error:
-                raise InputError(
-                    f"SLURM would refuse {request.job} ({' '.join(given)}): {error}",
-                    remedy=f"Change the request in {PROFILE}",
-                ) from error
+                problem = f"SLURM would refuse {one.job} ({' '.join(given)}): {error}"
+                raise InputError(problem, remedy=f"Change the request in {PROFILE}") from error
     problems.raise_any()
 
 
@@ -235,19 +219,17 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
     if slurm.has_accounting():
         return
     if command == "sacct":
-        raise InputError(
-            "sacct cannot monitor jobs here: the cluster has no accounting",
-            remedy="Give '--matcheval-slurm-status-command squeue'",
-        )
+        problem = "sacct cannot monitor jobs here: the cluster has no accounting"
+        raise InputError(problem, remedy="Give '--matcheval-slurm-status-command squeue'")
     # If MinJobAge is below 120 s, the executor uses sacct regardless of the status command.
     needed, kept = max(3 * seconds_between, 120), slurm.min_job_age()
     if kept < needed:
+        often = ", or check more often: --seconds-between-status-checks" if kept >= 120 else ""
         raise InputError(
             f"finished jobs leave the queue after {kept} s (MinJobAge), and the cluster has no "
             f"accounting: {kept} s is shorter than {needed} s, so that the end of a job could be "
             "missed",
-            remedy="Ask the administrators for a larger MinJobAge"
-            + (", or check more often: --seconds-between-status-checks" if kept >= 120 else ""),
+            remedy=f"Ask the administrators for a larger MinJobAge{often}",
         )
 
 
@@ -282,22 +264,20 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
 def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Check the names of groups for misspellings of the groups that rules are in."""
     known = set(known)
-    alike = [
-        name
-        for name in given
-        if name not in known and difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-    ]
-    check_names(alike, known, "group", where)
+    new = (name for name in given if name not in known)
+    check_names((name for name in new if _closest(name, known)), known, "group", where)
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)), None)
 
 
 def check_resources(given: Iterable[str], where: str) -> None:
     """Check the names of resources for misspellings of resources that have an effect."""
     problems = ErrorCollector()
     for name in (one for one in given if one not in RESOURCES):
-        close = difflib.get_close_matches(name, RESOURCES, n=1, cutoff=0.8)
-        meant = _OFTEN_MEANT.get(name) or next(iter(close), None)
         with problems.collected():
-            if meant:
+            if meant := _OFTEN_MEANT.get(name) or _closest(name, RESOURCES):
                 remedy = f"Did you mean '{meant}'?"
                 raise InputError(f"resource '{name}' has no effect", field=where, remedy=remedy)
     problems.raise_any()
@@ -331,7 +311,10 @@ def check_shared(
     record: Path,
 ) -> None:
     """Check that nodes see the results folder and other files, and may write to the folder."""
-    known = _read_record(record)
+    try:
+        known = list(map(str, json.loads(record.read_text(encoding="utf-8"))))
+    except (FileNotFoundError, ValueError):
+        known = []  # without a valid record, the tests are repeated
     results.mkdir(parents=True, exist_ok=True)
     for name, options in sorted(partitions.items(), key=str):
         partition = name or ""
@@ -369,24 +352,14 @@ def check_shared(
         partial.write_text(json.dumps(known))
 
 
-def _read_record(record: Path) -> list[str]:
-    if not record.is_file():
-        return []
-    try:
-        return [str(key) for key in json.loads(record.read_text(encoding="utf-8"))]
-    except ValueError:
-        return []  # without a valid record, the tests are repeated
-
-
 def _missing_on_node(
     partition: str, options: Sequence[str], files: Sequence[Path]
 ) -> tuple[list[str] | None, str]:
     """List the files that a node does not see, and what it says of writing to the first one."""
-    where = [f"--partition={partition}"] if partition else []
     command = [
         "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
-        f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *where, *options,
-        "sh", "-c", _MISSING, "sh", *map(str, files),
+        f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *_given_options(partition=partition),
+        *options, "sh", "-c", _MISSING, "sh", *map(str, files),
     ]  # fmt: skip
     try:
         result = subprocess.run(
@@ -407,8 +380,8 @@ def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
         "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%k|%Z",
         "--states=pending,running,completing,suspended,configuring",
     )  # fmt: skip
-    rows = [line.strip().split("|") for line in text.splitlines() if line.count("|") >= 2]
-    jobs = [row[0] for row in rows if row[1] in wanted and Path(row[-1]) == folder.resolve()]
+    rows = [row for row in slurm.rows(text) if len(row) > 2 and row[1] in wanted]
+    jobs = [row[0] for row in rows if Path(row[-1]) == folder.resolve()]
     if jobs:
         numbers = " ".join(jobs)
         raise InputError(

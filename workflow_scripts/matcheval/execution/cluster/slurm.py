@@ -5,7 +5,6 @@ import getpass
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,22 +59,24 @@ def last_lines(text: str) -> str:
 @functools.cache
 def nodes() -> tuple[Node, ...]:
     """All nodes, once for each of their partitions; queried once and cached for retries."""
-    text = run_slurm("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%G|%l|%t")
-    return tuple(_node(line.split("|")) for line in text.splitlines() if line.strip())
+    found = []
+    for name, partition, cpus, mem_mb, gres, limit, state in rows(
+        run_slurm("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%G|%l|%t")
+    ):
+        up = not state.startswith(_DOWN_STATES) and not state.endswith("*")
+        found.append(
+            Node(
+                name, partition.rstrip("*"), partition.endswith("*"), int(cpus.rstrip("+")),
+                int(mem_mb.rstrip("+")), count_gpus(gres), minutes(limit), up,
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
-def _node(fields: Sequence[str]) -> Node:
-    name, partition, cpus, mem_mb, gres, limit, state = (field.strip() for field in fields)
-    return Node(
-        name=name,
-        partition=partition.rstrip("*"),
-        default=partition.endswith("*"),
-        cpus=int(cpus.rstrip("+")),
-        mem_mb=int(mem_mb.rstrip("+")),
-        gpus=count_gpus(gres),
-        minutes=minutes(limit),
-        up=not state.startswith(_DOWN_STATES) and not state.endswith("*"),
-    )
+def rows(text: str) -> list[list[str]]:
+    """Split the lines of a command's output into fields, which are separated by bars."""
+    lines = (line for line in text.splitlines() if line.strip())
+    return [[field.strip() for field in line.split("|")] for line in lines]
 
 
 def count_gpus(gres: str) -> int:
@@ -148,8 +149,7 @@ def _listed(what: str, *words: str) -> list[list[str]]:
     """Rows of a list of `sacctmgr`: its conditions, then its columns."""
     conditions = [word for word in words if "=" in word]
     columns = ",".join(word for word in words if "=" not in word)
-    text = run_slurm("sacctmgr", "-nP", "list", what, *conditions, f"format={columns}")
-    return [[field.strip() for field in line.split("|")] for line in text.splitlines() if line]
+    return rows(run_slurm("sacctmgr", "-nP", "list", what, *conditions, f"format={columns}"))
 
 
 # https://slurm.schedmd.com/job_state_codes.html
@@ -174,13 +174,12 @@ class Meaning(Enum):
 def meaning(state: str) -> Meaning:
     """Return what a state of SLURM means."""
     name = normalized(state)
-    if name == "COMPLETED":
-        return Meaning.COMPLETED
-    if name == "TIMEOUT":
-        return Meaning.TIMEOUT
     if name in _INTERRUPTED:
         return Meaning.INTERRUPTED
-    return Meaning.FAILED if name in _FAILED else Meaning.RUNNING
+    if name in _FAILED:
+        return Meaning.FAILED
+    ends = {"COMPLETED": Meaning.COMPLETED, "TIMEOUT": Meaning.TIMEOUT}
+    return ends.get(name, Meaning.RUNNING)
 
 
 def normalized(state: str) -> str:
@@ -196,8 +195,7 @@ def patience(state: str) -> int:
 
 def parse_states(text: str) -> dict[str, str]:
     """Read lines of job numbers and states, separated by a bar."""
-    rows = [line.strip().split("|") for line in text.splitlines() if "|" in line]
-    return {row[0]: row[1].strip() for row in rows if row[0]}
+    return {row[0]: row[1] for row in rows(text) if len(row) > 1 and row[0]}
 
 
 def status_command(program: str, name: str, since: str) -> list[str]:
