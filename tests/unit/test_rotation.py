@@ -27,7 +27,7 @@ from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.readers import ArrayReader, TurnedReader
+from matcheval.inference.readers import ArrayReader, RotatedReader
 from matcheval.inference.store import ModelFiles
 from matcheval.models.building import build_model
 from matcheval.models.networks import as_network
@@ -48,7 +48,7 @@ class TestTurnedImages:
     @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9), (4, 8), (5, 6), (18, 20)])
     def test_any_block_of_them(self, start, stop):
         dataset = images(channels=3)
-        reader = TurnedReader(ArrayReader(dataset), "x")
+        reader = RotatedReader(ArrayReader(dataset), "x")
         out = np.empty((stop - start, 3, 3, 3), np.uint8)
         reader.read(start, stop, out)
         for row, i in enumerate(range(start, stop)):
@@ -59,7 +59,7 @@ class TestTurnedImages:
 
     def test_only_square_ones(self):
         with pytest.raises(InputError, match=r"x.*3 × 4 pixels cannot be turned"):
-            TurnedReader(ArrayReader(images(width=4)), "x")
+            RotatedReader(ArrayReader(images(width=4)), "x")
 
 
 class TestOrientations:
@@ -178,13 +178,13 @@ def test_stops_between_sets(inputs, tmp_path, passes, monkeypatch):
 @pytest.fixture
 def passes(monkeypatch):
     """The datasets that a model is run on, in order."""
-    seen, run_turned = [], running.ModelRunner.run_turned
+    seen, run_rotated = [], running.ModelRunner.run_rotated
 
     def recorded(self, model, dataset, writer):
         seen.append(dataset.name)
-        run_turned(self, model, dataset, writer)
+        run_rotated(self, model, dataset, writer)
 
-    monkeypatch.setattr(running.ModelRunner, "run_turned", recorded)
+    monkeypatch.setattr(running.ModelRunner, "run_rotated", recorded)
     return seen
 
 

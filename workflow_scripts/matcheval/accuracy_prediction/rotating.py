@@ -144,7 +144,7 @@ class _Turning:
     def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
         """Run the model on all orientations of a dataset's images, and map their features."""
         start, writer = time.perf_counter(), _FeatureFunction(function)
-        self._runner.run_turned(self._model, read_dataset(self.job.datasets / dataset), writer)
+        self._runner.run_rotated(self._model, read_dataset(self.job.datasets / dataset), writer)
         log.info("%s, turned: %.1f s", dataset, time.perf_counter() - start)
         rows = np.concatenate(writer.parts)
         return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,7 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.readers import Reader, feed
 from matcheval.inference.settings import InferenceConfig
-from matcheval.models.devices import (
-    full_memory,
-    is_out_of_memory,
-    normalize,
-    repeatable_arithmetic,
-    resolve_device,
-)
+from matcheval.models import devices
 from matcheval.models.networks import Network, as_network
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import are_softmaxed
@@ -57,19 +52,16 @@ def resolved(config: InferenceConfig) -> InferenceConfig:
     InputError
         If the machine has no such device, or the device does not support the precision.
     """
-    device = resolve_device(config.device)
-    if config.precision == "tf32":
+    device, precision = devices.resolve_device(config.device), config.precision
+    supported = True
+    if precision == "tf32":
         supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
-    else:
-        supported = (
-            config.precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
-        )
+    elif precision == "bf16" and device.type == "cuda":
+        supported = torch.cuda.is_bf16_supported()
     if not supported:
-        raise InputError(
-            f"this {device.type} device does not support {config.precision}",
-            field="precision",
-            remedy="Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on",
-        )
+        problem = f"this {device.type} device does not support {precision}"
+        remedy = "Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on"
+        raise InputError(problem, field="precision", remedy=remedy)
     return replace(config, device=device.type)
 
 
@@ -80,15 +72,12 @@ def arithmetic(config: InferenceConfig) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
         # Some layers have no deterministic implementation on a GPU; torch only warns there.
-        stack.enter_context(repeatable_arithmetic(config.n_threads, strict=device == "cpu"))
+        stack.enter_context(devices.repeatable_arithmetic(config.n_threads, strict=device == "cpu"))
         stack.callback(torch.set_float32_matmul_precision, before)
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         if precision == "tf32":
-            stack.enter_context(
-                torch.backends.cudnn.flags(
-                    enabled=True, benchmark=False, deterministic=True, allow_tf32=True
-                )
-            )
+            flags = {"enabled": True, "benchmark": False, "deterministic": True}
+            stack.enter_context(torch.backends.cudnn.flags(**flags, allow_tf32=True))
         elif precision in _AUTOCAST:
             stack.enter_context(torch.autocast(device, dtype=_AUTOCAST[precision]))
         yield
@@ -124,7 +113,7 @@ class ForwardModel:
         self.batch_size: int | None = None  # reduced batch size, once memory has run out
         self._compile = config.compile
         self._networks: dict[bool, Network] = {}
-        with full_memory(
+        with devices.full_memory(
             f"its weights do not fit in the memory of the {config.device} device",
             file=name,
             remedy="Use a device with more memory, or free it of other processes",
@@ -195,7 +184,7 @@ class ModelPass:
             try:
                 logits, features = self._network(self._input(pixels[done : done + size]))
             except RuntimeError as error:
-                if not is_out_of_memory(error):
+                if not devices.is_out_of_memory(error):
                     raise
                 self._shrink(size, start + done, str(error).splitlines()[0])
                 continue
@@ -217,17 +206,15 @@ class ModelPass:
         # its inverse, which rounds twice.
         images = images.div_(images.new_tensor(float(self._largest)))
         transform = self._model.transform
-        return normalize(images, transform.mean, transform.std)
+        return devices.normalize(images, transform.mean, transform.std)
 
     def _shrink(self, size: int, row: int, why: str) -> None:
         """Halve the batch size after a batch of `size` images did not fit in memory."""
         if size == 1:
-            raise InputError(
-                f"image {row} of {self._dataset.name} alone exceeds the memory of the "
-                f"{self._device.type} device ({why})",
-                file=self._name,
-                remedy="Use precision bf16, a device with more memory, or the CPU",
-            )
+            where = f"the memory of the {self._device.type} device ({why})"
+            problem = f"image {row} of {self._dataset.name} alone exceeds {where}"
+            remedy = "Use precision bf16, a device with more memory, or the CPU"
+            raise InputError(problem, file=self._name, remedy=remedy)
         self._model.batch_size = size // 2
         log.warning(
             "%s: out of memory with %d images, continuing with %d", self._name, size, size // 2
@@ -238,43 +225,39 @@ class ModelPass:
     def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
-            return [None if t is None else t.cpu().numpy() for t in tensors], None
-        arrays: list[Any] = [
-            tensor
-            if tensor is None
-            else torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            .copy_(tensor, non_blocking=True)
-            .numpy()
-            for tensor in tensors
-        ]
+            return [None if one is None else one.cpu().numpy() for one in tensors], None
+        arrays: list[Any] = []
+        for one in tensors:
+            if one is not None:
+                pinned = torch.empty(one.shape, dtype=one.dtype, pin_memory=True)
+                arrays.append(pinned.copy_(one, non_blocking=True).numpy())
+            else:
+                arrays.append(None)
         cuda: Any = torch.cuda  # not fully typed
         event = cuda.Event()
         event.record()
         return arrays, event
 
     def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
-        name, dataset = self._name, self._dataset
+        dataset = self._dataset
         if logits.ndim != 2 or logits.shape[1] != dataset.n_classes:
-            raise InputError(
-                f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
-                f"{dataset.name}",
-                file=name,
-                remedy="Use a model that was trained on these classes",
+            problem = f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
+            problem += dataset.name
+            remedy = "Use a model that was trained on these classes"
+        elif are_softmaxed(logits):
+            problem = f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a "
+            problem += "softmax"
+            remedy = "Return logits; where only probabilities are known, their logarithm"
+        elif not (finite := np.isfinite(logits).all(axis=1)).all():
+            row = start + int(finite.argmin())
+            problem = f"logits of datapoint {row} of {dataset.name} are not finite"
+            remedy = (
+                "Set the precision to fp32 if it is another; otherwise the weights are at fault: "
+                "train the model with a lower learning rate if it is your own"
             )
-        if are_softmaxed(logits):
-            raise InputError(
-                f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a softmax",
-                file=name,
-                remedy="Return logits; where only probabilities are known, their logarithm",
-            )
-        bad = ~np.isfinite(logits).all(axis=1)
-        if bad.any():
-            raise InputError(
-                f"logits of datapoint {start + int(bad.argmax())} of {dataset.name} are not finite",
-                file=name,
-                remedy="Set the precision to fp32 if it is another; otherwise the weights are at "
-                "fault: train the model with a lower learning rate if it is your own",
-            )
+        else:
+            return
+        raise InputError(problem, file=self._name, remedy=remedy)
 
 
 def run_inference(
@@ -289,11 +272,21 @@ def run_inference(
     """Pass a dataset once through one or several models, and hand the results to their writers."""
     problems = ErrorCollector()
     batch_size = config.images_at_a_time(*reader.shape[:2])
-    names = ", ".join(model.name for model, _ in tasks)
-    bar = tqdm(
-        total=len(dataset), desc=f"{names} on {dataset.name}", unit="image", disable=not progress
-    )
-    passes = []
+    about = f"{', '.join(model.name for model, _ in tasks)} on {dataset.name}"
+    bar = tqdm(total=len(dataset), desc=about, unit="image", disable=not progress)
+    passes: list[ModelPass] = []
+
+    def each(step: Callable[[ModelPass], None]) -> None:
+        """Take a step of every model; one with an `InputError` is left out from there on."""
+        for one in list(passes):
+            with problems.collected():
+                try:
+                    step(one)
+                except InputError:
+                    passes.remove(one)
+                    one.discard()
+                    raise
+
     for model, writers in tasks:
         with problems.collected():
             passes.append(ModelPass(model, dataset, writers))
@@ -304,32 +297,14 @@ def run_inference(
             batches = feed(reader, len(dataset), batch_size, device, dtype) if passes else ()
             with torch.inference_mode():
                 for start, pixels in batches:
-                    for one in list(passes):
-                        with _or_left_out(one, passes, problems):
-                            one.update(start, pixels)
+                    each(partial(ModelPass.update, start=start, pixels=pixels))
                     bar.update(len(pixels))
                     if not passes:
                         break
         before_files()
-        for one in list(passes):
-            with _or_left_out(one, passes, problems):
-                one.finish()
+        each(ModelPass.finish)
     except BaseException:
         for one in passes:
             one.discard()
         raise
     problems.raise_any()
-
-
-@contextmanager
-def _or_left_out(
-    one: ModelPass, passes: list[ModelPass], problems: ErrorCollector
-) -> Iterator[None]:
-    """Record an `InputError` of the block, and go on without its model."""
-    with problems.collected():
-        try:
-            yield
-        except InputError:
-            passes.remove(one)
-            one.discard()
-            raise

@@ -7,20 +7,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
+from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig
-from matcheval.inference.store import (
-    ModelFiles,
-    Task,
-    file_digest,
-    inputs_digest,
-    is_current,
-    output_files,
-    predictions_file,
-)
+from matcheval.inference.store import ModelFiles, Task
 
 log = logging.getLogger(__name__)
 
@@ -48,36 +40,36 @@ def predict_datasets(
             tasks = [
                 Task(
                     model,
-                    output_files(predictions, name, model.source.name, outputs),
-                    inputs_digest(identity, description, config.deciding),
+                    store.output_files(predictions, name, model.source.name, outputs),
+                    store.inputs_digest(identity, description, config.deciding),
                 )
                 for model, identity in zip(models, identities, strict=True)
             ]
             missing = [
-                task for task in tasks if not is_current(task.files, task.inputs, config.n_top)
+                task
+                for task in tasks
+                if not store.is_current(task.files, task.inputs, config.n_top)
             ]
-            if missing:
-                from matcheval.inference.running import ModelRunner
+            if not missing:
+                continue
+            from matcheval.inference.running import ModelRunner
 
-                runner = runner or ModelRunner(config, progress=progress)
-                names = ", ".join(task.model.source.name for task in missing)
-                _run(runner, name, folder, missing, names)
-                log.info("%s on %s: %.1f s", names, name, time.perf_counter() - start)
+            runner = runner or ModelRunner(config, progress=progress)
+            names = ", ".join(task.model.source.name for task in missing)
+            try:
+                runner.run(name, folder, missing)
+            except (RuntimeError, OSError) as error:  # of torch or of a file: others may succeed
+                log.exception("%s on %s failed", names, name)
+                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                raise InputError(f"{names} failed ({reason})", file=f"dataset '{name}'") from error
+            log.info("%s on %s: %.1f s", names, name, time.perf_counter() - start)
     problems.raise_any()
     return {
         name: {
-            model.source.name: file_digest(predictions_file(predictions, name, model.source.name))
+            model.source.name: store.file_digest(
+                store.predictions_file(predictions, name, model.source.name)
+            )
             for model in models
         }
         for name in datasets
     }
-
-
-def _run(runner: Any, name: str, folder: Path, tasks: Sequence[Task], names: str) -> None:
-    """Run models on a dataset; an error of torch or of a file does not end the whole job."""
-    try:
-        runner.run(name, folder, tasks)
-    except (RuntimeError, OSError) as error:
-        log.exception("%s on %s failed", names, name)
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{names} failed ({reason})", file=f"dataset '{name}'") from error

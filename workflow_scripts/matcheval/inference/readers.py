@@ -54,15 +54,15 @@ class DecodingReader:
         """Decode, resize and crop images."""
 
         def fill(row: int) -> None:
-            pixels = decode(self._dataset, start + row, self._geometry)
+            index, dataset = start + row, self._dataset
+            pixels = decode(dataset, index, self._geometry)
             if pixels.shape != self.shape:
+                size, first = (f"{shape[0]} × {shape[1]}" for shape in (pixels.shape, self.shape))
                 raise InputError(
-                    f"image {start + row} ({self._dataset.names[start + row]}) is "
-                    f"{pixels.shape[0]} × {pixels.shape[1]} pixels large, but the first image "
-                    f"is {self.shape[0]} × {self.shape[1]}",
-                    file=self._dataset.name,
-                    remedy="Use models whose transform resizes the images",
-                )
+                    f"image {index} ({dataset.names[index]}) is {size} pixels large, but the first "
+                    f"image is {first}",
+                    file=dataset.name, remedy="Use models whose transform resizes the images",
+                )  # fmt: skip
             out[row] = pixels
 
         for _ in self._pool.map(fill, range(stop - start)):
@@ -106,12 +106,12 @@ ORIENTATIONS = 4
 
 
 def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Turn square images counter-clockwise by 0, 90, 180 and 270 degrees."""
+    """Rotate square images counter-clockwise by 0, 90, 180 and 270 degrees."""
     return np.stack([np.rot90(images, k, axes=(1, 2)) for k in range(ORIENTATIONS)], axis=1)
 
 
-class TurnedReader:
-    """Read image i // 4 of a source, turned counter-clockwise by i % 4 quarter turns, as image i.
+class RotatedReader:
+    """Read image i // 4 of a source, rotated counter-clockwise by i % 4 quarter turns, as image i.
 
     Parameters
     ----------
@@ -123,28 +123,25 @@ class TurnedReader:
     Raises
     ------
     InputError
-        If the images are not square: turned by 90 degrees they would have another shape.
+        If the images are not square: rotated by 90 degrees they would have another shape.
     """
 
     def __init__(self, reader: Reader, name: str) -> None:
         height, width, _ = reader.shape
         if height != width:
-            raise InputError(
-                f"images of {height} × {width} pixels cannot be turned by 90 degrees",
-                file=name,
-                field="rotation",
-                remedy="Leave the dataset out, or crop its images to squares",
-            )
+            problem = f"images of {height} × {width} pixels cannot be rotated by 90 degrees"
+            remedy = "Leave the dataset out, or crop its images to squares"
+            raise InputError(problem, file=name, field="rotation", remedy=remedy)
         self._reader, self.shape = reader, reader.shape
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Read and turn images."""
+        """Read and rotate images."""
         first, last = start // ORIENTATIONS, -(-stop // ORIENTATIONS)
         images = np.empty((last - first, *self.shape), np.uint8)
         self._reader.read(first, last, images)
-        turned = quarter_turns(images).reshape(-1, *self.shape)
+        rotated = quarter_turns(images).reshape(-1, *self.shape)
         skipped = start - ORIENTATIONS * first
-        np.copyto(out, turned[skipped : skipped + stop - start])
+        np.copyto(out, rotated[skipped : skipped + stop - start])
 
 
 _CUDA: Any = torch.cuda  # not fully typed

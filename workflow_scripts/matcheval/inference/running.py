@@ -11,17 +11,9 @@ import numpy as np
 from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.inference import INFERENCE_VERSION
+from matcheval.inference import INFERENCE_VERSION, readers
 from matcheval.inference.forward import DTYPE_TEXT, ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import Writer, build_writers
-from matcheval.inference.readers import (
-    ORIENTATIONS,
-    ArrayReader,
-    DecodingReader,
-    MakingReader,
-    Reader,
-    TurnedReader,
-)
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
@@ -41,7 +33,10 @@ class ModelRunner:
 
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
         """Run models on a dataset and write the requested outputs."""
-        _check_name(name, folder)
+        built = read_description(folder)["name"]
+        if name != built:
+            remedy = "Give the name it was built with, or build it again"
+            raise InputError(f"is of '{built}', not of '{name}'", file=folder, remedy=remedy)
         dataset, problems = read_dataset(folder, verify=False), ErrorCollector()
         groups: dict[Geometry, list[tuple[Task, LoadedModel, ForwardModel]]] = {}
         for task in tasks:
@@ -52,26 +47,24 @@ class ModelRunner:
             verified = verifier.submit(read_dataset, folder)
             for geometry, group in groups.items():
                 with problems.collected():
+                    passes = [
+                        (model, self._writers(task, one, dataset)) for task, one, model in group
+                    ]
+                    reader = open_reader(dataset, geometry, self._config.n_threads)
                     run_inference(
-                        [
-                            (model, self._writers(task, loaded, dataset))
-                            for task, loaded, model in group
-                        ],
-                        open_reader(dataset, geometry, self._config.n_threads),
-                        dataset, self._config, progress=self._progress,
+                        passes, reader, dataset, self._config, progress=self._progress,
                         before_files=verified.result,
                     )  # fmt: skip
         problems.raise_any()
 
-    def run_turned(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:
+    def run_rotated(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:
         """Run a model on every image of a dataset in four orientations."""
         loaded, forward = self._load(model, dataset)
         reader = open_reader(dataset, loaded.transform.geometry, self._config.n_threads)
-        turned = replace(dataset, labels=np.repeat(dataset.labels, ORIENTATIONS))
-        run_inference(
-            [(forward, [writer])], TurnedReader(reader, dataset.name), turned, self._config,
-            progress=self._progress,
-        )  # fmt: skip
+        rotated = replace(dataset, labels=np.repeat(dataset.labels, readers.ORIENTATIONS))
+        source = readers.RotatedReader(reader, dataset.name)
+        passes = [(forward, [writer])]
+        run_inference(passes, source, rotated, self._config, progress=self._progress)
 
     def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
         """Return a loaded model; load it again only for a dataset of other images or classes."""
@@ -116,28 +109,13 @@ def provenance(
     }
 
 
-def is_cropped(dataset: Dataset, geometry: Geometry) -> bool:
-    """Whether images have been resized and cropped already, before they were corrupted."""
-    was_cropped = dataset.provenance.get("recipe", {}).get("side") is not None
-    return was_cropped and dataset.image_shape[:2] == geometry.crop
-
-
-def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
+def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> readers.Reader:
     """Choose the source of the pixels; it does not affect the results."""
-    if is_cropped(dataset, geometry):
+    was_cropped = dataset.provenance.get("recipe", {}).get("side") is not None
+    if was_cropped and dataset.image_shape[:2] == geometry.crop:  # before they were corrupted
         geometry = Geometry()
     if dataset.stored == "made":
-        return MakingReader(dataset, geometry, n_threads)
+        return readers.MakingReader(dataset, geometry, n_threads)
     if geometry.resize == "none" and dataset.stored == "array":
-        return ArrayReader(dataset)
-    return DecodingReader(dataset, geometry, n_threads)
-
-
-def _check_name(name: str, folder: Path) -> None:
-    found = read_description(folder)["name"]
-    if name != found:
-        raise InputError(
-            f"is of '{found}', not of '{name}'",
-            file=folder,
-            remedy="Give the name it was built with, or build it again",
-        )
+        return readers.ArrayReader(dataset)
+    return readers.DecodingReader(dataset, geometry, n_threads)

@@ -105,22 +105,14 @@ class InferenceSettings(Settings):
     @model_validator(mode="after")
     def _tf32_is_for_cuda(self) -> "InferenceSettings":
         if self.precision == "tf32" and self.device in ("cpu", "mps"):
-            raise ValueError(
-                f"precision: device {self.device} has no tf32. Use fp32, or device cuda"
-            )
+            problem = f"precision: device {self.device} has no tf32. Use fp32, or device cuda"
+            raise ValueError(problem)
         return self
 
     @property
     def deciding(self) -> dict[str, Any]:
         """The settings that predictions depend on."""
         return {key: getattr(self, key) for key in DECIDING}
-
-    @property
-    def n_models_per_job(self) -> int:
-        """How many models that share a transform are run together, at most."""
-        if self.models_per_job == "auto":
-            return 1 if self.device == "cpu" else MODELS_PER_GPU_JOB
-        return self.models_per_job
 
     @property
     def n_top_classes(self) -> int:
@@ -155,7 +147,9 @@ class InferencePlan:
         """Group models into jobs: a model is run alone, or with others that share its transform."""
         by_geometry: dict[str, list[str]] = {}
         batches: dict[str, tuple[str, ...]] = {}
-        size = self.settings.n_models_per_job
+        size = self.settings.models_per_job
+        if size == "auto":
+            size = 1 if self.settings.device == "cpu" else MODELS_PER_GPU_JOB
         for model in models:
             geometry = self.geometry(model).name
             if geometry == "none" or size == 1:

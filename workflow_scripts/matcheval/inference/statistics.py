@@ -7,13 +7,12 @@ the cancellation that plain sums of squares suffer from.
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
-from matcheval.io.self_digests import verify_file
+from matcheval.io.files import readable
+from matcheval.io.self_digests import DAMAGED, verify_file
 
 Array = npt.NDArray[np.float64]
 
@@ -71,31 +70,16 @@ class RunningStatistics:
     def result(self) -> FeatureStatistics:
         """Return the statistics of all rows so far, at least one."""
         denominator = self._n - 1 if self._n > 1 else np.nan
-        return FeatureStatistics(
-            self._n,
-            self._mean,
-            self._scatter / denominator,
-            self._p_sum / self._n,
-            self._gram / self._n,
-        )
+        covariance, p_mean = self._scatter / denominator, self._p_sum / self._n
+        return FeatureStatistics(self._n, self._mean, covariance, p_mean, self._gram / self._n)
 
 
 def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, dict[str, str]]:
     """Read a file of statistics and its provenance."""
-    try:
+    with readable(path, "a readable file of statistics", KeyError, EOFError, remedy=DAMAGED):
         verify_file(path)
         with np.load(path, allow_pickle=False) as archive:
             metadata = dict(json.loads(str(archive["metadata"])))
             names = ("feature_mean", "feature_covariance", "softmax_mean", "softmax_gram")
             found = FeatureStatistics(int(archive["n"]), *(archive[name] for name in names))
-    except InputError:  # it says what is wrong
-        raise
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(
-            f"not a readable file of statistics ({error})",
-            file=Path(path),
-            remedy="If the workflow wrote it, delete it and run again",
-        ) from error
     return found, metadata
