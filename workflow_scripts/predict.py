@@ -46,23 +46,17 @@ def predict(
     for one, each in zip(indexes, members, strict=True):
         written = {name: digests[name] for name in each}
         write_index(Path(one["index"]), one["key"], written, n_top)
-    log.info(
-        "%d model(s), %d dataset(s): %.1f s", len(models), len(names), time.perf_counter() - start
-    )
+    seconds = time.perf_counter() - start
+    log.info("%d model(s), %d dataset(s): %.1f s", len(models), len(names), seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and run the models."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--models", type=json.loads, required=True, help="JSON list of [model, file of weights]"
-    )
-    parser.add_argument(
-        "--indexes",
-        type=json.loads,
-        required=True,
-        help="JSON list of index files to write: index, key, and sets or suite",
-    )
+    about = "JSON list of [model, file of weights]"
+    parser.add_argument("--models", type=json.loads, required=True, help=about)
+    about = "JSON list of index files to write: index, key, and sets or suite"
+    parser.add_argument("--indexes", type=json.loads, required=True, help=about)
     parser.add_argument("--datasets", type=Path, required=True, help="folder of all datasets")
     parser.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
     parser.add_argument(

@@ -7,7 +7,8 @@ submitted to it.
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,7 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.checks import (
-    EXECUTOR,
-    check_executor,
-    check_groups,
-    check_names,
-    check_resources,
-)
+from matcheval.execution.cluster import checks, slurm
 from matcheval.study.checks import check_custom_images
 from matcheval.study.requests import Requests
 from matcheval.study.stored import check_shared_names, record_shared_names
@@ -31,6 +26,15 @@ from matcheval.study.study import Study
 
 # Rules that not every study has, and that a profile may name nevertheless: of saved pairs.
 _RULES_OF_SOME_STUDIES = ("match_and_save_pairs",)
+
+
+@contextmanager
+def _without_traceback() -> Iterator[None]:
+    """An `InputError` ends the run with its message."""
+    try:
+        yield
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 class Preflight:
@@ -43,8 +47,9 @@ class Preflight:
         """Run the checks that are possible once the rules have been read."""
         if self._workflow.exec_mode != ExecMode.DEFAULT:
             return  # this process runs a job of a run that is already checked
-        _checked(self._check_profile)
-        _checked(lambda: check_shared_names(self._study))
+        with _without_traceback():
+            self._check_profile()
+            check_shared_names(self._study)
         try:
             check_custom_images(self._study)
         except InputError as error:
@@ -58,11 +63,15 @@ class Preflight:
 
     def on_start(self) -> None:
         """Run the checks that are possible once jobs are about to start."""
-        _checked(self._check_profile_groups)
-        _checked(lambda: check_custom_images(self._study))
-        _checked(lambda: check_executor(self._workflow.executor_plugin.name))
-        if self._workflow.executor_plugin.name == EXECUTOR:
-            _checked(self._check_cluster)
+        groups = self._workflow.group_settings
+        with _without_traceback():
+            checks.check_names(groups.overwrite_groups, self._rule_names, "rule", "groups")
+            used = groups.overwrite_groups.values()
+            checks.check_groups(groups.group_components, used, "group-components")
+            check_custom_images(self._study)
+            checks.check_executor(self._workflow.executor_plugin.name)
+            if self._workflow.executor_plugin.name == checks.EXECUTOR:
+                self._check_cluster()
         record_shared_names(self._study)
 
     @property
@@ -72,46 +81,29 @@ class Preflight:
     def _check_profile(self) -> None:
         """Check names of rules and resources in the profile and on the command line."""
         settings = self._workflow.resource_settings
-        check_names(settings.overwrite_resources, self._rule_names, "rule", "set-resources")
-        check_names(settings.overwrite_threads, self._rule_names, "rule", "set-threads")
-        check_resources(settings.default_resources or {}, "default-resources")
+        checks.check_names(settings.overwrite_resources, self._rule_names, "rule", "set-resources")
+        checks.check_names(settings.overwrite_threads, self._rule_names, "rule", "set-threads")
+        checks.check_resources(settings.default_resources or {}, "default-resources")
         for given in settings.overwrite_resources.values():
-            check_resources(given, "set-resources")
+            checks.check_resources(given, "set-resources")
 
     def _cut_groups(self) -> None:
         """Submit no more jobs together than the time limit of their partition allows."""
-        from matcheval.execution.cluster import checks, slurm
-
-        groups = self._workflow.group_settings
-        cut = checks.sizes_of_groups(
-            groups.group_components,
-            groups.overwrite_groups,
-            self._wanted.longest_grouped(),
-            slurm.nodes(),
-        )
+        groups, longest = self._workflow.group_settings, self._wanted.longest_grouped()
+        sizes = groups.group_components
+        cut = checks.sizes_of_groups(sizes, groups.overwrite_groups, longest, slurm.nodes())
         for name, size in cut.items():
-            if size < groups.group_components[name]:
+            if size < sizes[name]:
                 logger.info(f"Jobs of group '{name}': {size} at a time, for the time limit.")
         groups.group_components = cut
 
-    def _check_profile_groups(self) -> None:
-        """Check names of rules and groups in the profile and on the command line."""
-        groups = self._workflow.group_settings
-        check_names(groups.overwrite_groups, self._rule_names, "rule", "groups")
-        used = groups.overwrite_groups.values()
-        check_groups(groups.group_components, used, "group-components")
-
     def _check_cluster(self) -> None:
         """Check that SLURM can run the jobs as they are going to be submitted."""
-        from matcheval.execution.cluster import checks, slurm
         from snakemake_executor_plugin_matcheval_slurm.jobs import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
-        jobs = [
-            job
-            for job in workflow.dag.get_jobs_or_groups()
-            if workflow.dag.needrun(job) and not job.is_local
-        ]
+        needed = filter(workflow.dag.needrun, workflow.dag.get_jobs_or_groups())
+        jobs = [job for job in needed if not job.is_local]
         wanted = [
             replace(checks.startable(request, slurm.nodes()), qos=request.qos or settings.qos)
             for request in map(request_of, jobs)
@@ -120,10 +112,8 @@ class Preflight:
         checks.check_accounts(wanted)
         checks.check_submit_limit(wanted, workflow.resource_settings.nodes)
         checks.check_with_scheduler(wanted)
-        checks.check_status_command(
-            settings.status_command,
-            workflow.remote_execution_settings.seconds_between_status_checks,
-        )
+        seconds = workflow.remote_execution_settings.seconds_between_status_checks
+        checks.check_status_command(settings.status_command, seconds)
         checks.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
         checks.check_shared(
             Path(self._study.results),
@@ -131,11 +121,3 @@ class Preflight:
             {request.partition: checks.place_options(request) for request in wanted},
             Path(".snakemake") / "seen-by-nodes.json",
         )
-
-
-def _checked(check: Callable[[], None]) -> None:
-    """Run a check; an `InputError` ends the run with its message, without traceback."""
-    try:
-        check()
-    except InputError as error:
-        raise WorkflowError(str(error)) from None

@@ -14,15 +14,8 @@ from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from matcheval.execution.run_summary import (
-    Failure,
-    Job,
-    RunRecord,
-    error_of_job,
-    failure_page,
-    reason_of_failure,
-    success_page,
-)
+from matcheval.execution import run_summary
+from matcheval.execution.run_summary import Failure, Job, RunRecord
 from matcheval.stages import undecided
 from matcheval.study.stored import mixed_software, without_records
 from matcheval.study.study import Study
@@ -65,15 +58,15 @@ class RunMessages(logging.Handler):
 
     def on_success(self) -> None:
         """Tell what was made, and where to start reading."""
-        of_analyses = {name: one.first_page for name, one in self._study.analyses.items()}
-        pages = {"all results": self._study.report_page, **of_analyses}
-        self._tell(success_page(self.run, {name: page for name, page in pages.items() if page}))
+        pages = {"all results": self._study.report_page}
+        pages |= {name: one.first_page for name, one in self._study.analyses.items()}
+        self._tell(run_summary.success_page(self.run, pages))
         if warning := mixed_software(self._study):
             logger.warning(f"Warning: {warning}.")
 
     def on_error(self) -> None:
         """Tell which jobs failed, and why."""
-        self._tell(failure_page(self.run))
+        self._tell(run_summary.failure_page(self.run))
 
     def _tell(self, page: str) -> None:
         if page:
@@ -93,9 +86,8 @@ class RunMessages(logging.Handler):
             note(record)
 
     def _note_start(self, record: Any) -> None:
-        self.run.started[record.jobid] = Job(
-            record.rule_name, dict(record.wildcards or {}), tuple(record.output)
-        )
+        wildcards = dict(record.wildcards or {})
+        self.run.started[record.jobid] = Job(record.rule_name, wildcards, tuple(record.output))
 
     def _note_end(self, record: Any) -> None:
         self._ended.append(self.run.finish(record.job_id))
@@ -119,13 +111,13 @@ class RunMessages(logging.Handler):
         """Of a group, jobs have failed whose logs tell an error; if none does, it is the first."""
         jobs = record.job_error_info
         self._in_failed_groups.update(job["jobid"] for job in jobs)
-        failed = [job for job in jobs if error_of_job(job["log"], since=self._since)]
+        failed = [job for job in jobs if run_summary.error_of_job(job["log"], since=self._since)]
         for job in failed or jobs[:1]:
             self._fail(job["jobid"], job["rule_name"], [*job["log"], *record.aux_logs], "")
 
     def _fail(self, number: int, rule: str, logs: list[str], words: str) -> None:
         job = self.run.started.get(number, Job(rule))
-        reason = reason_of_failure(logs, since=self._since, executor=words)
+        reason = run_summary.reason_of_failure(logs, since=self._since, executor=words)
         self.run.failed[number] = Failure(job, reason, logs[0] if logs else "")
 
     def progress_lines(self, done: int, total: int) -> str:

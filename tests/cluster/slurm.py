@@ -124,11 +124,7 @@ class Cluster:
     @classmethod
     @contextlib.contextmanager
     def started(
-        cls,
-        hidden: Path | None = None,
-        fixed: Path | None = None,
-        *,
-        accounting: bool = False,
+        cls, hidden: Path | None = None, fixed: Path | None = None, *, accounting: bool = False
     ) -> Iterator["Cluster"]:
         """Bring a cluster up, and down again whatever happens.
 

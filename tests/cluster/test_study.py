@@ -21,10 +21,7 @@ def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
     They save, stop, and are gone on with in other jobs.
     """
     run = on_cluster()
-    held = [
-        run.hold_until_told("train", "mlp"),
-        run.hold_until_told("predict", "linear"),
-    ]
+    held = [run.hold_until_told("train", "mlp"), run.hold_until_told("predict", "linear")]
     process = run.start("--set-resources", "train_model:runtime=30", "predict_datasets:runtime=30")
     for file in held:
         run.wait(lambda file=file: file.exists() and file.read_text(), "a job to be told")

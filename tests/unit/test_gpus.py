@@ -11,13 +11,7 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.execution import gpus
-from matcheval.execution.gpus import (
-    driver_gpus,
-    is_shared_by_all,
-    lease,
-    lock_folder,
-    visible_gpus,
-)
+from matcheval.execution.gpus import driver_gpus, is_shared_by_all, lease, lock_folder, visible_gpus
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 LISTED = """\

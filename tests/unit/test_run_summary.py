@@ -12,7 +12,7 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from matcheval.execution.entry_points import run_script
+from matcheval.execution.entry_points import run_job
 from matcheval.execution.run_summary import (
     Failure,
     Job,
@@ -109,19 +109,20 @@ def test_what_was_made_and_where_to_start(tmp_path):
     assert success_page(run, {}) == "Made: 2 × plot.\nFiles are in r/s/a, r/t."
 
 
+def divide() -> None:
+    1 / 0  # noqa: B018
+
+
 def test_a_script_that_fails_tells_its_log_only(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", [])
-    job = SimpleNamespace(params={}, input={}, output={}, wildcards={}, log=[tmp_path / "a.log"])
-
-    def divide() -> None:
-        1 / 0  # noqa: B018
-
+    params = SimpleNamespace(function=f"{__name__}:divide", items=dict)
+    log = tmp_path / "a.log"
+    job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, log=[log])
     with pytest.raises(SystemExit, match="1"):
-        run_script(divide, job)
+        run_job(job)
     assert capsys.readouterr().err == ""
-    log = (tmp_path / "a.log").read_text()
-    assert log.count("Traceback") == 1
-    assert error_in(log) == "ZeroDivisionError: division by zero"
+    assert log.read_text().count("Traceback") == 1
+    assert error_in(log.read_text()) == "ZeroDivisionError: division by zero"
 
 
 @pytest.fixture

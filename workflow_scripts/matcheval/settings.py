@@ -34,14 +34,11 @@ def _not_boolean(value: Any) -> Any:
 
 def _as_boolean(value: Any) -> Any:
     """Read the text that Snakemake hands on from the command line; other text is refused."""
-    given = (
-        {"true": True, "false": False}.get(value.lower(), value)
-        if isinstance(value, str)
-        else value
-    )
-    if not isinstance(given, bool):
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.lower())
+    if not isinstance(value, bool):
         raise ValueError("is neither true nor false")
-    return given
+    return value
 
 
 def _unique(values: Sequence[T]) -> Sequence[T]:
@@ -81,19 +78,11 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-# A list of texts, or one text for a list of one.
-Texts = Annotated[
-    tuple[PathText, ...],
-    BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[PathText, ...]),
-    Field(min_length=1),
-]
-# A list of names, or one name for a list of one.
-NameOrNames = Annotated[
-    tuple[Name, ...],
-    BeforeValidator(_as_list, json_schema_input_type=Name | tuple[Name, ...]),
-    Unique,
-    Field(min_length=1),
-]
+# A list of texts, or one text for a list of one; and the same of names.
+_AsTexts = BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[PathText, ...])
+_AsNames = BeforeValidator(_as_list, json_schema_input_type=Name | tuple[Name, ...])
+Texts = Annotated[tuple[PathText, ...], _AsTexts, Field(min_length=1)]
+NameOrNames = Annotated[tuple[Name, ...], _AsNames, Unique, Field(min_length=1)]
 
 
 def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
@@ -106,7 +95,7 @@ def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configur
 
 def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[str]:
     """Put violations in a person's words, one text per place."""
-    places: dict[str, dict[str, None]] = {}
+    places: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
     violations = error.errors(include_url=False)
     for violation in violations:
@@ -119,52 +108,42 @@ def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[s
             key = f"entry {last + 1}" if isinstance(last, int) else str(last)
             missing.setdefault(_quoted(path), []).append(key)
         elif violation["type"] == "extra_forbidden":
-            parent = _quoted(path[:-1])
-            places.setdefault(
-                f"{parent}: {_unknown_key(str(path[-1]), kind, path[:-1], given)}", {}
-            )
+            reason = _unknown_key(str(path[-1]), kind, path[:-1], given)
+            places.setdefault(f"{_quoted(path[:-1])}: {reason}", [])
         else:
-            places.setdefault(_quoted(path), {})[_reason(violation)] = None
+            places.setdefault(_quoted(path), []).append(_reason(violation))
     told = [f"{place}: {' and '.join(keys)} missing" for place, keys in missing.items()]
-    return told + [
-        f"{place}: {', or '.join(reasons)}" if reasons else place
-        for place, reasons in places.items()
-    ]
+    for place, reasons in places.items():
+        told.append(": ".join(filter(None, [place, ", or ".join(dict.fromkeys(reasons))])))
+    return told
 
 
 def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
     """Whether a list is no fixed word, where what is wrong with the list is told as well."""
     *place, alternative = violation["loc"] or ("",)
-    return (
-        str(alternative).startswith("literal[")
-        and isinstance(violation["input"], list | tuple)
-        and any(
-            list(one["loc"][: len(place)]) == place for one in violations if one is not violation
-        )
-    )
+    if not str(alternative).startswith("literal[") or not isinstance(
+        violation["input"], list | tuple
+    ):
+        return False
+    others = (one["loc"] for one in violations if one is not violation)
+    return any(list(other[: len(place)]) == place for other in others)
 
 
 def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str], int | str | None]:
     """Keys and positions that lead to a place, without pydantic's names of alternatives."""
     path: list[int | str] = []
-    last = location[-1] if location else None
     here, after_kind = given, False
     for part in location:
+        is_block = isinstance(here, Mapping)
         # Below a block with alternatives comes the kind's name, which may be one of its keys, too.
-        in_block = isinstance(here, Mapping) and here is not given
-        if in_block and not after_kind and part == here.get("kind"):
+        if is_block and here is not given and not after_kind and part == here.get("kind"):
             after_kind = True
             continue
-        inside = (isinstance(here, Mapping) and part in here) or (
-            isinstance(here, Sequence)
-            and not isinstance(here, str)
-            and isinstance(part, int)
-            and part < len(here)
-        )
-        if inside:
+        is_item = isinstance(here, list | tuple) and isinstance(part, int) and part < len(here)
+        if is_item or (is_block and part in here):
             path.append(part)
             here, after_kind = here[part], False
-    return path, last
+    return path, location[-1] if location else None
 
 
 def _quoted(path: Sequence[int | str]) -> str:
@@ -219,55 +198,52 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
+# What is wrong with a value, by pydantic's name for it.
+_REASONS = {
+    "greater_than": "{shown} must be above {gt:.15g}",
+    "greater_than_equal": "{shown} must be at least {ge:.15g}",
+    "less_than": "{shown} must be below {lt:.15g}",
+    "less_than_equal": "{shown} must be at most {le:.15g}",
+    "finite_number": "{shown} is not a finite number",
+    "int_parsing_size": "'{shown}' is too large",
+    "string_too_long": "'{shown:.20}...' has more than {max_length} characters",
+    "too_short": "'{shown}' must have at least {min_length} entries",
+    "too_long": "'{shown}' must have at most {max_length} entries",
+    "union_tag_not_found": "kind missing",
+    "string_type": "'{shown}' is not a text",
+    **dict.fromkeys(("float_parsing", "float_type"), "'{shown}' is not a number"),
+    **dict.fromkeys(
+        ("int_parsing", "int_type", "int_from_float"), "'{shown}' is not a whole number"
+    ),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "'{shown}' is not true or false"),
+    **dict.fromkeys(("tuple_type", "list_type"), "'{shown}' is not a list"),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type"),
+        "'{shown}' is not a mapping of keys to values",
+    ),
+}
+
+
 def _reason(violation: ErrorDetails) -> str:
     """What is wrong with one value."""
-    value, context = violation["input"], violation.get("ctx", {})
+    kind, value, context = violation["type"], violation["input"], violation.get("ctx", {})
     shown = _shown(value)
-    bounds = {
-        "greater_than": ("above", "gt"),
-        "greater_than_equal": ("at least", "ge"),
-        "less_than": ("below", "lt"),
-        "less_than_equal": ("at most", "le"),
-    }
-    kind = violation["type"]
-    if kind in bounds:
-        word, key = bounds[kind]
-        return f"{shown} must be {word} {context[key]:.15g}"
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         expected = str(context.get("expected", context.get("expected_tags", "")))
         names = expected.replace(" or ", ", ").replace("'", "")
         return f"'{_shown(context.get('tag', value))}' is none of {names}"
-    if kind == "union_tag_not_found":
-        return "kind missing"
     if kind == "string_pattern_mismatch":
         if context["pattern"] == NAME_PATTERN:
             return f"'{shown}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
         if context["pattern"] == MODEL_PATTERN:
             return f"'{shown}' has no '{{model}}', which stands for the names of the models"
         return f"'{shown}' does not have the form {context['pattern']}"
-    if kind == "string_too_long":
-        return f"'{shown[:20]}...' has more than {context['max_length']} characters"
-    if kind == "finite_number":
-        return f"{shown} is not a finite number"
-    if kind == "int_parsing_size":
-        return f"'{shown}' is too large"
     if kind == "invalid_key" or violation["loc"][-1:] == ("[key]",):
         return f"key '{shown}' is not a text"
     if value is None or kind == "string_too_short" or context.get("actual_length") == 0:
         return "is empty"
-    if kind in ("too_short", "too_long"):
-        word, key = ("least", "min_length") if kind == "too_short" else ("most", "max_length")
-        return f"'{shown}' must have at {word} {context[key]} entries"
-    words = {
-        "float_parsing": "a number", "float_type": "a number", "int_parsing": "a whole number",
-        "int_type": "a whole number", "int_from_float": "a whole number", "string_type": "a text",
-        "bool_type": "true or false", "bool_parsing": "true or false", "tuple_type": "a list",
-        "list_type": "a list", "dict_type": "a mapping of keys to values",
-        "model_type": "a mapping of keys to values",
-        "model_attributes_type": "a mapping of keys to values",
-    }  # fmt: skip
-    if kind in words:
-        return f"'{shown}' is not {words[kind]}"
+    if kind in _REASONS:
+        return _REASONS[kind].format(shown=shown, **context)
     if kind == "value_error":
         message = str(context["error"])
         return f"'{shown}' {message}" if message.startswith("is ") else message

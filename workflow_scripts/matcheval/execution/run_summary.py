@@ -103,7 +103,7 @@ def success_page(record: RunRecord, pages: Mapping[str, str]) -> str:
     """Return what a run made, and where to start reading."""
     made = [job for job in record.finished.values() if job.outputs]
     lines = [f"Made: {_by_rule(made)}."] if made else []
-    there = [(page, name) for name, page in pages.items() if Path(page).is_file()]
+    there = [(page, name) for name, page in pages.items() if page and Path(page).is_file()]
     if there:
         return "\n".join([*lines, "Start reading here:", *(f"  {row}" for row in _aligned(there))])
     folders = {Path(file).parent for job in made for file in job.outputs}
