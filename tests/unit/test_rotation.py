@@ -58,7 +58,7 @@ class TestTurnedImages:
             np.testing.assert_array_equal(out[row], expected)
 
     def test_only_square_ones(self):
-        with pytest.raises(InputError, match=r"x.*3 × 4 pixels cannot be turned"):
+        with pytest.raises(InputError, match=r"x.*3 × 4 pixels cannot be rotated"):
             RotatedReader(ArrayReader(images(width=4)), "x")
 
 

@@ -16,17 +16,8 @@ from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.checks import startable, within
 from matcheval.execution.cluster.slurm import Meaning, meaning, normalized, passes, patience
 from matcheval.execution.jobs import stop_file
-from snakemake_executor_plugin_matcheval_slurm.jobs import (
-    JobsInSlurm,
-    SubmittedAs,
-    WaitingJobs,
-    changes,
-    comment_of,
-    has_saved,
-    has_written_all,
-    original,
-    request_of,
-)
+from snakemake_executor_plugin_matcheval_slurm import jobs
+from snakemake_executor_plugin_matcheval_slurm.jobs import original, request_of
 
 # Within this many seconds `sacct` knows a new job.
 _DELAY_SECONDS = 60
@@ -47,7 +38,7 @@ class SlurmExecutor(plugin.Executor):
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         self._settings = workflow.executor_settings
-        self._waiting = WaitingJobs(
+        self._waiting = jobs.WaitingJobs(
             workflow.remote_execution_settings.seconds_between_status_checks,
             3600 * self._settings.submit_hours,
         )
@@ -56,13 +47,12 @@ class SlurmExecutor(plugin.Executor):
         shared = {field.name for field in fields(plugin.ExecutorSettings)}
         given = {name: value for name, value in vars(self._settings).items() if name in shared}
         # Requeueing is an option of each job; the state of jobs is asked for here.
-        given |= {"requeue": False} | (
-            {"status_command": None} if "status_command" in shared else {}
-        )
+        unused = {"requeue": False, "status_command": None}
+        given |= {name: value for name, value in unused.items() if name in shared}
         super().__init__(_WithSettings(workflow, plugin.ExecutorSettings(**given)), logger)
         # Of a job that waits for its next run, `sacct` says how the last one ended.
         first = "squeue" if self._settings.requeue else self._settings.status_command
-        self._slurm = JobsInSlurm(self.run_uuid, first, logger)
+        self._slurm = jobs.JobsInSlurm(self.run_uuid, first, logger)
 
     def additional_general_args(self) -> str:
         """Return arguments with which the Snakemake process on a node runs its jobs itself."""
@@ -89,19 +79,18 @@ class SlurmExecutor(plugin.Executor):
 
     def _submit(self, job: Any) -> None:
         """Submit a job; requests for retries are limited to what the partition has."""
-        wanted = request_of(job)
-        limited = wanted
+        limited = wanted = request_of(job)
         if job.attempt > 1:
             limited = within(wanted, slurm.nodes())
+            if limited != wanted:
+                self.logger.info(
+                    f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
+                    f"{limited.minutes} minutes instead of {wanted.mem_mb} and {wanted.minutes}: "
+                    "the partition has no more."
+                )
         elif wanted.resumable:
             limited = startable(wanted, slurm.nodes())
-        if job.attempt > 1 and limited != wanted:
-            self.logger.info(
-                f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
-                f"{limited.minutes} minutes instead of {wanted.mem_mb} and {wanted.minutes}: the "
-                "partition has no more."
-            )
-        submitted = SubmittedAs(job, changes(job, limited, self._settings))
+        submitted = jobs.SubmittedAs(job, jobs.changes(job, limited, self._settings))
         try:
             super().run_job(submitted)
         except WorkflowError as error:
@@ -141,7 +130,7 @@ class SlurmExecutor(plugin.Executor):
     def _submit_waiting(self) -> None:
         """Submit the jobs again whose time has come."""
         tried = self._waiting.tried()
-        comments = {comment_of(job) for job in tried}
+        comments = {jobs.comment_of(job) for job in tried}
         if tried and not self._slurm.cancel_unknown(comments, self._numbers):
             return
         for job in self._waiting.due():
@@ -170,7 +159,7 @@ class SlurmExecutor(plugin.Executor):
         since = job_info.aux["submitted"]
         if slurm.has_accounting() and time.time() - since < _DELAY_SECONDS:
             return False
-        if has_written_all(job_info.job, since):
+        if jobs.has_written_all(job_info.job, since):
             self._succeeded(job_info)
         else:
             self._interrupted(job_info, "SLURM no longer knows it")
@@ -179,7 +168,7 @@ class SlurmExecutor(plugin.Executor):
     def _has_stopped(self, job_info: Any, state: str) -> bool:
         """Whether a job has saved its state as its time was over, so that another can go on."""
         job, since = job_info.job, job_info.aux["submitted"]
-        if not request_of(job).resumable or not has_saved(job, since):
+        if not request_of(job).resumable or not jobs.has_saved(job, since):
             return False
         stop = stop_file(Path.cwd(), job_info.external_jobid)
         told = stop.exists()
@@ -204,14 +193,10 @@ class SlurmExecutor(plugin.Executor):
             self._failed(job_info, f"{state} ({times + 1} times)")
             return
         self._interruptions[job_info.job] = times + 1
-        self._submit_again(job_info, f"was interrupted: {state}")
-
-    def _submit_again(self, job_info: Any, what: str) -> None:
-        """Submit a job again, with the same request, without counting an attempt."""
         job, number = job_info.job, job_info.external_jobid
         self.logger.warning(
-            f"SLURM-job {number} ({job.name}) {what}. It is submitted again with the same request, "
-            "and this does not count as an attempt."
+            f"SLURM-job {number} ({job.name}) was interrupted: {state}. It is submitted again with "
+            "the same request, and this does not count as an attempt."
         )
         self._slurm.cancel([number])
         self.run_job(job)

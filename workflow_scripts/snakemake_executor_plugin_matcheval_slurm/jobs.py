@@ -40,8 +40,10 @@ def comment_of(job: Any) -> str:
 
 def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
     """Return the resources that a job is submitted with in place of its own."""
-    given = job.resources.get
-    options = ["--requeue" if settings.requeue else "--no-requeue"]
+    options = [
+        job.resources.get("slurm_extra"),
+        "--requeue" if settings.requeue else "--no-requeue",
+    ]
     if limited.resumable:
         # At most half of its time before the end, should that be short.
         seconds = min(settings.signal_seconds, 30 * limited.minutes)
@@ -49,7 +51,7 @@ def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
     changed = {
         "mem_mb": limited.mem_mb or None,
         "runtime": limited.minutes or None,
-        "slurm_extra": " ".join(filter(None, [given("slurm_extra"), *options])),
+        "slurm_extra": " ".join(filter(None, options)),
     }
     if not limited.gpus:
         changed["gpu_model"] = None  # would request a GPU

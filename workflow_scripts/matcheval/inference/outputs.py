@@ -197,12 +197,9 @@ class Vectors:
 
 def _vector_schema(name: str, width: int) -> TableSchema:
     """Declare the columns of a file of logits or features."""
+    index = Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0")
     return TableSchema(
-        name,
-        (
-            Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-            Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name]),
-        ),
+        name, (index, Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name]))
     )
 
 
@@ -247,10 +244,8 @@ class VectorWriter(FileWriter):
         width = rows.shape[1]
         schema = _vector_schema(self._name, width)
         if self._parquet is None:
-            metadata = {**self._metadata, "width": str(width)}
-            self._parquet = self._open.enter_context(
-                parquet_file(self._path, schema.arrow.with_metadata(metadata))
-            )
+            described = schema.arrow.with_metadata({**self._metadata, "width": str(width)})
+            self._parquet = self._open.enter_context(parquet_file(self._path, described))
         index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
         lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)
         table = schema.table({"index": index, self._name: lists})
@@ -260,8 +255,7 @@ class VectorWriter(FileWriter):
 
 _WRITERS: dict[str, Callable[..., FileWriter]] = {
     "predictions": PredictionWriter,
-    "logits": functools.partial(VectorWriter, name="logits"),
-    "features": functools.partial(VectorWriter, name="features"),
+    **{name: functools.partial(VectorWriter, name=name) for name in _VECTORS},
     "statistics": StatisticsWriter,
     "top": TopKWriter,
 }

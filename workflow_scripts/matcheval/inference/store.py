@@ -51,11 +51,9 @@ class ModelFiles:
                 with self.weights.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
             except OSError as error:
-                raise InputError(
-                    f"no readable file of weights ({error.strerror})",
-                    file=self.weights,
-                    remedy="Train or download the model first",
-                ) from error
+                problem = f"no readable file of weights ({error.strerror})"
+                remedy = "Train or download the model first"
+                raise InputError(problem, file=self.weights, remedy=remedy) from error
         return digest.hexdigest()
 
 
@@ -116,9 +114,8 @@ def read_index(path: str | Path) -> tuple[str, int | None]:
             found = _HEAD.match(stream.read(200))
     except OSError:
         return "", None
-    if not found:
-        return "", None
-    return found[1].decode(), None if found[2] == b"null" else int(found[2])
+    n_top = None if found is None or found[2] == b"null" else int(found[2])
+    return found[1].decode() if found else "", n_top
 
 
 def file_digest(path: Path) -> str:

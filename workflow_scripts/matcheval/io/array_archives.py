@@ -47,7 +47,7 @@ def array_names(path: Path) -> list[str]:
 def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
     """Read arrays of numbers or text from an `.npz` file, and leave the others unread."""
     found = {}
-    for name in [name for name in array_names(path) if name in names]:
+    for name in filter(names.__contains__, array_names(path)):
         stream = member_stream(path, name)
         try:
             array = np.lib.format.read_array(stream, allow_pickle=False)
@@ -64,12 +64,9 @@ def member_stream(path: Path, name: str) -> IO[bytes]:
             member = archive.getinfo(f"{name}.npy")
             packed = max(1, member.compress_size)
             if member.file_size > max(_FREE_BYTES, _MAX_RATIO * packed):
-                raise InputError(
-                    f"unpacks from {packed:,} to {member.file_size:,} bytes",
-                    file=path,
-                    field=name,
-                    remedy="Save it without compression (numpy.savez) if that is right",
-                )
+                problem = f"unpacks from {packed:,} to {member.file_size:,} bytes"
+                remedy = "Save it without compression (numpy.savez) if that is right"
+                raise InputError(problem, file=path, field=name, remedy=remedy)
             return io.BytesIO(archive.read(member))
         except KeyError as error:
             raise InputError(f"has no array '{name}'", file=path, field=name) from error

@@ -51,11 +51,9 @@ def check_place(path: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
     except ValueError as error:  # or bytes that are no UTF-8
-        raise InputError(
-            "cannot be written (no file can have this name)",
-            file=ascii(str(path)),
-            remedy="Names have fewer than 200 characters, and no NUL",
-        ) from error
+        problem = "cannot be written (no file can have this name)"
+        remedy = "Names have fewer than 200 characters, and no NUL"
+        raise InputError(problem, file=ascii(str(path)), remedy=remedy) from error
     if is_folder:
         raise InputError("cannot be written (it is a folder)", file=path)
 
@@ -106,13 +104,9 @@ def readable(
 
 
 def _disk_full(path: Path, why: str) -> InputError:
-    free = shutil.disk_usage(path.parent).free
-    return InputError(
-        f"the disk is full: {why}, {free:,} are free in {path.parent.resolve()}",
-        file=path,
-        remedy="Free some space, or set 'results' to a folder on another disk; the results so "
-        "far are kept",
-    )
+    free = f"{shutil.disk_usage(path.parent).free:,} are free in {path.parent.resolve()}"
+    remedy = "Free space, or set 'results' to a folder on another disk; the results so far are kept"
+    return InputError(f"the disk is full: {why}, {free}", file=path, remedy=remedy)
 
 
 @contextmanager
@@ -138,9 +132,8 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
 
 def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem: str) -> str:
     """Check that a file has one of the suffixes of known formats, and return its suffix."""
-    suffix = Path(path).suffix.lower()
+    suffix, (*others, last) = Path(path).suffix.lower(), suffixes
     if suffix not in suffixes:
-        *others, last = suffixes
         remedy = f"Use {', '.join(others)} or {last}"
         raise InputError(problem.format(f"'{suffix}'"), file=path, remedy=remedy)
     return suffix

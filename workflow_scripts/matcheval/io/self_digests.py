@@ -64,11 +64,8 @@ def verify_file(path: str | os.PathLike[str]) -> bool:
     if not found.recorded and not found.has_key:
         return False
     if not found.has_key or [value for _, value in found.recorded] != [found.digest]:
-        raise InputError(
-            "damaged: its bytes do not have the SHA-256 that was recorded when it was written",
-            file=path,
-            remedy=DAMAGED,
-        )
+        problem = "its bytes do not have the SHA-256 that was recorded when it was written"
+        raise InputError(f"damaged: {problem}", file=path, remedy=DAMAGED)
     return True
 
 

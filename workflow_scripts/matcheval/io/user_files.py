@@ -36,11 +36,8 @@ def decoded(content: bytes, path: str | Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"line {line} is not UTF-8 (byte 0x{content[error.start]:02x})",
-            file=path,
-            remedy=_ENCODING,
-        ) from error
+        problem = f"line {line} is not UTF-8 (byte 0x{content[error.start]:02x})"
+        raise InputError(problem, file=path, remedy=_ENCODING) from error
 
 
 def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, str]]:
@@ -63,11 +60,8 @@ def check_columns(
     """Check that a header names columns."""
     missing = [column for column in required if column not in header]
     if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {list(header)}",
-            file=path,
-            remedy=remedy,
-        )
+        problem = f"no column {' and '.join(missing)} in the header {list(header)}"
+        raise InputError(problem, file=path, remedy=remedy)
 
 
 def read_csv_table(path: Path, separator: str) -> "pa.Table":
@@ -76,16 +70,13 @@ def read_csv_table(path: Path, separator: str) -> "pa.Table":
     import pyarrow.csv as pa_csv
 
     with readable(path, "a readable CSV file", pa.ArrowException):
-        table = pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(use_threads=False),
-            parse_options=pa_csv.ParseOptions(delimiter=separator),
-        )
+        one_thread = pa_csv.ReadOptions(use_threads=False)
+        separated = pa_csv.ParseOptions(delimiter=separator)
+        table = pa_csv.read_csv(path, read_options=one_thread, parse_options=separated)
         try:
             names = [name.strip() for name in table.schema.names]
         except UnicodeDecodeError as error:
-            problem = "its header is not UTF-8"
-            raise InputError(problem, file=path, remedy=_ENCODING) from error
+            raise InputError("its header is not UTF-8", file=path, remedy=_ENCODING) from error
     return table.rename_columns(names)
 
 

@@ -181,11 +181,9 @@ def _check_like_training_set(study: Study, first: str, name: str, field: str) ->
     check_label_spaces(study, field, first, name)
     ours, others = (study.datasets[one].settings.pixel_format for one in (first, name))
     if ours and others and ours != others:
-        raise configuration_error(
-            f"has images of {others}, and models are trained on '{first}', of {ours}",
-            field=f"datasets.{name}",
-            remedy="Models can only be run on images like those that they are trained on",
-        )
+        problem = f"has images of {others}, and models are trained on '{first}', of {ours}"
+        remedy = "Models can only be run on images like those that they are trained on"
+        raise configuration_error(problem, field=f"datasets.{name}", remedy=remedy)
 
 
 def _check_sizes_of_images(study: Study) -> None:
@@ -196,11 +194,10 @@ def _check_sizes_of_images(study: Study) -> None:
         least = SPECIFICATIONS[recipe.architecture].min_side if recipe else 0
         if images and images.side < least:
             size = f"{images.side} × {images.side} pixels"
-            raise configuration_error(
-                f"the architecture of model '{name}' does not accept images of {size}",
-                field=f"datasets.{trained.train[0]}",
-                remedy=f"Use images of at least {least} × {least} pixels, or another architecture",
-            )
+            problem = f"the architecture of model '{name}' does not accept images of {size}"
+            remedy = f"Use images of at least {least} × {least} pixels, or another architecture"
+            field = f"datasets.{trained.train[0]}"
+            raise configuration_error(problem, field=field, remedy=remedy)
 
 
 def _check_predictions(study: Study) -> None:
@@ -211,11 +208,9 @@ def _check_predictions(study: Study) -> None:
             _check_files_of_results(spec, field)
         for model in study.models.values():
             if spec.has_images and model.source is None:
-                raise configuration_error(
-                    f"model '{model.name}' is of kind 'predictions' and cannot be run on it",
-                    field=field,
-                    remedy="Give the set as kind 'predictions', with 'files'",
-                )
+                problem = f"model '{model.name}' is of kind 'predictions' and cannot be run on it"
+                remedy = "Give the set as kind 'predictions', with 'files'"
+                raise configuration_error(problem, field=field, remedy=remedy)
             file = study.predictions_file(dataset, model.name)
             if not spec.has_images and not Path(file).is_file():
                 field += ".file" if "file" in spec.options else ".files"

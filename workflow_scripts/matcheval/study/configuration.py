@@ -135,11 +135,8 @@ def complete_configuration(
         return dict(given)
     alone = [key for key in ("datasets", "pairs") if key in given]
     if alone:
-        raise InputError(
-            f"the configuration has its own {' and '.join(alone)} but no name",
-            field="study",
-            remedy="Name the study, as in 'study: mine'",
-        )
+        problem = f"the configuration has its own {' and '.join(alone)} but no name"
+        raise InputError(problem, field="study", remedy="Name the study, as in 'study: mine'")
     default = read_yaml(default_study)
     default["models"] = str(Path(default_study).parent / default["models"])
     return _merged(default, given)

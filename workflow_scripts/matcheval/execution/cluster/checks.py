@@ -333,19 +333,19 @@ def check_shared(
                 partition, results, reason,
             )  # fmt: skip
             continue
-        if missing and not missing[0].startswith("missing "):
-            raise InputError(
-                f"nodes of partition '{partition}' cannot write to {results}: {missing[0]}",
-                remedy="Choose a folder for 'results' that the nodes may write to; some clusters "
-                "mount the home folders read-only on their nodes",
-            )
-        if missing:
+        nodes = f"nodes of partition '{partition}'"
+        if missing and missing[0].startswith("missing "):
             file = missing[0].removeprefix("missing ")
-            hidden = results if file == str(probe) else file
             raise InputError(
-                f"nodes of partition '{partition}' do not see {hidden}",
+                f"{nodes} do not see {results if file == str(probe) else file}",
                 remedy="Run this in a folder that all nodes share (often below the home, project "
                 "or scratch folders), with 'results' and .venv in such folders, too",
+            )
+        if missing:
+            raise InputError(
+                f"{nodes} cannot write to {results}: {missing[0]}",
+                remedy="Choose a folder for 'results' that the nodes may write to; some clusters "
+                "mount the home folders read-only on their nodes",
             )
         known.append(key)
     with atomic_file(record) as partial:
