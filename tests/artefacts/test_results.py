@@ -17,13 +17,16 @@ from matcheval.replication.tables import CHANGES, FITS, REGION, RESULTS
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
 
 
+def matched_files(results, stage, suffix=""):
+    return results.of_stage(stage, suffix) or pytest.skip(
+        "nothing was matched: no pair has probabilities on both sides"
+    )
+
+
 @pytest.fixture(scope="module")
 def runs(results):
-    paths = results.of_stage("matched")
-    if not paths:
-        pytest.skip("nothing was matched: no pair has probabilities on both sides")
     frames = []
-    for path in paths:
+    for path in matched_files(results, "matched"):
         table = COMPARISON_RUNS.read(path)
         score = (table.schema.metadata or {}).get(b"score", b"confidence").decode()
         frames.append(table.to_pandas().assign(matching=path.parent.name, score=score))
@@ -32,9 +35,7 @@ def runs(results):
 
 @pytest.fixture(scope="module")
 def tables(results):
-    paths = results.of_stage("tables", ".parquet")
-    if not paths:
-        pytest.skip("nothing was matched: no pair has probabilities on both sides")
+    paths = matched_files(results, "tables", ".parquet")
     return {path: MODEL_TABLE.read(path).to_pandas() for path in paths}
 
 
@@ -72,9 +73,8 @@ def test_tables_are_the_runs_averaged(runs, tables):
         mine = runs[(runs.pair == path.parent.name) & (runs.matching == path.stem)]
         means = mine.groupby("model").fraction_unmatched.mean()
         np.testing.assert_allclose(table.fraction_unmatched_mean, means[table.model])
-        np.testing.assert_allclose(
-            table.gap, table.accuracy_original - table.accuracy_replication, atol=1e-12
-        )
+        difference = table.accuracy_original - table.accuracy_replication
+        np.testing.assert_allclose(table.gap, difference, atol=1e-12)
 
 
 def test_csv_tables_are_those_of_the_parquet_files(results, tmp_path):
@@ -87,19 +87,13 @@ def test_csv_tables_are_those_of_the_parquet_files(results, tmp_path):
 @pytest.fixture(scope="module")
 def gaps(results):
     """Gaps by pair and matching: of the models, and of their means."""
-    paths = results.of_stage("gaps", ".parquet")
-    if not paths:
-        pytest.skip("nothing was matched: no pair has probabilities on both sides")
-    folder = results.study / "gaps"
-    means = {path.stem: MEAN_GAPS.read(path).to_pandas() for path in paths if path.parent == folder}
-    return {
-        (path.parent.name, path.stem): (
-            GAPS.read(path).to_pandas(),
-            means[path.parent.name].set_index("matching").loc[path.stem],
-        )
-        for path in paths
-        if path.parent != folder
-    }
+    paths = matched_files(results, "gaps", ".parquet")
+    folder, gaps = results.study / "gaps", {}
+    for path in (path for path in paths if path.parent != folder):
+        means = MEAN_GAPS.read(folder / f"{path.parent.name}.parquet").to_pandas()
+        mean = means.set_index("matching").loc[path.stem]
+        gaps[path.parent.name, path.stem] = GAPS.read(path).to_pandas(), mean
+    return gaps
 
 
 def test_gaps_are_those_of_the_tables(gaps, tables):
@@ -117,26 +111,19 @@ def test_gaps_are_those_of_the_tables(gaps, tables):
 def test_terms_and_parts_add_up_to_gaps(gaps):
     for models, mean in gaps.values():
         for found in (models.dropna(subset="matched_gap"), mean):
-            np.testing.assert_allclose(
-                found.matched_gap + found.source_selection + found.dropped_targets, found.gap,
-                atol=1e-12,
-            )  # fmt: skip
-            np.testing.assert_allclose(
-                found.confidence_part + found.conditional_part, found.gap, atol=1e-12
-            )
+            terms = found.matched_gap + found.source_selection + found.dropped_targets
+            for total in (terms, found.confidence_part + found.conditional_part):
+                np.testing.assert_allclose(total, found.gap, atol=1e-12)
 
 
 def test_missing_values_of_gaps_have_reasons(gaps):
     for models, _ in gaps.values():
-        errors, shares, references = (
-            models[name].isna()
-            for name in ("matched_gap_se", "confidence_share", "reference_narrowing")
-        )
-        for missing, words in (
-            (errors, "no standard error|no matched gap"), (shares, "no share|no standard error"),
-            (references, "no no-warning reference"),
-        ):  # fmt: skip
-            assert models.remarks[missing].str.contains(words).all()
+        for name, words in (
+            ("matched_gap_se", "no standard error|no matched gap"),
+            ("confidence_share", "no share|no standard error"),
+            ("reference_narrowing", "no no-warning reference"),
+        ):
+            assert models.remarks[models[name].isna()].str.contains(words).all()
 
 
 def test_predictions_are_those_of_their_indexes(results):
@@ -173,12 +160,9 @@ def test_figures_are_whole(results):
     assert paths
     for path in paths:
         content = path.read_bytes()
-        if path.suffix == ".png":
-            assert content.startswith(b"\x89PNG")
-            assert b"IEND" in content[-12:]
-        else:
-            assert content.startswith(b"%PDF")
-            assert b"%%EOF" in content[-10:]
+        start, end = (b"\x89PNG", b"IEND") if path.suffix == ".png" else (b"%PDF", b"%%EOF")
+        assert content.startswith(start)
+        assert end in content[-12:]
 
 
 def test_the_summary_names_every_pair(results, tables):
@@ -203,13 +187,9 @@ def test_replications_rank_every_model_once(replications):
             assert sorted(table[f"{origin}_rank"]) == list(range(1, len(table) + 1))
             ranked = table.sort_values(f"{origin}_rank")
             assert (np.diff(ranked[f"accuracy_{origin}"]) <= 0).all()
-            within = table[f"accuracy_{origin}_low"].isna() | table[f"accuracy_{origin}"].between(
-                table[f"accuracy_{origin}_low"], table[f"accuracy_{origin}_high"]
-            )
-            assert within.all()
-        np.testing.assert_array_equal(
-            table.delta_rank, table.original_rank - table.replication_rank
-        )
+            low, high = (table[f"accuracy_{origin}_{bound}"] for bound in ("low", "high"))
+            assert (low.isna() | table[f"accuracy_{origin}"].between(low, high)).all()
+        assert (table.delta_rank == table.original_rank - table.replication_rank).all()
 
 
 def test_replications_and_matching_agree_on_accuracies(replications, tables):

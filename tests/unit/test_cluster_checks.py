@@ -45,30 +45,24 @@ def forget() -> None:
     asking.nodes.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("gres", "number"),
-    [("(null)", 0), ("gpu:2", 2), ("gpu:a100:4(S:0-1)", 4), ("gpu", 1), ("shard:8", 0),
-     ("gpu:a100:2,gpu:v100:1,shard:8", 3), ("gpu:h100:8(S:0,2)", 8)],
-)  # fmt: skip
-def test_gpus_of_a_node(gres, number):
-    assert count_gpus(gres) == number
-
-
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("infinite", float("inf")), ("30", 30), ("30:00", 30), ("1:30:00", 90), ("2-00:00:00", 2880),
-     ("1-12", 2160), ("1-12:30", 2190), ("0:30", 0.5)],
-)  # fmt: skip
-def test_time_limits(limit, value):
-    assert minutes(limit) == value
+def test_gpus_and_time_limits_of_nodes():
+    numbers = {
+        "(null)": 0, "gpu:2": 2, "gpu:a100:4(S:0-1)": 4, "gpu": 1, "shard:8": 0,
+        "gpu:a100:2,gpu:v100:1,shard:8": 3, "gpu:h100:8(S:0,2)": 8,
+    }  # fmt: skip
+    assert {gres: count_gpus(gres) for gres in numbers} == numbers
+    limits = {
+        "infinite": float("inf"), "30": 30, "30:00": 30, "1:30:00": 90, "2-00:00:00": 2880,
+        "1-12": 2160, "1-12:30": 2190, "0:30": 0.5,
+    }  # fmt: skip
+    assert {limit: minutes(limit) for limit in limits} == limits
 
 
 def test_nodes_as_sinfo_lists_them(commands):
     commands(
         "sinfo",
-        "echo 'n1|cpu*|64|256000|(null)|2-00:00:00|mix'\n"
-        "echo 'n1|long|64|256000|(null)|infinite|mix'\n"
-        "echo 'g1|gpu|16|64000+|gpu:a100:2|30:00|drain*'\n",
+        "echo 'n1|cpu*|64|256000|(null)|2-00:00:00|mix\nn1|long|64|256000|(null)|infinite|mix\n"
+        "g1|gpu|16|64000+|gpu:a100:2|30:00|drain*'",
     )
     assert asking.nodes() == (
         Node("n1", "cpu", True, 64, 256_000, 0, 2880, True),
@@ -78,10 +72,8 @@ def test_nodes_as_sinfo_lists_them(commands):
 
 
 def test_no_command_and_a_failing_one(commands, monkeypatch):
-    commands(
-        "sinfo", "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1"
-    )
-    with pytest.raises(InputError, match=r"'sinfo' failed: .*Unable to contact slurm controller"):
+    commands("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1")
+    with pytest.raises(InputError, match=r"'sinfo' failed: Unable to contact slurm controller"):
         asking.nodes()
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match=r"no 'sinfo' on PATH.*login node.*profiles/laptop"):
@@ -96,21 +88,17 @@ def test_what_fits_is_let_through():
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (
-            Request("a", 1, 600_000, 10),
-            r"600000 MB of memory \(at most 512000\) in partition 'cpu'",
-        ),
-        (Request("a", 33, 100, 10), r"33 processors \(at most 32\)"),
-        (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
-        (Request("a", 1, 100, 2000), "'--set-resources a:runtime=1440'"),
-        (Request("a", 33, 9**9, 10), "'--set-resources a:mem_mb=512000 a:cpus_per_task=32'"),
+        (Request("a", 1, 600_000, 10), r"600000 MB of memory \(at most 512000\) in .*'cpu'"),
+        (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\).*s a:runtime=1440'"),
+        (Request("a", 33, 9**9, 10), r"33 processors \(at most 32\).*"
+         "'--set-resources a:mem_mb=512000 a:cpus_per_task=32'"),
         (Request("a", 1, 100, 2000, group=True), r"'--group-components a=1' \(fewer jobs"),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
         (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
         (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
         (Request("a", 1, 100, 10, partition="x"), r"no partition 'x'.*one of: cpu, gpu"),
     ],
-)
+)  # fmt: skip
 def test_requests_that_exceed_the_partition(request_, message):
     with pytest.raises(InputError, match=message):
         check_requests([SMALL, request_], NODES)
@@ -147,9 +135,12 @@ def test_jobs_of_one_kind_count_as_their_largest():
     ],
 )
 def test_retries_ask_for_what_there_is_at_most(request_, mem_mb, minutes):
-    asked = checks.within(request_, NODES)
-    assert (asked.mem_mb, asked.minutes) == (mem_mb, minutes)
-    assert replace(asked, mem_mb=0, minutes=0) == replace(request_, mem_mb=0, minutes=0)
+    granted = replace(request_, mem_mb=mem_mb, minutes=minutes)
+    assert checks.within(request_, NODES) == granted
+
+
+def test_minutes_of_a_limit_with_seconds_are_whole():
+    assert checks.within(Request("a", 1, 1, 200), [replace(CPU, minutes=90.5)]).minutes == 90
 
 
 def test_a_job_that_another_one_continues_fits_the_time_limit():
@@ -163,19 +154,12 @@ def test_a_job_that_another_one_continues_fits_the_time_limit():
 def test_groups_are_cut_by_time():
     """ImageNet's longest job asks for 318 minutes: 4 of them fit into a day."""
     sizes, groups = {"inference": 20, "tables": 50}, {"predict": "inference", "plot": "tables"}
-    cut = checks.sizes_of_groups(sizes, groups, {"predict": (318, "cpu")}, NODES)
-    assert cut == {"inference": 4, "tables": 50}
-    for longest, size in ((10, 20), (5000, 1)):
-        cut = checks.sizes_of_groups(sizes, groups, {"predict": (longest, None)}, NODES)
-        assert cut["inference"] == size
-    cut = checks.sizes_of_groups(sizes, groups, {"predict": (5000, "gpu")}, NODES)
-    assert cut["inference"] == 20
+    for longest, partition, size in (
+        (318, "cpu", 4), (10, None, 20), (5000, None, 1), (5000, "gpu", 20),
+    ):  # fmt: skip
+        cut = checks.sizes_of_groups(sizes, groups, {"predict": (longest, partition)}, NODES)
+        assert cut == {"inference": size, "tables": 50}
     assert checks.sizes_of_groups(sizes, {}, {"predict": (5000, "cpu")}, NODES) == sizes
-
-
-def test_minutes_of_a_limit_with_seconds_are_whole():
-    node = replace(CPU, minutes=90.5)
-    assert checks.within(Request("a", 1, 1, 200), [node]).minutes == 90
 
 
 def test_accounts(commands):
@@ -213,13 +197,11 @@ def test_the_schedulers_own_words(commands, tmp_path):
     commands(
         "sbatch",
         f'echo "$@" >> {tmp_path}/asked\ncase "$*" in *long*) '
-        "echo 'allocation failure: Invalid qos specification' >&2; exit 1;; esac",
+        "echo 'Invalid qos specification' >&2; exit 1;; esac",
     )
     checks.check_with_scheduler([SMALL])
-    asked = (tmp_path / "asked").read_text()
-    assert asked == (
-        "--test-only --partition=cpu --cpus-per-task=1 --mem=1500 --time=10 --wrap=true\n"
-    )
+    asked = "--test-only --partition=cpu --cpus-per-task=1 --mem=1500 --time=10 --wrap=true\n"
+    assert (tmp_path / "asked").read_text() == asked
     with pytest.raises(InputError, match=r"refuse a \(--qos=long .*Invalid qos specification"):
         checks.check_with_scheduler([Request("a", 1, 1, 1, qos="long"), SMALL])
 
@@ -252,29 +234,25 @@ class TestFolders:
         return tmp_path / "results"
 
     def check(self, results: Path) -> None:
-        checks.check_shared(
-            results, [Path("/bin/sh")], {"cpu": ["--account=biology"]}, results.parent / "seen.json"
-        )
+        account, record = {"cpu": ["--account=biology"]}, results.parent / "seen.json"
+        checks.check_shared(results, [Path("/bin/sh")], account, record)
 
     def run_command(self, before: str = "") -> str:
         """An srun that runs its command here."""
         return f'{before}\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"'
 
     def test_seen_by_nodes(self, commands, results):
-        commands("srun", self.run_command())
+        """In the name of the account of the jobs."""
+        asked = results.parent / "asked"
+        commands("srun", self.run_command(f'echo "$*" > {asked}'))
         self.check(results)
+        assert "--partition=cpu --account=biology sh -c" in asked.read_text()
         assert list(results.iterdir()) == []
         # It is remembered, and not asked again.
         commands("srun", "exit 1")
         self.check(results)
         known = json.loads((results.parent / "seen.json").read_text())
         assert known == [f"{results} written in cpu"]
-
-    def test_in_the_name_of_the_jobs_account(self, commands, results):
-        asked = results.parent / "asked"
-        commands("srun", self.run_command(f'echo "$*" > {asked}'))
-        self.check(results)
-        assert "--partition=cpu --account=biology sh -c" in asked.read_text()
 
     def test_not_written_by_nodes(self, commands, results):
         """The system's own words are shown."""
@@ -289,9 +267,8 @@ class TestFolders:
         commands("srun", self.run_command().replace('exec "$@"', f'exec "$@" {absent}'))
         with pytest.raises(InputError, match=f"partition 'cpu' do not see {absent}"):
             self.check(results)
-        commands(
-            "srun", f"for f; do case $f in {results}/*) echo missing $f; esac; done; echo looked"
-        )
+        missing = f"case $f in {results}/*) echo missing $f; esac"
+        commands("srun", f"for f; do {missing}; done; echo looked")
         with pytest.raises(InputError, match=f"partition 'cpu' do not see {results}"):
             self.check(results)
 
@@ -302,9 +279,8 @@ class TestFolders:
         assert json.loads((results.parent / "seen.json").read_text()) == []
 
     def test_jobs_of_an_earlier_run(self, commands, tmp_path):
-        rows = [f"7|rule_a_wildcards_x|{tmp_path}", "8|rule_a_wildcards_x|/elsewhere",
-                f"9|rule_b|{tmp_path}"]  # fmt: skip
-        commands("squeue", "\n".join(f"echo '{row}'" for row in rows))
+        rows = f"7|rule_a_wildcards_x|{tmp_path}\n8|rule_a_wildcards_x|/x\n9|rule_b|{tmp_path}"
+        commands("squeue", f"echo '{rows}'")
         checks.check_no_earlier_jobs(["rule_a_wildcards_y"], tmp_path)
         with pytest.raises(InputError, match=r"twice: 7 9\. .*scancel 7 9$"):
             checks.check_no_earlier_jobs(["rule_a_wildcards_x", "rule_b"], tmp_path)
@@ -312,12 +288,9 @@ class TestFolders:
 
 def test_names_of_rules():
     checks.check_names(["train_model"], ["train_model"], "rule", "set-resources")
-    with pytest.raises(
-        InputError, match=r"'groups': unknown rule 'matchs'. Did you mean 'match'\?"
-    ):
-        checks.check_names(["matchs"], ["match", "train"], "rule", "groups")
-    with pytest.raises(InputError, match=r"Known: match, train"):
-        checks.check_names(["zzz"], ["match", "train"], "rule", "groups")
+    message = r"'groups': unknown rule 'matchs'. Did you mean 'match'\?.*Known: match, train"
+    with pytest.raises(InputError, match=message):
+        checks.check_names(["matchs", "zzz"], ["match", "train"], "rule", "groups")
 
 
 def test_names_of_groups():
@@ -326,15 +299,12 @@ def test_names_of_groups():
         checks.check_groups(["tabels"], ["tables"], "group-components")
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("slurm_acount", "slurm_account"), ("partition", "slurm_partition"), ("gpus", "gpu"),
-     ("mem_bm", "mem_mb"), ("run_time", "runtime"), ("walltime", "runtime")],
-)  # fmt: skip
-def test_resources_that_have_no_effect(name, meant):
-    with pytest.raises(InputError, match=f"'{name}' has no effect. Did you mean '{meant}'"):
-        checks.check_resources([name], "default-resources")
-
-
-def test_resources_of_a_site_are_let_through():
+def test_resources_that_have_no_effect():
+    """Those of a site are let through."""
     checks.check_resources([*checks.RESOURCES, "matlab_licences"], "default-resources")
+    for name, meant in (
+        ("slurm_acount", "slurm_account"), ("partition", "slurm_partition"), ("gpus", "gpu"),
+        ("mem_bm", "mem_mb"), ("run_time", "runtime"), ("walltime", "runtime"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=f"'{name}' has no effect. Did you mean '{meant}'"):
+            checks.check_resources([name], "default-resources")

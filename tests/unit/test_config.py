@@ -21,6 +21,7 @@ from matcheval.protocol.settings import Criterion, MatchingSettings
 from matcheval.registry import ANALYSES
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import models_in, read_settings
+from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import CoreConfiguration, load_study
 from matcheval.study.schema import values_text
@@ -112,11 +113,9 @@ class TestDefaultStudy:
         # In comments, so that a variant of the study can give either form.
         commented = {"matching": {"criteria", "epsilon", "matchings"}}
         for block, model in {
-            "training": TrainingSettings,
-            "inference": InferenceSettings,
-            "matching": MatchingSettings,
-            "replication": ReplicationSettings,
-        }.items():
+            "training": TrainingSettings, "inference": InferenceSettings,
+            "matching": MatchingSettings, "replication": ReplicationSettings,
+        }.items():  # fmt: skip
             assert set(config[block]) == set(model.model_fields) - commented.get(block, set())
             shown = model.model_validate(config[block])
             for key, field in model.model_fields.items():
@@ -211,10 +210,7 @@ BAD = [
     ({"replication": {"top": [1, 1]}}, "'replication.top': '1' occurs twice"),
     ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
-    (
-        {"accuracy_prediction": {"view_methods": []}},
-        "'accuracy_prediction': 'view_methods' is no more: leave it out",
-    ),
+    ({"accuracy_prediction": {"view_methods": []}}, "'view_methods' is no more: leave it out"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 
@@ -305,13 +301,10 @@ def test_what_is_a_name():
 
 def test_training_and_test_set_have_one_label_space(mine):
     Path("models.csv").write_text(DIGITS)
-    config = mine(training={"train": "digits", "validation": "digits"}) | {
-        "datasets": {
-            "old": {"kind": "cifar10", "part": "test"},
-            "new": {"kind": "cifar10_1", "version": "v6"},
-            "digits": {"kind": "digits", "part": "train"},
-        }
-    }
+    config = mine(training={"train": "digits", "validation": "digits"}, datasets={
+        "old": {"kind": "cifar10", "part": "test"}, "new": {"kind": "cifar10_1", "version": "v6"},
+        "digits": {"kind": "digits", "part": "train"},
+    })  # fmt: skip
     refuse(config, "'training.train': 'new' has, against 'digits', different classes")
 
 
@@ -319,13 +312,10 @@ def test_custom_images_that_are_missing_are_all_named(mine):
     """A study can be planned without them, and not run."""
     Path("models.csv").write_text(DIGITS)
     images = {"classes": "cifar10", "resize": 32}
-    config = mine(training={"train": "old", "validation": "new"}) | {
-        "datasets": {
-            "old": {"kind": "parquet", "files": ["a", "b"], **images},
-            "new": {"kind": "image_folder", "path": "c", **images},
-        }
-    }
-    study = load(**config)
+    study = load(**mine(training={"train": "old", "validation": "new"}, datasets={
+        "old": {"kind": "parquet", "files": ["a", "b"], **images},
+        "new": {"kind": "image_folder", "path": "c", **images},
+    }))  # fmt: skip
     with pytest.raises(InputError) as refused:
         check_custom_images(study)
     for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
@@ -351,27 +341,23 @@ BAD_CATALOGUES = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_CATALOGUES.items())
-def test_bad_catalogues(mine, text, message):
-    Path("models.csv").write_text(text)
+def test_bad_catalogues(tmp_path, text, message):
+    (tmp_path / "models.csv").write_text(text)
     with pytest.raises(InputError) as caught:
-        load(**mine())
+        read_catalogue(tmp_path / "models.csv")
     assert message in str(caught.value)
     assert "models.csv" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [1\n", r"c\.yaml, line 2, column 1: not readable as YAML"),
-        ("- a\n", "is not a mapping"),
-        (None, "no such file"),
-    ],
-)
-def test_bad_yaml(tmp_path, text, message):
-    if text:
-        (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_yaml(tmp_path / "c.yaml")
+def test_bad_yaml(tmp_path):
+    file = tmp_path / "c.yaml"
+    with pytest.raises(InputError, match="no such file"):
+        read_yaml(file)
+    for text, message in (("a: [1\n", r"c\.yaml, line 2, column 1: not readable as YAML"),
+                          ("- a\n", "is not a mapping")):  # fmt: skip
+        file.write_text(text)
+        with pytest.raises(InputError, match=message):
+            read_yaml(file)
 
 
 class TestGenerated:
@@ -411,21 +397,15 @@ def number_fields(model):
             yield model, name
 
 
+OF_ANALYSES = [kind for each in ANALYSES for kind in (each.Settings, *each.dataset_kinds.values())]
 NUMBERS = {
-    (model, key)
-    for settings in (
-        CoreConfiguration,
-        *KINDS.values(),
-        *(each.Settings for each in ANALYSES),
-        *(kind for each in ANALYSES for kind in each.dataset_kinds.values()),
-    )
-    for model, key in number_fields(settings)
+    number
+    for kind in (CoreConfiguration, *KINDS.values(), *OF_ANALYSES)
+    for number in number_fields(kind)
 }
 
 
 PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}
-
-
 POOL = {"candidates": "digits-new-writers", "original": "digits-known", "simulate": {}}
 OF_SIZE = {name: PHOTOS | {"resize": size} for name, size in (("8", 8), ("16", 16))}
 

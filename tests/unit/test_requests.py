@@ -22,42 +22,30 @@ def study(tmp_path_factory):
     return load(config)
 
 
-@pytest.mark.parametrize(
-    ("device", "machine", "gpus"),
-    [
-        ("cpu", Machine(n_gpus=2), 0),
-        ("cuda", Machine(), 1),
-        ("auto", Machine(), 0),
-        ("auto", Machine(n_gpus=2), 1),
-        ("auto", Machine(gpu_partition="gpu"), 1),  # the login node has none
-        ("auto", Machine(n_gpus=2, gpu_partition=""), 0),  # only the login node has some
-    ],
-)
-def test_gpus_of_a_device(device, machine, gpus):
-    assert machine.gpus_for(device) == gpus
+def test_gpus_of_a_device():
+    assert Machine(n_gpus=2).gpus_for("cpu") == 0
+    assert Machine().gpus_for("cuda") == 1
+    assert Machine().gpus_for("auto") == 0
+    assert Machine(n_gpus=2).gpus_for("auto") == 1
+    assert Machine(gpu_partition="gpu").gpus_for("auto") == 1  # the login node has none
+    assert Machine(n_gpus=2, gpu_partition="").gpus_for("auto") == 0  # only the login node has some
 
 
-@pytest.mark.parametrize(
-    ("rule", "machine", "threads"),
-    [
-        ("train_model", Machine(cores=8), 4),
-        ("train_model", Machine(n_gpus=2, cores=5), 2),
-        ("train_model", Machine(n_gpus=8, cores=5), 1),
-        ("train_model", Machine(n_gpus=8, cores=5, is_local=False), 4),
-        ("predict_datasets", Machine(n_gpus=2, cores=5), 1),
-    ],
-)
-def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study, rule, machine, threads):
-    assert Requests(study, machine).threads(rule)(JOB) == threads
+def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
+    def threads(rule="train_model", **machine):
+        return Requests(study, Machine(**machine)).threads(rule)(JOB)
+
+    assert threads(cores=8) == 4
+    assert threads(n_gpus=2, cores=5) == 2
+    assert threads(n_gpus=8, cores=5) == 1
+    assert threads(n_gpus=8, cores=5, is_local=False) == 4
+    assert threads("predict_datasets", n_gpus=2, cores=5) == 1
 
 
 def test_jobs_with_a_gpu_have_their_partition(study):
     cluster = Requests(study, Machine(is_local=False, gpu_partition="big", partition="small"))
-    partitions = {
-        rule: cluster.resources(rule)["slurm_partition"](JOB, 1)
-        for rule in ("train_model", "predict_datasets")
-    }
-    assert partitions == {"train_model": "big", "predict_datasets": "small"}
+    for rule, partition in (("train_model", "big"), ("predict_datasets", "small")):
+        assert cluster.resources(rule)["slurm_partition"](JOB, 1) == partition
     assert set(cluster.resources("count_correct")) == {"mem_mb", "runtime", "turn"}
     local = Requests(study, Machine(n_gpus=1)).resources("train_model")
     assert set(local) == {"mem_mb", "runtime", "turn", "gpu"}
@@ -70,8 +58,8 @@ def test_an_analysis_asks_for_its_own_rules_and_further_attempts_for_more(study)
     request = resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
     assert requests.of("match_predictions", batch) == request
     given = requests.resources("match_predictions")
-    found = given["mem_mb"](batch, 1), given["runtime"](batch, 2)
-    assert found == (request.mem_mb, 2 * request.runtime)
+    assert given["mem_mb"](batch, 1) == request.mem_mb
+    assert given["runtime"](batch, 2) == 2 * request.runtime
 
 
 def test_the_longest_of_jobs_that_are_grouped(tmp_path):

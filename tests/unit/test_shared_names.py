@@ -24,10 +24,6 @@ def study(tmp_path, monkeypatch):
 
 
 DIGITS = configuration("digits")
-OTHER_PART = {"kind": "digits", "part": "train"}
-
-
-DIGITS = configuration("digits")
 OTHER_PART = {"digits-known": {"kind": "digits", "part": "train"}}
 BF16 = {"inference": {**DIGITS["inference"], "precision": "bf16"}}
 
