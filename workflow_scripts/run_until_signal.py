@@ -2,7 +2,7 @@
 
     python run_until_signal.py python -m snakemake ...
 
-A job's command finds the path of the file in its environment (`execution.stopping`).
+A job's command finds the path of the file in its environment (`execution.jobs`).
 """
 
 import os

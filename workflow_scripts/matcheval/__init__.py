@@ -11,22 +11,16 @@ from typing import Any
 from matcheval.version import __version__
 
 # Where the public names are defined; their types are in `__init__.pyi`.
-_HOMES = {
-    "AccuracyPredictions": "matcheval.api.predicting",
-    "ComparisonResult": "matcheval.api.comparing",
-    "Estimate": "matcheval.api.inputs",
-    "GapEstimate": "matcheval.api.comparing",
-    "InputError": "matcheval.errors",
-    "InputWarning": "matcheval.api.inputs",
-    "MatchResult": "matcheval.api.comparing",
-    "PredictedAccuracy": "matcheval.api.predicting",
-    "ReplicationFit": "matcheval.api.replicating",
-    "ReplicationResult": "matcheval.api.replicating",
-    "compare": "matcheval.api.comparing",
-    "match": "matcheval.api.comparing",
-    "predict_accuracy": "matcheval.api.predicting",
-    "replication_table": "matcheval.api.replicating",
-}
+_NAMES = {
+    "matcheval.api.comparing": (
+        "ComparisonResult", "GapEstimate", "MatchResult", "compare", "match",
+    ),
+    "matcheval.api.inputs": ("Estimate", "InputWarning"),
+    "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
+    "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),
+    "matcheval.errors": ("InputError",),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_HOMES), "__version__"]
 
 
