@@ -1,6 +1,7 @@
 """Matched gaps without a standard error: the same rules in every table, in words."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,9 +64,8 @@ def test_severities_say_why_there_is_none(why):
         for origin, name in known.pair.datasets.items()
     }
     suite = Suite("s", (Member("new", severity=1.0),))
-    table = severity.tabulate_severities(
-        suite, "old", sets.get, ["m0", "m1"], known.methods, known.seeds, paired=False
-    )
+    files = SimpleNamespace(suite=suite, base="old", models=["m0", "m1"], read=sets.get)
+    table = severity.tabulate(files, matchings=known.methods, seeds=known.seeds, paired=False)
     rows = table[table.dataset == "new"]
     assert rows.matched_gap.notna().all()
     assert rows.matched_gap_se.isna().all()

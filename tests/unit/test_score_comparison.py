@@ -57,17 +57,18 @@ class TestScores:
         logits = np.log(P + 1e-9).astype(np.float32)
         outputs = Outputs(None, P.argmax(1), P.max(1), logits=logits, probabilities=P)
         confidence = P.max(1).astype(np.float32)
-        scaled = measure(Uncertainty.TEMPERATURE, outputs, confidence, 2.0).values
+        scaled = measure(Uncertainty.TEMPERATURE, outputs, confidence, 2.0)
         np.testing.assert_allclose(scaled, softmax(np.float64(logits) / 2, axis=1).max(1))
         missing = measure(Uncertainty.TEMPERATURE, outputs, confidence, None)
-        assert (missing.values, "validation data" in missing.reason) == (None, True)
-        assert measure(Uncertainty.CONFIDENCE, outputs, confidence, None).values is confidence
+        assert "no validation data" in missing
+        assert measure(Uncertainty.CONFIDENCE, outputs, confidence, None) is confidence
         probabilities_only = replace(outputs, logits=None)
-        assert measure(Uncertainty.MARGIN, probabilities_only, confidence, None).values is not None
+        found = measure(Uncertainty.MARGIN, probabilities_only, confidence, None)
+        assert found.tolist() == score_comparison.margin(P).tolist()
         for score in (Uncertainty.ENERGY, Uncertainty.TEMPERATURE):
-            assert "no logits on file" in measure(score, probabilities_only, confidence, 1.0).reason
+            assert "no logits on file" in measure(score, probabilities_only, confidence, 1.0)
         one = Outputs(None, np.zeros(2, int), np.ones(2), probabilities=np.ones((2, 1)))
-        assert "two classes" in measure(Uncertainty.ENTROPY, one, np.ones(2), None).reason
+        assert "two classes" in measure(Uncertainty.ENTROPY, one, np.ones(2), None)
 
 
 def write(folder, name, n, seed, *, logits=True):

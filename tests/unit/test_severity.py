@@ -1,13 +1,14 @@
 """Gaps along severities: severity 0, paired sets, means over models, and what is refused."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from compared import BOTH
 from helpers import matched_gap, predictions, simulate
-from matcheval.analyses.severity import SCHEMA, plot, tabulate_severities, text_columns
+from matcheval.analyses.severity import SCHEMA, plot, tabulate, text_columns
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import paired_images
@@ -17,26 +18,21 @@ from matcheval.protocol.decomposition import decompose
 from studies import configuration, load
 
 LABEL = np.random.default_rng(0).integers(0, 3, 400)
-MODELS = ("one", "two")
 
 
-def base() -> list:
-    return [simulate(400, 3, seed, accuracy=0.9, label=LABEL) for seed in (1, 2)]
+BASE = [simulate(400, 3, seed, accuracy=0.9, label=LABEL) for seed in (1, 2)]
 
 
 def read(name):
     """Sets whose errors rise with severity, at unchanged confidence."""
     if name == "clean":
-        return base()
+        return BASE
     rng, severity = np.random.default_rng(len(name)), int(name[-1])
-    return [
-        predictions(
-            one.probability,
-            np.where(rng.random(400) < 0.08 * severity, (one.prediction + 1) % 3, one.prediction),
-            LABEL,
-        )
-        for one in base()
-    ]
+    sets = []
+    for one in BASE:
+        wrong = rng.random(400) < 0.08 * severity
+        sets.append(predictions(one.probability, (one.prediction + wrong) % 3, LABEL))
+    return sets
 
 
 SHIFTS = [(kind, severity) for kind in ("fog", "blur") for severity in (1.0, 2.0)]
@@ -46,9 +42,14 @@ SUITE = Suite(
 )
 
 
+def tabulated(read=read, **options):
+    files = SimpleNamespace(suite=SUITE, base="clean", models=("one", "two"), read=read)
+    return tabulate(files, matchings=BOTH, seeds=range(3), **options)
+
+
 @pytest.fixture(scope="module")
 def table():
-    return tabulate_severities(SUITE, "clean", read, MODELS, BOTH, range(3))
+    return tabulated()
 
 
 def test_rows_and_severity_0(table):
@@ -59,10 +60,12 @@ def test_rows_and_severity_0(table):
     for column in ("gap", "gap_se", "confidence_part", "conditional_part"):
         assert (first[column].abs() < 1e-15).all()
     assert table[table.dataset == "other-3"].severity.isna().all()
+    assert len(text_columns(table)[0].cells) == 6 * 2
+    assert [axes.get_title() for axes in plot(table).axes] == ["fog", "blur"]
 
 
 def test_a_row_is_what_the_protocol_says_of_the_pair(table):
-    comparison = Comparison("two", Pair("fog-2", "clean", "fog-2"), base()[1], read("fog-2")[1])
+    comparison = Comparison("two", Pair("fog-2", "clean", "fog-2"), BASE[1], read("fog-2")[1])
     row = table[(table.dataset == "fog-2") & (table.model == "two")].iloc[1]
     gap = matched_gap(comparison, BOTH["probability"], range(3))
     assert row.matched_gap == pytest.approx(gap.mean)
@@ -75,7 +78,7 @@ def test_a_row_is_what_the_protocol_says_of_the_pair(table):
 
 
 def test_pairing_narrows_the_intervals(table):
-    apart = tabulate_severities(SUITE, "clean", read, MODELS, BOTH, range(3), paired=False)
+    apart = tabulated(paired=False)
     shifted = table.severity > 0
     np.testing.assert_allclose(table.gap, apart.gap)
     np.testing.assert_allclose(table.matched_gap, apart.matched_gap)
@@ -91,20 +94,13 @@ def test_errors_without_a_warning_are_in_the_conditional_part(table):
     np.testing.assert_allclose(means.matched_gap, expected[means.index])
 
 
-def test_readable_table_and_figure(table):
-    cells = text_columns(table)
-    assert len(cells[0].cells) == 6 * 2
-    figure = plot(table)
-    assert [axes.get_title() for axes in figure.axes] == ["fog", "blur"]
-
-
 def test_sets_that_are_not_paired_are_refused():
     def other(name):
         found = read(name)
         return found if name != "fog-2" else [replace(p, label=(p.label + 1) % 3) for p in found]
 
     with pytest.raises(InputError, match="'fog-2' and the base 'clean'"):
-        tabulate_severities(SUITE, "clean", other, MODELS, BOTH, range(2))
+        tabulated(other)
 
 
 MEMBERS = [{"dataset": "digits-new-writers", "severity": 1}]

@@ -6,28 +6,17 @@ differ in size: under criterion 2, and for true classes always, they are no pair
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    GAP,
-    MATCHED_GAP,
-    NOTE_SIZE,
-    grid_shape,
-    new_figure,
-    set_note,
-    set_title_and_legend,
-    shortened,
-    style,
-)
-from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.figures import style
+from matcheval.io.tables import Column, TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, counted, with_interval
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import (
@@ -41,10 +30,9 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
-from matcheval.protocol.words import matching_column
 from matcheval.statistics.significance import holm
 
 if TYPE_CHECKING:
@@ -54,78 +42,12 @@ if TYPE_CHECKING:
 Classes = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMeasures:
-    """One model and matching, by class; means are over the seeds with matched points on both sides.
-
-    Arrays of shape (n_classes,), but `errors`.
-
-    Attributes
-    ----------
-    n_source, n_target : float64
-        Datapoints of the class.
-    correct_source, correct_target : float64
-        Of these, predicted correctly.
-    n_matched_source, n_matched_target : float64
-        Matched ones, mean over all seeds.
-    terms : GapTerms
-        Matched gap, source selection and dropped targets of the class, original minus replication.
-    fraction_unmatched : float64
-        Mean over all seeds.
-    errors : ErrorTerms
-        What each datapoint adds to the error of its own class's matched gap.
-    """
-
-    n_source: Floats
-    n_target: Floats
-    correct_source: Floats
-    correct_target: Floats
-    n_matched_source: Floats
-    n_matched_target: Floats
-    terms: GapTerms
-    fraction_unmatched: Floats
-    errors: ErrorTerms
-
-    @property
-    def n_matched(self) -> Floats:
-        """Matched points of the side that has fewer."""
-        return np.minimum(self.n_matched_source, self.n_matched_target)
-
-
-def measure_classes(
-    one: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
-) -> ClassMeasures:
-    """Count matched points and correct predictions of every class, and average over seeds."""
-    comparison, matched = one.comparison, [row != UNMATCHED for row in one.rows.values()]
-    picked = [row[hit] for row, hit in zip(one.rows.values(), matched, strict=True)]
-    source = _Side.of(comparison.source, source_class, picked, n_classes)
-    target = _Side.of(comparison.target, target_class, matched, n_classes)
-    defined = (source.n_matched > 0) & (target.n_matched > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = gap_terms(
-            accuracy_source=source.n_correct / source.n,
-            matched_accuracy_source=source.n_matched_correct / source.n_matched,
-            matched_accuracy_target=target.n_matched_correct / target.n_matched,
-            unmatched_accuracy_target=(target.n_correct - target.n_matched_correct)
-            / (target.n - target.n_matched),
-            fraction_unmatched=1 - target.n_matched / target.n,
-            source_is_original=comparison.source_is_original,
-        )
-        fraction_unmatched = 1 - target.n_matched.mean(axis=0) / target.n
-    means = (_mean(values, defined) for values in vars(terms).values())
-    errors = ErrorTerms(source.errors(picked, defined), -target.errors(matched, defined))
-    return ClassMeasures(
-        source.n, target.n, source.n_correct, target.n_correct, source.n_matched.mean(axis=0),
-        target.n_matched.mean(axis=0), GapTerms(*means), fraction_unmatched, errors,
-    )  # fmt: skip
-
-
-# Which datapoints of a side each seed matched: rows, or a mask.
+# Which datapoints of a set each seed matched: rows, or a mask.
 _Picked = Sequence[npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class ClassCounts:
     """Counts of one set: arrays of shape (n_classes,); of matched points (n_seeds, n_classes)."""
 
     predictions: Predictions
@@ -136,19 +58,16 @@ class _Side:
     n_matched_correct: Floats
 
     @classmethod
-    def of(
-        cls, predictions: Predictions, classes: Classes, picked: _Picked, n_classes: int
-    ) -> "_Side":
+    def of(cls, predictions: Predictions, classes: Classes, picked: _Picked, n: int) -> Self:
+        """Count the datapoints of `n` classes."""
+
         def count(chosen: Any) -> tuple[Floats, Floats]:
             some, right = classes[chosen], predictions.correct[chosen]
-            sizes = np.bincount(some, minlength=n_classes).astype(np.float64)
-            return sizes, np.bincount(some, right, n_classes).astype(np.float64)
+            sizes = np.bincount(some, minlength=n).astype(np.float64)
+            return sizes, np.bincount(some, right, n).astype(np.float64)
 
-        n_matched, n_matched_correct = zip(*(count(chosen) for chosen in picked), strict=True)
-        return cls(
-            predictions, classes, *count(slice(None)), np.array(n_matched),
-            np.array(n_matched_correct),
-        )  # fmt: skip
+        of_seeds = map(np.array, zip(*(count(chosen) for chosen in picked), strict=True))
+        return cls(predictions, classes, *count(slice(None)), *of_seeds)
 
     def errors(self, picked: _Picked, defined: npt.NDArray[np.bool_]) -> Floats:
         """Error terms, with weights that sum to 1 within every class (`PickWeights`)."""
@@ -163,31 +82,73 @@ class _Side:
         )
 
 
-def _mean(values: Floats, defined: npt.NDArray[np.bool_]) -> Floats:
-    """Average over the seeds for which all terms are defined."""
+@dataclass(frozen=True, eq=False)
+class ClassMeasures:
+    """One model and matching, by class; means are over the seeds with matched points on both sides.
+
+    Attributes
+    ----------
+    source, target : ClassCounts
+    terms : GapTerms
+        Matched gap, source selection and dropped targets of each class, original minus replication.
+    fraction_unmatched : float64 array, shape (n_classes,)
+        Mean over all seeds.
+    errors : ErrorTerms
+        What each datapoint adds to the error of its own class's matched gap.
+    """
+
+    source: ClassCounts
+    target: ClassCounts
+    terms: GapTerms
+    fraction_unmatched: Floats
+    errors: ErrorTerms
+
+    @property
+    def n_matched(self) -> Floats:
+        """Matched points of the side that has fewer, mean over all seeds."""
+        sides = (self.source, self.target)
+        least: Floats = np.min([side.n_matched.mean(axis=0) for side in sides], axis=0)
+        return least
+
+
+def measure_classes(
+    one: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
+) -> ClassMeasures:
+    """Count matched points and correct predictions of every class, and average over seeds."""
+    comparison, matched = one.comparison, [row != UNMATCHED for row in one.rows.values()]
+    picked = [row[hit] for row, hit in zip(one.rows.values(), matched, strict=True)]
+    source = ClassCounts.of(comparison.source, source_class, picked, n_classes)
+    target = ClassCounts.of(comparison.target, target_class, matched, n_classes)
+    defined = (source.n_matched > 0) & (target.n_matched > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: Floats = np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
-    return mean
+        terms = gap_terms(
+            accuracy_source=source.n_correct / source.n,
+            matched_accuracy_source=source.n_matched_correct / source.n_matched,
+            matched_accuracy_target=target.n_matched_correct / target.n_matched,
+            unmatched_accuracy_target=(target.n_correct - target.n_matched_correct)
+            / (target.n - target.n_matched),
+            fraction_unmatched=1 - target.n_matched / target.n,
+            source_is_original=comparison.source_is_original,
+        )
+        fraction_unmatched = 1 - target.n_matched.mean(axis=0) / target.n
+        means = [
+            np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
+            for values in vars(terms).values()
+        ]
+    errors = ErrorTerms(source.errors(picked, defined), -target.errors(matched, defined))
+    return ClassMeasures(source, target, GapTerms(*means), fraction_unmatched, errors)
 
 
 KINDS = {"predicted": "prediction", "true": "label"}
 ALL = -1  # stands for all classes together
 
 _NAN = float("nan")
-_UNDEFINED = dict.fromkeys(
-    (
-        "matched_gap", "source_selection", "dropped_targets", "matched_gap_se", "matched_gap_low",
-        "matched_gap_high", "p", "confidence_part", "confidence_low", "confidence_high",
-        "conditional_part", "conditional_low", "conditional_high",
-    ),
-    _NAN,
-)  # fmt: skip
 
 SCHEMA = TableSchema(
     "gaps by class",
     (
         *MATCHED_MODEL,
-        Column("kind", pa.string(), "", "predicted: a diagnosis; true: a description"),
+        text("kind", "predicted: a diagnosis; true: a description"),
         Column("class", pa.int32(), "1", "number of the class; -1 for all classes together"),
         Column("n_source", pa.int32(), "datapoints", "of the class, in the source"),
         Column("n_target", pa.int32(), "datapoints", "of the class, in the target"),
@@ -204,14 +165,12 @@ SCHEMA = TableSchema(
         fraction("p", "two-sided p-value of a matched gap of 0 (normal)"),
         fraction("p_holm", "p corrected for the number of classes (Holm)"),
         fraction("confidence_part", "part of gap that goes with confidence, in bins"),
-        fraction("confidence_low", "lower bound of its 95 % interval"),
-        fraction("confidence_high", "upper bound of its 95 % interval"),
+        *interval("confidence"),
         fraction("conditional_part", "part of gap at equal confidence, in bins"),
-        fraction("conditional_low", "lower bound of its 95 % interval"),
-        fraction("conditional_high", "upper bound of its 95 % interval"),
+        *interval("conditional"),
         fraction("class_mix", "part of gap that goes with the shares of the classes; of all only"),
         fraction("within_class", "the rest of it, at equal shares of the classes; of all only"),
-        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+        text("reason", "why values are NaN; empty if none is"),
     ),
 )
 
@@ -231,20 +190,20 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
             found = []
             for number, row in _rows(one, column, n_classes, known.blocks):
                 key = one.comparison.model, kind, number
-                if not np.isnan(row["matched_gap"]):
+                if "matched_gap" in row:
                     if key not in parts:  # the same for all matchings
                         parts[key] = _parts(one.comparison, column, number, known.blocks)
                     row |= parts[key]
                 found.append(one.identity | {"kind": kind, "class": number} | row)
-            corrected = holm([row["p"] for row in found[1:]])
+            corrected = holm([row.get("p", _NAN) for row in found[1:]])
             rows += [row | {"p_holm": p} for row, p in zip(found, [_NAN, *corrected], strict=True)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _classes(comparison: Comparison, column: str) -> list[Classes]:
+def _classes(comparison: Comparison, column: str) -> tuple[Classes, Classes]:
     """Return the predicted or true classes of the source and of the target."""
-    sides = (comparison.source, comparison.target)
-    return [getattr(side, column).astype(np.int64) for side in sides]
+    source, target = (getattr(side, column) for side in (comparison.source, comparison.target))
+    return source.astype(np.int64), target.astype(np.int64)
 
 
 def _rows(
@@ -252,44 +211,43 @@ def _rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Row of all classes together, then of each class that either set has."""
     classes = _classes(one.comparison, column)
-    of_classes = measure_classes(one, classes[0], classes[1], n_classes)
-    together = [np.zeros_like(each) for each in classes]
-    of_all = measure_classes(one, together[0], together[1], 1)
-    mix = _class_mix(of_classes, 1 if one.comparison.source_is_original else -1)
-    yield ALL, _row(one.comparison, of_all, 0, together, blocks) | mix
-    for number in np.flatnonzero(of_classes.n_source + of_classes.n_target).tolist():
-        yield number, _row(one.comparison, of_classes, number, classes, blocks)
+    of_classes = measure_classes(one, *classes, n_classes)
+    source, target = of_classes.source, of_classes.target
+    of_all = measure_classes(one, np.zeros_like(classes[0]), np.zeros_like(classes[1]), 1)
+    # The gap of all classes, divided by their shares as by confidence.
+    mix = parts_of_bins(source.n, source.n_correct, target.n, target.n_correct)
+    sign = 1 if one.comparison.source_is_original else -1
+    yield ALL, _row(one.comparison, of_all, 0, blocks) | {
+        "class_mix": sign * float(mix.confidence), "within_class": sign * float(mix.conditional)
+    }  # fmt: skip
+    for number in np.flatnonzero(source.n + target.n).tolist():
+        yield number, _row(one.comparison, of_classes, number, blocks)
 
 
 def _row(
-    comparison: Comparison,
-    measures: ClassMeasures,
-    at: int,
-    classes: list[Classes],
-    blocks: Blocks | None,
+    comparison: Comparison, measures: ClassMeasures, at: int, blocks: Blocks | None
 ) -> dict[str, Any]:
     """Return counts and, where there are enough matched points, terms and standard error."""
-    sign = 1 if comparison.source_is_original else -1
-    n_source, n_target = measures.n_source[at], measures.n_target[at]
-    gap = _NAN
-    if n_source and n_target:
-        source = measures.correct_source[at] / n_source
-        gap = sign * float(source - measures.correct_target[at] / n_target)
+    source, target, gap = measures.source, measures.target, _NAN
+    if source.n[at] and target.n[at]:
+        sign = 1 if comparison.source_is_original else -1
+        accuracy = source.n_correct[at] / source.n[at]
+        gap = sign * float(accuracy - target.n_correct[at] / target.n[at])
     row = {
-        "n_source": int(n_source), "n_target": int(n_target),
-        "n_matched_source": float(measures.n_matched_source[at]),
-        "n_matched_target": float(measures.n_matched_target[at]),
-        "fraction_unmatched": float(measures.fraction_unmatched[at]),
-        "gap": gap, **_UNDEFINED, "class_mix": _NAN, "within_class": _NAN, "reason": "",
+        "n_source": int(source.n[at]), "n_target": int(target.n[at]),
+        "n_matched_source": float(source.n_matched.mean(axis=0)[at]),
+        "n_matched_target": float(target.n_matched.mean(axis=0)[at]),
+        "fraction_unmatched": float(measures.fraction_unmatched[at]), "gap": gap,
     }  # fmt: skip
-    if measures.n_matched[at] < MIN_PAIRS:
+    n_matched = measures.n_matched[at]
+    if n_matched < MIN_PAIRS:
         return row | {"reason": f"fewer than {MIN_PAIRS} matched points on a side"}
     terms = {name: float(values[at]) for name, values in vars(measures.terms).items()}
-    in_class = [each == at for each in classes]
-    errors = ErrorTerms(measures.errors.source * in_class[0], measures.errors.target * in_class[1])
-    found = matched_error(
-        terms["matched_gap"], measures.n_matched[at], comparison.one_sided, errors, blocks
+    errors = ErrorTerms(
+        measures.errors.source * (source.classes == at),
+        measures.errors.target * (target.classes == at),
     )
+    found = matched_error(terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks)
     return row | terms | found.columns | {"p": _p(found.gap, found.error), "reason": found.reason}
 
 
@@ -308,65 +266,33 @@ def _parts(
         np.full(len(each), True) if number == ALL else each == number
         for each in _classes(comparison, column)
     ]
-    sides = [
+    source, target = (
         Scored(side.probability[chosen], side.correct[chosen])
         for side, chosen in zip((comparison.source, comparison.target), in_class, strict=True)
-    ]
+    )
+    if blocks is not None:  # blocks without any of the datapoints stay, and are drawn in vain
+        blocks = replace(
+            blocks, source=blocks.source[in_class[0]], target=blocks.target[in_class[1]]
+        )
     found = decompose(
-        sides[0], sides[1], source_is_original=comparison.source_is_original,
-        blocks=_of_class(blocks, in_class), seed=number - ALL,
+        source, target, source_is_original=comparison.source_is_original, blocks=blocks,
+        seed=number - ALL,
     )  # fmt: skip
     each = itertools.product(("confidence", "conditional"), ("part", "low", "high"))
     return {f"{part}_{end}": float(getattr(found, f"{part}_{end}")) for part, end in each}
 
 
-def _of_class(blocks: Blocks | None, in_class: list[npt.NDArray[np.bool_]]) -> Blocks | None:
-    """Return the blocks of some datapoints; blocks without any stay, and are drawn in vain."""
-    if blocks is None:
-        return None
-    return Blocks(
-        blocks.source[in_class[0]], blocks.target[in_class[1]], blocks.n_source, blocks.n_target,
-        blocks.joint, blocks.grouped,
-    )  # fmt: skip
-
-
-def _class_mix(measures: ClassMeasures, sign: int) -> dict[str, float]:
-    """Divide the gap of all classes by their shares, as `parts_of_bins` does by confidence."""
-    parts = parts_of_bins(
-        measures.n_source, measures.correct_source, measures.n_target, measures.correct_target
-    )
-    return {
-        "class_mix": sign * float(parts.confidence),
-        "within_class": sign * float(parts.conditional),
-    }
-
-
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format gaps for a readable table."""
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
-    return [
-        TextColumn("Model", shown["model"].tolist(), is_number=False),
-        matching_column(shown["matching"]),
-        TextColumn("Kind", shown["kind"].tolist(), is_number=False),
-        TextColumn("Class", ["all" if k == ALL else f"{k}" for k in shown["class"]]),
-        TextColumn("Gap", signed_cells(shown["gap"].tolist(), 1)),
-        TextColumn("Matched gap", list(_with_interval(shown, "matched_gap"))),
-        TextColumn("p (Holm)", list(map(_p_cell, shown["p"], shown["p_holm"]))),
-        TextColumn("Confidence part", signed_cells(shown["confidence_part"].tolist(), 1)),
-        TextColumn("Conditional part", signed_cells(shown["conditional_part"].tolist(), 1)),
-        TextColumn("Class mix", signed_cells(shown["class_mix"].tolist(), 1)),
-    ]
-
-
-def _with_interval(table: pd.DataFrame, name: str) -> Iterator[str]:
-    each = (signed_cells(table[f"{name}{end}"].tolist(), 1) for end in ("", "_low", "_high"))
-    for value, low, high in zip(*each, strict=True):
-        yield value if low == "–" else f"{value} [{low}, {high}]"
-
-
-def _p_cell(p: float, corrected: float) -> str:
-    value = p if np.isnan(corrected) else corrected
-    return "–" if np.isnan(value) else f"{value:.2g}"
+    p = shown["p_holm"].fillna(shown["p"])
+    numbers = shown["class"].astype(str).where(shown["class"] != ALL, "all")
+    return lay_out_matched(shown.assign(**{"class": numbers, "p": p}), {
+        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class:s}",
+        "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
+        "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
+        "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
+    })  # fmt: skip
 
 
 _ROW, _MARGIN, _AROUND = 0.16, 0.75, 0.7  # inches: of a class, a row of panels, the figure
@@ -378,33 +304,31 @@ def plot(table: pd.DataFrame) -> "Figure":
     """Draw gaps and matched gaps of every class."""
     shown = table[table["reason"] == ""]
     classes, note = _chosen_classes(shown)
-    panels = table[["matching", "kind"]].drop_duplicates().itertuples(index=False)
-    keys = list(panels)
-    n_rows, n_columns = grid_shape(len(keys), _COLUMNS)
+    keys = list(table[["matching", "kind"]].drop_duplicates().itertuples(index=False))
+    n_rows, n_columns = style.grid_shape(len(keys), _COLUMNS)
     models = table["model"].nunique()
-    with style():
+    with style.style():
         height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
-        figure = new_figure(0.5 * COLUMN_WIDTH * max(n_columns, 2), height)
+        figure = style.new_figure(0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height)
         axes = figure.subplots(n_rows, n_columns, sharey=True, sharex=True, squeeze=False)
         for panel, (matching, kind) in zip(axes.flat, keys, strict=False):
             chosen = (shown["matching"] == matching) & (shown["kind"] == kind)
             _draw(panel, shown[chosen & shown["class"].isin(classes)], classes)
-            panel.set_title(f"{shortened(matching_label(matching), 24)}\n{kind} class")
+            panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
             panel.tick_params(labelbottom=True)
         for panel in axes.flat[len(keys) :]:
             panel.set_axis_off()
         names = ["all" if k == ALL else f"{k}" for k in classes]
         for panel in axes[:, 0]:
-            panel.set_yticks(range(len(classes)), names, fontsize=NOTE_SIZE)
+            panel.set_yticks(range(len(classes)), names, fontsize=style.NOTE_SIZE)
             panel.set_ylim(max(len(classes), 1) - 0.5, -0.5)
             panel.set_ylabel("Class")
-        bars = "Bars: 95 % intervals."
-        if models > 1:
-            bars = "Points: means over models; bars: lowest to highest model."
+        over_models = "Points: means over models; bars: lowest to highest model."
+        bars = over_models if models > 1 else "Bars: 95 % intervals."
         title = f"{table['pair'].iloc[0]}: gaps by class, {counted(models, 'model')}"
-        set_title_and_legend(figure, title, ncols=2)
-        set_note(figure, f"{bars} {note}")
+        style.set_title_and_legend(figure, title, ncols=2)
+        style.set_note(figure, f"{bars} {note}")
     return figure
 
 
@@ -423,20 +347,19 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
 
 def _draw(axes: "Axes", table: pd.DataFrame, classes: list[int]) -> None:
     rows = table["class"].map({number: row for row, number in enumerate(classes)})
-    one_model = len(set(table["model"])) == 1
     for column, look, label, shift in (
-        ("gap", GAP, "all points", -0.15),
-        ("matched_gap", MATCHED_GAP, "matched points", 0.15),
+        ("gap", style.GAP, "all points", -0.15),
+        ("matched_gap", style.MATCHED_GAP, "matched points", 0.15),
     ):
         groups = (100 * table[column]).groupby(rows)
         mean, low, high = groups.mean(), groups.min(), groups.max()
-        if one_model and column == "matched_gap":
+        if column == "matched_gap" and len(set(table["model"])) == 1:
             low, high = (
                 (100 * table[f"{column}_{end}"]).groupby(rows).first() for end in ("low", "high")
             )
         axes.hlines(mean.index + shift, low, high, color=look.color, linewidth=0.8)
         axes.plot(mean, mean.index + shift, look.marker, color=look.color, label=label)
-    axes.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+    style.draw_zero(axes, upright=True)
 
 
 class ClassGaps(PairTableAnalysis):

@@ -13,32 +13,20 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    FITTED,
-    MATCHED_GAP,
-    NOTE_SIZE,
-    new_figure,
-    set_note,
-    set_title_and_legend,
-    shortened,
-    style,
-)
-from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.io.tables import Column, TableSchema, fraction, text
+from matcheval.io.text_tables import TextColumn, counted
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    ComparedModels,
-    MatchedModel,
-    error_of_model,
-)
+from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, error_of_model
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.pair_tables import (
+    PairTableAnalysis,
+    PairTableSettings,
+    lay_out_matched,
+)
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.protocol.words import matching_column
 from matcheval.settings import Count, Seed
 
 if TYPE_CHECKING:
@@ -63,10 +51,9 @@ class Arrangements:
         blocks = self.blocks
         if blocks is None:
             return math.inf
-        joint = blocks.joint
-        return (
-            2**blocks.n if joint else math.comb(blocks.n_source + blocks.n_target, blocks.n_source)
-        )
+        if blocks.joint:
+            return float(2**blocks.n)
+        return math.comb(blocks.n_source + blocks.n_target, blocks.n_source)
 
     @property
     def is_exact(self) -> bool:
@@ -86,13 +73,12 @@ class Arrangements:
 
     def draw(self, generator: np.random.Generator) -> Iterator[Booleans]:
         """Go through the divisions, the observed one first."""
-        observed = np.arange(self.n_source + self.n_target) < self.n_source
+        observed, blocks = np.arange(self.n_source + self.n_target) < self.n_source, self.blocks
         yield observed
-        if self.blocks is None:
+        if blocks is None:
             for _ in range(self.n_permutations):
                 yield generator.permutation(observed)
             return
-        blocks = self.blocks
         choices = _all(blocks) if self.is_exact else _some(blocks, self.n_permutations, generator)
         if blocks.joint:
             block = np.concatenate([blocks.source, blocks.target])
@@ -106,15 +92,11 @@ def _all(blocks: Blocks) -> Iterator[Booleans]:
     """All choices but the observed one: exchanged blocks, or groups in the source."""
     if blocks.joint:
         each = itertools.product((False, True), repeat=blocks.n)
-        yield from (np.array(one) for one in itertools.islice(each, 1, None))
+        yield from map(np.array, itertools.islice(each, 1, None))
         return
-    n_groups = blocks.n_source + blocks.n_target
-    for chosen in itertools.islice(
-        itertools.combinations(range(n_groups), blocks.n_source), 1, None
-    ):
-        in_source = np.zeros(n_groups, bool)
-        in_source[list(chosen)] = True
-        yield in_source
+    groups = range(blocks.n_source + blocks.n_target)
+    for chosen in itertools.islice(itertools.combinations(groups, blocks.n_source), 1, None):
+        yield np.isin(groups, chosen)
 
 
 def _some(blocks: Blocks, n: int, generator: np.random.Generator) -> Iterator[Booleans]:
@@ -191,16 +173,14 @@ def summarise(
         "observed": float(values[0]),
         "null_mean": float(null.mean()) if len(null) else nan,
         "null_std": float(null.std(ddof=1)) if len(null) > 1 else nan,
-        "null_low": low,
-        "null_high": high,
+        "null_low": low, "null_high": high,
         "null_least": float(null.min()) if len(null) else nan,
         "null_most": float(null.max()) if len(null) else nan,
         "p": nan if np.isnan(values[0]) else float(as_extreme.mean()),
         "smallest_p": arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
-        "n_divisions": len(values),
-        "n_undefined": int(np.isnan(values).sum()),
+        "n_divisions": len(values), "n_undefined": int(np.isnan(values).sum()),
         "exact": arrangements.is_exact,
-    }
+    }  # fmt: skip
 
 
 # No test at 5 % is possible where p cannot be smaller.
@@ -211,7 +191,7 @@ SCHEMA = TableSchema(
     "null distributions",
     (
         *MATCHED_MODEL,
-        Column("statistic", pa.string(), "", "gap, matched_gap or fraction_unmatched"),
+        text("statistic", "gap, matched_gap or fraction_unmatched"),
         fraction("mean_over_seeds", "of the real sets in dataset order, as in other tables"),
         fraction("mean_low", "lower bound of its 95 % interval; of matched gaps that have one"),
         fraction("mean_high", "upper bound of its 95 % interval"),
@@ -227,7 +207,7 @@ SCHEMA = TableSchema(
         Column("n_divisions", pa.int64(), "1", "divisions, the observed one included"),
         Column("n_undefined", pa.int64(), "1", "of them, those without a matched pair"),
         Column("exact", pa.bool_(), "", "whether all possible divisions are listed"),
-        Column("reason", pa.string(), "", "why p is NaN; empty if it is not"),
+        text("reason", "why p is NaN; empty if it is not"),
     ),
 )
 
@@ -236,16 +216,26 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
     """Compare every model's gaps with those of random divisions of its datapoints."""
     first = known.comparisons[0]
     arrangements = Arrangements(len(first.source), len(first.target), known.blocks, permutations)
-    displayed: dict[str, dict[tuple[Statistic, str], dict[str, Any]]] = {}
+    shown: dict[tuple[str, Statistic, str], dict[str, Any]] = {}
     for one in known.matched():
-        displayed.setdefault(one.comparison.model, {}).update(_displayed(one, known.blocks))
+        model, error = one.comparison.model, error_of_model(one, known.blocks)
+        shown[model, Statistic.GAP, ""] = one.identity | {
+            "matching": "", "criterion": "", "epsilon": float("nan"),
+            "mean_over_seeds": one.comparison.gap,
+        }  # fmt: skip
+        shown[model, Statistic.MATCHED_GAP, one.name] = one.identity | {
+            "mean_over_seeds": error.gap, "mean_low": error.low, "mean_high": error.high
+        }  # fmt: skip
+        unmatched = float(one.fractions_unmatched.mean())
+        shown[model, Statistic.UNMATCHED, one.name] = one.identity | {"mean_over_seeds": unmatched}
     rows = []
     for comparison in known.comparisons:
         found = permuted_statistics(comparison, known.methods, arrangements, seed)
         for (statistic, matching), values in found.items():
-            shown = displayed[comparison.model][statistic, matching]
-            row = {**shown, "statistic": statistic.value, "reason": ""}
-            row |= summarise(values, statistic, arrangements)
+            row = shown[comparison.model, statistic, matching] | summarise(
+                values, statistic, arrangements
+            )
+            row |= {"statistic": statistic.value, "reason": ""}
             if np.isnan(row["observed"]):
                 row["reason"] = "the observed value is undefined: no target was matched"
             elif row["exact"] and row["smallest_p"] > _LEVEL:
@@ -254,39 +244,16 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _displayed(
-    one: MatchedModel, blocks: Blocks | None
-) -> Iterator[tuple[tuple[Statistic, str], dict[str, Any]]]:
-    """Identity and mean over seeds of each statistic of a model and matching."""
-    nan = float("nan")
-    no_matching = {"matching": "", "criterion": "", "epsilon": nan}
-    original, replication = one.comparison.original, one.comparison.replication
-    gap = float(original.correct.mean() - replication.correct.mean())
-    matched = error_of_model(one, blocks)
-    unmatched = float(one.fractions_unmatched.mean())
-
-    def shown(mean: float, low: float = nan, high: float = nan) -> dict[str, Any]:
-        return {**one.identity, "mean_over_seeds": mean, "mean_low": low, "mean_high": high}
-
-    yield (Statistic.GAP, ""), shown(gap) | no_matching
-    yield (Statistic.MATCHED_GAP, one.name), shown(matched.gap, matched.low, matched.high)
-    yield (Statistic.UNMATCHED, one.name), shown(unmatched)
-
-
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format observed values and null distributions for a readable table."""
-    low, high = (signed_cells(table[f"null_{end}"].tolist(), 2) for end in ("low", "high"))
-    p = zip(table["p"], table["reason"], strict=True)
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        matching_column(table["matching"]),
-        TextColumn("Of", table["statistic"].str.replace("_", " ").tolist(), is_number=False),
-        TextColumn("Mean over seeds", signed_cells(table["mean_over_seeds"].tolist(), 2)),
-        TextColumn("One run", signed_cells(table["observed"].tolist(), 2)),
-        TextColumn("Null mean", signed_cells(table["null_mean"].tolist(), 2)),
-        TextColumn("95 % of the null", [" to ".join(ends) for ends in zip(low, high, strict=True)]),
-        TextColumn("p", [reason or f"{value:.3g}" for value, reason in p]),
-    ]
+    p = [reason or f"{p:.3g}" for p, reason in zip(table["p"], table["reason"], strict=True)]
+    statistics = table["statistic"].str.replace("_", " ")
+    return lay_out_matched(table.assign(statistic=statistics, p=p), {
+        "Model": "{model}", "Matching": "{matching}", "Of": "{statistic}",
+        "Mean over seeds": "{mean_over_seeds:+.2%}", "One run": "{observed:+.2%}",
+        "Null mean": "{null_mean:+.2%}",
+        "95 % of the null": "{null_low:+.2%} to {null_high:+.2%}", "p": "{p:s}",
+    })  # fmt: skip
 
 
 _ROW, _MARGIN = 0.14, 1.6  # inches: of a named model, and around the rows
@@ -306,32 +273,32 @@ def plot(table: pd.DataFrame) -> "Figure":
     gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
     models = gaps.sort_values(kind="stable").index.tolist()
     is_named = len(models) <= _MOST_NAMED
-    names = [shortened(model) for model in models]
+    names = [style.shortened(model) for model in models]
     rows_height = _ROW * len(models) if is_named else _HEIGHT
     bar = 0.6 * 72 * rows_height / len(models)  # points: the bars of the rows leave gaps
     width = _PANEL * len(panels) + (0.2 + _CHARACTER * max(map(len, names)) if is_named else 0.5)
     from matplotlib.ticker import MaxNLocator
 
-    with style():
-        figure = new_figure(max(width, COLUMN_WIDTH), _MARGIN + rows_height)
+    with style.style():
+        figure = style.new_figure(max(width, style.COLUMN_WIDTH), _MARGIN + rows_height)
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for panel, (_, key) in zip(axes, panels.iterrows(), strict=True):
-            chosen = (table["statistic"] == key["statistic"]) & (
-                table["matching"] == key["matching"]
-            )
+            chosen = (table[["statistic", "matching"]] == key).all(axis=1)
             _draw(panel, table[chosen].set_index("model").loc[models], min(bar, 4.0))
             panel.set_xlabel(_LABELS[str(key["statistic"])])
             panel.xaxis.set_major_locator(MaxNLocator(3))
-            title = shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
-            panel.set_title(title, fontsize=NOTE_SIZE)
+            title = style.shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
+            panel.set_title(title, fontsize=style.NOTE_SIZE)
         if is_named:
-            axes[0].set_yticks(range(len(models)), names, fontsize=NOTE_SIZE)
+            axes[0].set_yticks(range(len(models)), names, fontsize=style.NOTE_SIZE)
         else:
             axes[0].set_ylabel("Model, by increasing gap")
         axes[0].set_ylim(len(models) - 0.5, -0.5)
         title = f"{table['pair'].iloc[0]}: beside random divisions of the datapoints"
-        set_title_and_legend(figure, f"{title}, {counted(len(models), 'model')}", ncols=3)
-        set_note(figure, "Black lines of matched gaps: 95 % intervals of the mean over seeds.")
+        style.set_title_and_legend(figure, f"{title}, {counted(len(models), 'model')}", ncols=3)
+        style.set_note(
+            figure, "Black lines of matched gaps: 95 % intervals of the mean over seeds."
+        )
     return figure
 
 
@@ -351,7 +318,7 @@ def _draw(axes: "Axes", rows: pd.DataFrame, bar: float) -> None:
         markersize=1.5 if many else 4,
     )  # fmt: skip
     axes.plot(
-        100 * rows["observed"], at, MATCHED_GAP.marker, color=FITTED.color,
+        100 * rows["observed"], at, style.MATCHED_GAP.marker, color=style.FITTED.color,
         label="observed, one run", **point_options(len(rows)),
     )  # fmt: skip
 

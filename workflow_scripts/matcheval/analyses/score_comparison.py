@@ -1,7 +1,7 @@
 """Gaps of every model when it is matched on several uncertainty scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,21 +19,10 @@ from matcheval.accuracy_prediction.scores.outputs import (
     largest_probability,
 )
 from matcheval.errors import configuration_error
+from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    MATCHED_GAP,
-    NOTE_SIZE,
-    REFERENCE,
-    UNMATCHED,
-    SeriesStyle,
-    legend_above,
-    new_figure,
-    set_title,
-    style,
-)
-from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
+from matcheval.io.tables import Column, TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, counted
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
@@ -46,10 +35,13 @@ from matcheval.protocol.compared_models import (
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.pair_tables import (
+    PairTableAnalysis,
+    PairTableSettings,
+    lay_out_matched,
+)
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms, pick_weights
-from matcheval.protocol.words import matching_column
 from matcheval.settings import Name, Named, SomeNames
 from matcheval.study.rules import Wildcards
 
@@ -61,7 +53,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Uncertainty(StrEnum):
-    """The scores. `bounded` ones lie in [0, 1], so that they can be matched as they are."""
+    """The scores; but for the energy they lie in [0, 1], and can be matched as they are."""
 
     CONFIDENCE = "confidence"
     MARGIN = "margin"
@@ -70,18 +62,8 @@ class Uncertainty(StrEnum):
     TEMPERATURE = "temperature"
     VOTE_SHARE = "vote_share"
 
-    @property
-    def is_bounded(self) -> bool:
-        """Whether its values lie in [0, 1]."""
-        return self is not Uncertainty.ENERGY
 
-    @property
-    def label(self) -> str:
-        """What readers call it."""
-        return _LABELS[self]
-
-
-_LABELS = {
+LABELS = {
     Uncertainty.CONFIDENCE: "confidence",
     Uncertainty.MARGIN: "margin of the two largest",
     Uncertainty.ENTROPY: "1 − normalised entropy",
@@ -89,14 +71,6 @@ _LABELS = {
     Uncertainty.TEMPERATURE: "confidence, temperature-scaled",
     Uncertainty.VOTE_SHARE: "vote share of the ensemble",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A score of the datapoints of one set, or why there is none."""
-
-    values: npt.NDArray[Any] | None
-    reason: str = ""
 
 
 def margin(probabilities: Floats) -> Floats:
@@ -139,24 +113,24 @@ def votes(
 
 def measure(
     score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any], temperature: float | None
-) -> Measured:
-    """Measure a score of a single model."""
+) -> npt.NDArray[Any] | str:
+    """Measure a score of a single model on one set, or say why there is none."""
     if score is Uncertainty.CONFIDENCE:
-        return Measured(confidence)
+        return confidence
     of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
     given: npt.NDArray[Any] | None = outputs.probabilities if of_probabilities else outputs.logits
     if given is None:
-        return Measured(None, "no logits on file: add logits to inference.outputs")
+        return "no logits on file: add logits to inference.outputs"
     if score is Uncertainty.ENERGY:
-        return Measured(energy(given))
+        return energy(given)
     if of_probabilities:
         if given.shape[1] < 2:
-            return Measured(None, "needs two classes or more")
-        return Measured(margin(given) if score is Uncertainty.MARGIN else certainty(given))
+            return "needs two classes or more"
+        return margin(given) if score is Uncertainty.MARGIN else certainty(given)
     if temperature is None:
-        return Measured(None, "no validation data to fit a temperature on")
+        return "no validation data to fit a temperature on"
     probabilities = class_probabilities(given, outputs.rule, temperature)
-    return Measured(largest_probability(probabilities, outputs.rule))
+    return largest_probability(probabilities, outputs.rule)
 
 
 RANKS, AS_IS = "ranks", "as is"
@@ -170,23 +144,20 @@ SCHEMA = TableSchema(
     "gaps by uncertainty score",
     (
         *MATCHED_MODEL,
-        Column("score", pa.string(), "", "what datapoints are compared by"),
-        Column("scale", pa.string(), "", "ranks: comparable between scores; as is: its values"),
+        text("score", "what datapoints are compared by"),
+        text("scale", "ranks: comparable between scores; as is: its values"),
         Column("temperature", pa.float64(), "1", "fitted temperature; NaN for other scores"),
         fraction("gap", "accuracy on the original minus on the replication"),
         fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
         fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
         fraction("matched_gap_se", "its standard error, given scores and picks"),
-        fraction("matched_gap_low", "lower bound of its 95 % interval"),
-        fraction("matched_gap_high", "upper bound of its 95 % interval"),
+        *interval("matched_gap"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         fraction("confidence_part", "part of gap that goes with the score, in bins of it"),
-        fraction("confidence_low", "lower bound of its 95 % interval"),
-        fraction("confidence_high", "upper bound of its 95 % interval"),
+        *interval("confidence"),
         fraction("conditional_part", "part of gap at equal score, in bins of it"),
-        fraction("conditional_low", "lower bound of its 95 % interval"),
-        fraction("conditional_high", "upper bound of its 95 % interval"),
-        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+        *interval("conditional"),
+        text("reason", "why values are NaN; empty if none is"),
     ),
 )
 
@@ -216,8 +187,8 @@ def tabulate(
             rows += _rows(known, comparison, score, both, shown)
     by_name = {comparison.model: comparison for comparison in known.comparisons}
     for name, members in (ensembles or {}).items():
-        comparison, both = _ensemble(name, [by_name[member] for member in members])
-        rows += _rows(known, comparison, Uncertainty.VOTE_SHARE, both, None)
+        comparison, shares = _ensemble(name, [by_name[member] for member in members])
+        rows += _rows(known, comparison, Uncertainty.VOTE_SHARE, shares)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -231,45 +202,43 @@ def _outputs(file: PredictionFile) -> Outputs:
     return read_user_file(file.path, layout=file.layout).outputs
 
 
-def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, list[Measured]]:
+def _ensemble(
+    name: str, members: Sequence[Comparison]
+) -> tuple[Comparison, list[npt.NDArray[Any]]]:
     """Return the predictions of the majority, and the share of votes on source and target."""
     sets, shares = {}, {}
     for origin in ("original", "replication"):
         of_members = [getattr(member, origin) for member in members]
         majority, shares[origin] = votes([one.prediction for one in of_members])
+        probability = shares[origin].astype(np.float32)
         sets[origin] = replace(
-            of_members[0], prediction=majority, probability=shares[origin].astype(np.float32),
-            metadata={},
-        )  # fmt: skip
-    comparison = Comparison(name, members[0].pair, sets["original"], sets["replication"])
-    return comparison, [Measured(shares[origin]) for origin in _origins(comparison)]
+            of_members[0], prediction=majority, probability=probability, metadata={}
+        )
+    comparison = Comparison(name, members[0].pair, **sets)
+    return comparison, [shares[origin] for origin in _origins(comparison)]
 
 
 def _rows(
     known: ComparedModels,
     comparison: Comparison,
     score: Uncertainty,
-    both: Sequence[Measured],
-    temperature: float | None,
+    both: Sequence[npt.NDArray[Any] | str],
+    temperature: float | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Match one model on one score by all matchings, on ranks and as it is."""
     source, target = both
-    gap = float(comparison.original.correct.mean() - comparison.replication.correct.mean())
     for name, method in known.methods.items():
-        for scale in (RANKS, AS_IS) if score.is_bounded else (RANKS,):
-            row = {
-                "model": comparison.model, "pair": comparison.pair.name, "matching": name,
-                "criterion": method.criterion.value, "epsilon": method.epsilon,
-                "score": score.value, "scale": scale,
+        for scale in (RANKS,) if score is Uncertainty.ENERGY else (RANKS, AS_IS):
+            row = MatchedModel(comparison, name, method, {}).identity | {
+                "score": score.value, "scale": scale, "gap": comparison.gap,
                 "temperature": float("nan") if temperature is None else temperature,
-                "gap": gap, "reason": source.reason or target.reason,
             }  # fmt: skip
-            if source.values is not None and target.values is not None:
-                measured = MeasuredScores(source.values, target.values, method.epsilon)
-                if scale == RANKS:
-                    measured = pooled_ranks(source.values, target.values, method.epsilon)
-                row |= _quantities(known, comparison, name, method, measured)
-            yield row
+            if isinstance(source, str) or isinstance(target, str):
+                yield row | {"reason": source if isinstance(source, str) else target}
+                continue
+            scores_on = pooled_ranks if scale == RANKS else MeasuredScores
+            measured = scores_on(source, target, method.epsilon)
+            yield row | _quantities(known, comparison, name, method, measured)
 
 
 def _quantities(
@@ -281,15 +250,10 @@ def _quantities(
 ) -> dict[str, Any]:
     """Match one model once per seed, with the random numbers of the study's runs."""
     plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
-    rows = {
-        seed: match_once(
-            plan, method.order,
-            run_sequence(
-                seed, pair=known.pair.name, criterion=method.criterion, model=comparison.model
-            ),
-        )
-        for seed in known.seeds
+    names: Any = {
+        "pair": known.pair.name, "criterion": method.criterion, "model": comparison.model
     }  # fmt: skip
+    rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in known.seeds}
     matched = MatchedModel(comparison, name, method, rows)
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
@@ -301,8 +265,7 @@ def _quantities(
     return {
         **found.columns, "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
-        **{part: getattr(parts, part) for part in _PARTS},
-        "reason": found.reason,
+        **{part: getattr(parts, part) for part in _PARTS}, "reason": found.reason,
     }  # fmt: skip
 
 
@@ -311,20 +274,16 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     ranked = table[table["scale"] == RANKS]
     by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
-    points = {
-        "Gap": "gap", "Matched gap": "matched_gap", "Part that goes with it": "confidence_part",
-        "Conditional part": "conditional_part",
-    }  # fmt: skip
-    means = groups[[*points.values(), "fraction_unmatched"]].mean()
-    labels = [Uncertainty(score).label for _, score in means.index]
-    return [
-        matching_column(matching for matching, _ in means.index),
-        TextColumn("Score, on ranks", labels, is_number=False),
-        TextColumn("Models", [f"{n}" for n in groups["matched_gap"].count()]),
-        *(TextColumn(head, signed_cells(means[name].tolist(), 2)) for head, name in points.items()),
-        TextColumn("Unmatched (%)", [percent_cell(u) for u in means["fraction_unmatched"]]),
-        TextColumn("Remark", groups["reason"].max().tolist(), is_number=False),
-    ]
+    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched"]].mean()
+    cells = means.assign(models=groups["matched_gap"].count(), reason=groups["reason"].max())
+    cells = cells.reset_index()
+    return lay_out_matched(cells.assign(score=cells["score"].map(LABELS)), {
+        "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
+        "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
+        "Part that goes with it": "{confidence_part:+.2%}",
+        "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
+        "Remark": "{reason}",
+    })  # fmt: skip
 
 
 def plot(table: pd.DataFrame) -> "Figure":
@@ -332,25 +291,27 @@ def plot(table: pd.DataFrame) -> "Figure":
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]
-    with style():
-        figure = new_figure(1.2 + 0.82 * COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores))
+    ranked = ranked.assign(row=ranked["score"].map(scores.index))
+    with style.style():
+        width = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings)
+        figure = style.new_figure(width, 1.6 + 0.2 * len(scores))
         panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
         for number, matching in enumerate(matchings):
             gaps, unmatched = panels[2 * number : 2 * number + 2]
             rows = ranked[ranked["matching"] == matching]
-            _draw(gaps, rows, "matched_gap", MATCHED_GAP, scores)
+            _draw(gaps, rows, "matched_gap", style.MATCHED_GAP)
             gaps.axvline(
-                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **REFERENCE
+                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **style.REFERENCE
             )
-            gaps.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+            style.draw_zero(gaps, upright=True)
             gaps.set_xlabel("Matched gap (points)")
-            legend_above(gaps, title=matching_label(matching), fontsize=NOTE_SIZE)
-            _draw(unmatched, rows, "fraction_unmatched", UNMATCHED, scores)
+            style.legend_above(gaps, title=matching_label(matching), fontsize=style.NOTE_SIZE)
+            _draw(unmatched, rows, "fraction_unmatched", style.UNMATCHED)
             unmatched.set_xlabel("Unmatched (%)")
-        panels[0].set_yticks(range(len(scores)), [score.label for score in scores])
+        panels[0].set_yticks(range(len(scores)), [LABELS[score] for score in scores])
         panels[0].set_ylim(len(scores) - 0.5, -0.5)
         models = counted(len(_models(ranked)["model"].unique()), "model")
-        set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
+        style.set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
     return figure
 
 
@@ -359,19 +320,16 @@ def _models(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["score"] == Uncertainty.CONFIDENCE]
 
 
-def _draw(
-    axes: "Axes", table: pd.DataFrame, column: str, look: SeriesStyle, scores: list[Uncertainty]
-) -> None:
-    rows = table["score"].map({score.value: row for row, score in enumerate(scores)})
+def _draw(axes: "Axes", table: pd.DataFrame, column: str, look: style.SeriesStyle) -> None:
     several = len(_models(table)) > 1
     if several:
-        groups = (100 * table[column]).groupby(rows)
+        groups = (100 * table[column]).groupby(table["row"])
         draw_rows(axes, {int(at): v.to_numpy(np.float64) for at, v in groups}, look.color)
     elif column == "matched_gap":
         low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
-        axes.hlines(rows, low, high, color=look.color)
+        axes.hlines(table["row"], low, high, color=look.color)
     label = "mean over models" if several else "matched gap, 95 % interval"
-    mean = (100 * table[column]).groupby(rows).mean()
+    mean = (100 * table[column]).groupby(table["row"]).mean()
     axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
 
 
@@ -427,11 +385,9 @@ class ScoreComparison(PairTableAnalysis):
             raise configuration_error(f"'{validation}' has no prediction files", field=field)
         for pair in self.settings.pairs:
             if validation in self.study.pairs[pair].datasets.values():
-                raise configuration_error(
-                    f"'{validation}' is a set of pair '{pair}'",
-                    field=field,
-                    remedy="Fit the temperature on data that are in neither set",
-                )
+                remedy = "Fit the temperature on data that are in neither set"
+                problem = f"'{validation}' is a set of pair '{pair}'"
+                raise configuration_error(problem, field=field, remedy=remedy)
 
     @property
     def evaluated(self) -> tuple[str, ...]:

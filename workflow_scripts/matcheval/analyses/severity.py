@@ -1,6 +1,7 @@
 """Gaps from a base to sets of known shift, with what matching and confidence say of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,39 +10,25 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.datasets.suites import Member, Pair, Suite
+from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.execution import resources
-from matcheval.figures.style import (
-    FITTED,
-    GAP,
-    MATCHED_GAP,
-    MODELS,
-    NOTE_SIZE,
-    UNMATCHED,
-    SeriesStyle,
-    new_figure,
-    set_title_and_legend,
-    shortened,
-    style,
-)
-from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_cells
-from matcheval.predictions.records import Predictions
+from matcheval.figures import style
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, counted
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import (
     MEAN,
     ComparedModels,
-    MatchedError,
     MatchedModel,
     error_of_mean,
     error_of_model,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import Decomposition, decompose_models, scored
+from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.pair_tables import lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.protocol.words import matching_column
 from matcheval.settings import Boolean, Name, Named
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size
@@ -52,42 +39,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PARTS = (
-    "gap", "gap_se", "gap_low", "gap_high", "confidence_part", "confidence_low",
-    "confidence_high", "conditional_part", "conditional_low", "conditional_high",
-)  # fmt: skip
-
 SCHEMA = TableSchema(
     "gaps by severity",
     (
         MODEL,
-        Column("suite", pa.string(), "", "name of the suite"),
+        text("suite", "name of the suite"),
         DATASET,
-        Column("group", pa.string(), "", "group of the set; empty if not said"),
-        Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+        text("group", "group of the set; empty if not said"),
+        text("subgroup", "subgroup of the set; empty if not said"),
         Column("severity", pa.float64(), "1", "severity of the shift; 0 for the base; or NaN"),
-        Column("base", pa.string(), "", "name of the base, the original"),
-        Column("matching", pa.string(), "", "name of the matching"),
-        Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
+        text("base", "name of the base, the original"),
+        text("matching", "name of the matching"),
+        text("criterion", "label_probability (Algorithm 1) or probability (2)"),
         Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
         Column("paired", pa.bool_(), "", "whether the set shows the base's images"),
         Column("n", pa.int32(), "datapoints", "size of the set"),
         fraction("gap", "accuracy on the base minus accuracy on the set"),
         fraction("gap_se", "its standard error: standard deviation over resamples"),
-        fraction("gap_low", "lower bound of its 95 % interval"),
-        fraction("gap_high", "upper bound of its 95 % interval"),
+        *interval("gap"),
         fraction("confidence_part", "part of gap that goes with confidence, in bins"),
-        fraction("confidence_low", "lower bound of its 95 % interval"),
-        fraction("confidence_high", "upper bound of its 95 % interval"),
+        *interval("confidence"),
         fraction("conditional_part", "part of gap at equal confidence, in bins"),
-        fraction("conditional_low", "lower bound of its 95 % interval"),
-        fraction("conditional_high", "upper bound of its 95 % interval"),
+        *interval("conditional"),
         fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
         fraction("matched_gap_se", "its standard error, given confidences and picks"),
-        fraction("matched_gap_low", "lower bound of its 95 % interval"),
-        fraction("matched_gap_high", "upper bound of its 95 % interval"),
+        *interval("matched_gap"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
-        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+        text("reason", "why values are NaN; empty if none is"),
     ),
 )
 
@@ -95,47 +73,29 @@ SCHEMA = TableSchema(
 def tabulate(
     files: SuiteFiles,
     *,
-    matchings: Mapping[str, Mapping[str, Any]],
+    matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
-    paired: bool,
-) -> pd.DataFrame:
-    """Run the protocol on predictions on file; see `tabulate_severities`."""
-    methods = {name: MatchingMethod(**settings) for name, settings in matchings.items()}
-    return tabulate_severities(
-        files.suite, files.base, files.read, files.models, methods, seeds, paired=paired
-    )
-
-
-def tabulate_severities(
-    suite: Suite,
-    base: str,
-    read: Callable[[str], Sequence[Predictions]],
-    models: Sequence[str],
-    methods: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    *,
     paired: bool = True,
 ) -> pd.DataFrame:
     """Run the whole protocol from the base to itself and to every set of a suite."""
-    of_base = read(base)
+    suite, base, of_base = files.suite, files.base, files.read(files.base)
+    methods = {name: MatchingMethod.model_validate(one) for name, one in matchings.items()}
     rows: list[dict[str, Any]] = []
     others = [member for member in suite.members if member.dataset != base]
     for member in (Member(base, severity=0.0), *others):
-        sets = of_base if member.dataset == base else read(member.dataset)
+        sets = of_base if member.dataset == base else files.read(member.dataset)
         pair = Pair(member.dataset, base, member.dataset, paired=paired)
         comparisons = tuple(
             Comparison(model, pair, *both)
-            for model, *both in zip(models, of_base, sets, strict=True)
+            for model, *both in zip(files.models, of_base, sets, strict=True)
         )
         blocks = None
         if paired:
             try:
                 blocks = paired_images(comparisons[0].source, comparisons[0].target)
             except InputError as error:
-                raise InputError(
-                    f"'{member.dataset}' and the base '{base}': {error}",
-                    field="severity.paired",
-                ) from error
+                problem = f"'{member.dataset}' and the base '{base}': {error}"
+                raise InputError(problem, field="severity.paired") from error
         known = ComparedModels(pair, comparisons, methods, tuple(seeds), blocks)
         of_set = {
             "suite": suite.name, "dataset": member.dataset, "group": member.group,
@@ -156,56 +116,41 @@ def _rows(known: ComparedModels) -> Iterator[dict[str, Any]]:
             for comparison in known.comparisons
         ]
         unmatched = [float(one.fractions_unmatched.mean()) for one in matched]
-        setting = {
-            "matching": name, "criterion": method.criterion.value, "epsilon": method.epsilon
-        }  # fmt: skip
-        for one, of_model, share in zip(matched, parts.models, unmatched, strict=True):
-            yield {
-                "model": one.comparison.model, **setting, "fraction_unmatched": share,
-                **_columns(of_model, error_of_model(one, known.blocks)),
+        of_rows = [
+            (one.comparison.model, of_model, error_of_model(one, known.blocks), share)
+            for one, of_model, share in zip(matched, parts.models, unmatched, strict=True)
+        ]
+        of_mean = MEAN, parts.mean, error_of_mean(matched, known.blocks), float(np.mean(unmatched))
+        for model, of_gap, error, share in (*of_rows, of_mean):
+            reasons = of_gap.reason if np.isnan(of_gap.gap_se) else "", error.reason
+            yield vars(of_gap) | error.columns | {
+                "model": model, "matching": name, "criterion": method.criterion.value,
+                "epsilon": method.epsilon, "fraction_unmatched": share,
+                "reason": "; ".join(filter(None, reasons)),
             }  # fmt: skip
-        yield {
-            "model": MEAN, **setting, "fraction_unmatched": float(np.mean(unmatched)),
-            **_columns(parts.mean, error_of_mean(matched, known.blocks)),
-        }  # fmt: skip
-
-
-def _columns(parts: Decomposition, matched: MatchedError) -> dict[str, Any]:
-    reasons = [parts.reason] if np.isnan(parts.gap_se) else []
-    reasons += [matched.reason] if matched.reason else []
-    of_gap = {name: float(getattr(parts, name)) for name in _PARTS}
-    return of_gap | matched.columns | {"reason": "; ".join(reasons)}
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format means over models for a readable table."""
     means = table[table["model"] == MEAN]
-    points = {
-        "Gap": "gap", "SE": "gap_se", "Confidence part": "confidence_part",
-        "Conditional part": "conditional_part", "Matched gap": "matched_gap",
-        "SE ": "matched_gap_se",
-    }  # fmt: skip
-    return [
-        TextColumn("Set", means["dataset"].tolist(), is_number=False),
-        TextColumn("Subgroup", means["subgroup"].tolist(), is_number=False),
-        TextColumn("Severity", ["" if np.isnan(s) else f"{s:g}" for s in means["severity"]]),
-        matching_column(means["matching"]),
-        *(TextColumn(head, signed_cells(means[name].tolist(), 2)) for head, name in points.items()),
-        TextColumn("Unmatched (%)", list(map(percent_cell, means["fraction_unmatched"]))),
-    ]
+    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in means["severity"]]
+    return lay_out_matched(means.assign(severity=severities), {
+        "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
+        "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",
+        "Confidence part": "{confidence_part:+.2%}", "Conditional part": "{conditional_part:+.2%}",
+        "Matched gap": "{matched_gap:+.2%}", "SE ": "{matched_gap_se:+.2%}",
+        "Unmatched (%)": "{fraction_unmatched:.1%}",
+    })  # fmt: skip
 
 
 _COLUMNS = 4
-_BAND = 0.2  # opacity
-_PARTS_FIGURES = (
-    ("gap", "gap", GAP, "-"),
-    ("confidence_part", "confidence", MODELS, "--"),
-    ("conditional_part", "conditional", FITTED, "-."),
+# Column, stem of its bounds, look, line.
+_PARTS = (
+    ("gap", "gap", style.GAP, "-"),
+    ("confidence_part", "confidence", style.MODELS, "--"),
+    ("conditional_part", "conditional", style.FITTED, "-."),
 )
-_LABELS = {
-    "gap": "gap", "confidence_part": "confidence part", "conditional_part": "conditional part"
-}  # fmt: skip
-_MATCHED = (MATCHED_GAP, UNMATCHED)
+_MATCHED = (style.MATCHED_GAP, style.UNMATCHED)
 
 
 def plot(table: pd.DataFrame) -> "Figure":
@@ -216,58 +161,44 @@ def plot(table: pd.DataFrame) -> "Figure":
     subgroups = shifted["subgroup"].unique().tolist()
     n_columns = min(_COLUMNS, len(subgroups))
     n_rows = -(-len(subgroups) // n_columns)
-    with style():
-        figure = new_figure(0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * n_rows)
+    with style.style():
+        figure = style.new_figure(0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * n_rows)
         panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         for panel, subgroup in zip(panels.flat, subgroups, strict=False):
             rows = pd.concat([base, shifted[shifted["subgroup"] == subgroup]])
             _draw(panel, rows.sort_values("severity", kind="stable"))
             panel.set_xticks(sorted(set(means["severity"])))
             panel.xaxis.set_major_formatter("{x:g}")
-            panel.set_title(shortened(subgroup, 20), fontsize=NOTE_SIZE)
+            panel.set_title(style.shortened(subgroup, 20), fontsize=style.NOTE_SIZE)
         for panel in panels.flat[len(subgroups) :]:
             panel.set_axis_off()
         models = counted(len(set(table["model"]) - {MEAN}), "model")
         title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
-        set_title_and_legend(figure, title, ncols=2)
-        figure.supxlabel("Severity", fontsize=NOTE_SIZE + 1)
-        figure.supylabel("Percentage points", fontsize=NOTE_SIZE + 1)
+        style.set_title_and_legend(figure, title, ncols=2)
+        figure.supxlabel("Severity", fontsize=style.NOTE_SIZE + 1)
+        figure.supylabel("Percentage points", fontsize=style.NOTE_SIZE + 1)
     return figure
 
 
 def _draw(axes: "Axes", table: pd.DataFrame) -> None:
-    matchings = table["matching"].unique().tolist()
-    first = table[table["matching"] == matchings[0]]
-    for column, stem, look, line in _PARTS_FIGURES:
-        _line(axes, first, column, stem, look, line, _LABELS[column])
-    for number, matching in enumerate(matchings):
-        rows = table[table["matching"] == matching]
-        look = _MATCHED[number % len(_MATCHED)]
+    """Draw means over the sets of equal severity, and the bands of their intervals."""
+    by_matching = {name: table[table["matching"] == name] for name in table["matching"].unique()}
+    first = next(iter(by_matching.values()))
+    series = [(first, *part, part[0].replace("_", " ")) for part in _PARTS]
+    for (matching, rows), look in zip(by_matching.items(), itertools.cycle(_MATCHED), strict=False):
         label = f"matched gap, {matching_label(matching)}"
-        _line(axes, rows, "matched_gap", "matched_gap", look, ":", label)
-    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
-
-
-def _line(
-    axes: "Axes",
-    table: pd.DataFrame,
-    column: str,
-    stem: str,
-    look: SeriesStyle,
-    line: str,
-    label: str,
-) -> None:
-    """Draw means over the sets of equal severity, and the band of their intervals."""
-    bounds = [f"{stem}_low", f"{stem}_high"]
-    points = 100 * table.groupby("severity")[[column, *bounds]].mean()
-    axes.plot(
-        points.index, points[column], line, color=look.color, marker=look.marker, markersize=2,
-        label=label,
-    )  # fmt: skip
-    axes.fill_between(
-        points.index, points[bounds[0]], points[bounds[1]], color=look.color, alpha=_BAND,
-        linewidth=0,
-    )  # fmt: skip
+        series.append((rows, "matched_gap", "matched_gap", look, ":", label))
+    for rows, column, stem, look, line, label in series:
+        bounds = [f"{stem}_low", f"{stem}_high"]
+        points = 100 * rows.groupby("severity")[[column, *bounds]].mean()
+        axes.plot(
+            points[column], line, color=look.color, marker=look.marker, markersize=2, label=label
+        )
+        axes.fill_between(
+            points.index, *(points[bound] for bound in bounds), color=look.color, alpha=0.2,
+            linewidth=0,
+        )  # fmt: skip
+    style.draw_zero(axes)
 
 
 class SeveritySettings(SuiteTableSettings):
