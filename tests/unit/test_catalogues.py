@@ -65,14 +65,10 @@ def test_yaml_catalogues_have_models_of_every_kind(tmp_path):
         ({"algorithm": "x"}, r"'algorithm': unknown value 'x'\. Known: erm"),
         ({"optimizer": "adm"}, r"'optimizer': unknown value 'adm'\. Did you mean 'adam'"),
         ({"options": {"beta": 1}}, r"'options': unknown option 'beta' of .* erm .* sgd\. There"),
-        (
-            {"optimizer": "adam", "options": {"beta": 1}},
-            r"'options': unknown option 'beta' of algorithm erm with optimizer adam\. .* 'betas'",
-        ),
-        (
-            {"optimizer": "adam", "options": {"betas": [0.5, 1]}},
-            r"'options': 'betas\[1\]': 1 must be below 1",
-        ),
+        ({"optimizer": "adam", "options": {"beta": 1}},
+         r"'options': unknown option 'beta' of algorithm erm with optimizer adam\. .* 'betas'"),
+        ({"optimizer": "adam", "options": {"betas": [0.5, 1]}},
+         r"'options': 'betas\[1\]': 1 must be below 1"),
         ({"optimizer": "adam", "options": {"eps": 0}}, r"'eps': 0 must be above 0"),
         ({"options": "{"}, r"'options': cannot read '\{'\. Give a JSON object"),
         ({"options": "[1]"}, r"'options': cannot read '\[1\]'\. Give a JSON object"),
@@ -82,17 +78,14 @@ def test_yaml_catalogues_have_models_of_every_kind(tmp_path):
         ({"train": "a b a"}, "'train': 'a' is named twice"),
         ({"train": "a,b"}, "'train': 'a,b' .* cannot be a name"),
     ],
-)
-@pytest.mark.parametrize("form", ["csv", "yaml"])
-def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message, form):
-    options = given.get("options")
-    if form == "csv" and isinstance(options, dict):
-        given = given | {"options": json.dumps(options)}
-    path = catalogue(tmp_path, ROW | given, form)
-    with pytest.raises(InputError, match=message) as caught:
-        read_catalogue(path)
-    place = f"{path}, line 2 ('m')" if form == "csv" else f"{path}, entry 1 ('m')"
-    assert str(caught.value).startswith(place)
+)  # fmt: skip
+def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message):
+    in_a_cell = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in given.items()}
+    for form, values, place in (("csv", in_a_cell, "line 2"), ("yaml", given, "entry 1")):
+        path = catalogue(tmp_path, ROW | values, form)
+        with pytest.raises(InputError, match=message) as caught:
+            read_catalogue(path)
+        assert str(caught.value).startswith(f"{path}, {place} ('m')")
 
 
 @pytest.mark.parametrize(
@@ -123,12 +116,11 @@ def digits(tmp_path, rows, **training):
 
 
 def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
-    study = digits(
-        tmp_path, [{}, {"name": "own", "train": ["digits-new-writers", "digits-known"]}]
-    )  # fmt: skip
+    own = {"name": "own", "train": ["digits-new-writers", "digits-known"]}
+    study = digits(tmp_path, [{}, own])
     assert study.used == [
-        "digits-known", "digits-new-writers", "digits-train", "digits-validation",
-    ]  # fmt: skip
+        f"digits-{one}" for one in ("known", "new-writers", "train", "validation")
+    ]
     jobs, folder = StageJobs(study), f"{tmp_path}/results/datasets"
     arguments = {name: jobs.train_arguments(SimpleNamespace(model=name)) for name in study.models}
     # What a job with one set depends on is as it was: the models are not trained again.
@@ -151,14 +143,15 @@ def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
 
 def test_sizes_of_several_training_sets_add_up(tmp_path):
     assert together([DIGITS, DIGITS]).images == 1200
-    several = digits(tmp_path, [{"epochs": 10**8}], train=["digits-train", "digits-known"])
-    asked = Requests(several, Machine()).of("train_model", SimpleNamespace(model="m"))
-    one = digits(tmp_path, [{"epochs": 10**8}])
-    before = Requests(one, Machine()).of("train_model", SimpleNamespace(model="m"))
-    assert asked.runtime == pytest.approx(2 * before.runtime, rel=0.05)
-    longer = digits(tmp_path, [{"epochs": 10**8, "algorithm": "sagnet"}])
-    asked = Requests(longer, Machine()).of("train_model", SimpleNamespace(model="m"))
-    assert asked.runtime == pytest.approx(7 / 3 * before.runtime, rel=0.05)
+
+    def minutes(row, **training):
+        study = digits(tmp_path, [{"epochs": 10**8} | row], **training)
+        return Requests(study, Machine()).of("train_model", SimpleNamespace(model="m")).runtime
+
+    one = minutes({})
+    several = minutes({}, train=["digits-train", "digits-known"])
+    assert several == pytest.approx(2 * one, rel=0.05)
+    assert minutes({"algorithm": "sagnet"}) == pytest.approx(7 / 3 * one, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import make_settings
@@ -23,18 +24,14 @@ from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import models_in, read_settings
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
-from matcheval.study.configuration import CoreConfiguration, load_study
+from matcheval.study.configuration import CoreConfiguration
 from matcheval.study.schema import values_text
 from matcheval.training.settings import TrainingSettings
-from studies import configuration
+from studies import configuration, load
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
-
-
-def load(**given):
-    return load_study(given, default_study=DEFAULTS, analyses=ANALYSES)
 
 
 @pytest.fixture
@@ -42,25 +39,14 @@ def mine(tmp_path, monkeypatch):
     """A study of imported predictions, in whose folder the test runs, with changes by path."""
     monkeypatch.chdir(tmp_path)
     Path("f.csv").write_text("index,writer\n0,a\n")
-    for empty in ("all.npz", "labels.npy"):
-        Path(empty).touch()
     Path("models.csv").write_text("name,kind\nm.v1,predictions\nn,predictions\n")
-    for dataset in ("old", "new"):
-        Path(dataset).mkdir()
-        for model in ("m.v1", "n"):
-            Path(dataset, f"{model}.csv").touch()
-
-    def make(**changes):
-        files = {name: {"kind": "predictions", "files": f"{name}/{{model}}.csv"} for name in SETS}
-        config = {
-            "study": "mine",
-            "models": "models.csv",
-            "datasets": files,
-            "pairs": {"both": {"original": "old", "replication": "new"}},
-        }
-        return changed(config, changes)
-
-    return make
+    for file in ("all.npz", "labels.npy", "old/m.v1.csv", "old/n.csv", "new/m.v1.csv", "new/n.csv"):
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).touch()
+    files = {name: {"kind": "predictions", "files": f"{name}/{{model}}.csv"} for name in SETS}
+    pairs = {"both": {"original": "old", "replication": "new"}}
+    config = {"study": "mine", "models": "models.csv", "datasets": files, "pairs": pairs}
+    return lambda **changes: changed(config, changes)
 
 
 def changed(config, changes):
@@ -76,9 +62,8 @@ def changed(config, changes):
 
 
 def refuse(config, message):
-    with pytest.raises(InputError) as caught:
-        load(**config)
-    assert message in str(caught.value)
+    with pytest.raises(InputError, match=re.escape(message)):
+        load(config)
 
 
 SETS = ("old", "new")
@@ -87,7 +72,7 @@ DIGITS = (ROOT / "studies" / "digits-models.csv").read_text()
 
 class TestDefaultStudy:
     def test_is_digits(self):
-        study = load()
+        study = load({})
         assert study.name == "digits"
         assert len(study.models) >= 16
         matching = study.analyses["matching"]
@@ -96,14 +81,14 @@ class TestDefaultStudy:
 
     def test_values_from_the_command_line_change_it(self):
         """They come as text, as do numbers like 1e-3 from YAML."""
-        study = load(
-            matching={"epsilon": "2e-2"}, figures={"formats": ["png"]},
-            inference={"outputs": ["top"]}, replication={"top": ["1", "5"]},
-            training={"channels_last": "true"},
-        )  # fmt: skip
+        study = load({
+            "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
+            "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
+            "training": {"channels_last": "true"},
+        })  # fmt: skip
         settings = study.analyses["matching"].settings
-        assert (study.name, settings.epsilon, study.formats) == ("digits", 0.02, ("png",))
-        assert (settings.seeds, study.training.channels_last) == (10, True)
+        assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
+        assert (study.formats, study.training.channels_last) == (("png",), True)
         assert study.analyses["replication"].settings.top == (1, 5)
 
     def test_the_file_shows_the_default_values(self):
@@ -126,7 +111,7 @@ class TestDefaultStudy:
 
 class TestCustomStudy:
     def test_takes_the_settings_but_not_the_contents_of_the_default(self, mine):
-        study = load(**mine())
+        study = load(mine())
         assert list(study.datasets) == ["old", "new"]
         assert list(study.pairs) == ["both"]
         matching = study.analyses["matching"]
@@ -136,31 +121,31 @@ class TestCustomStudy:
         assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
 
     def test_batches_in_catalogue_order(self, mine):
-        matching = load(**mine(matching={"models_per_job": 1})).analyses["matching"]
+        matching = load(mine(matching={"models_per_job": 1})).analyses["matching"]
         assert matching.batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_custom_files_are_told_apart_by_size_and_time(self, mine):
-        matching = load(**mine()).analyses["matching"]
+        matching = load(mine()).analyses["matching"]
         before = matching.custom_files_state("both", ["n"])
         os.utime("new/n.csv", (1, 1))
         assert matching.custom_files_state("both", ["n"]) != before
-        digits = load(**configuration("digits")).analyses["matching"]
+        digits = load(configuration("digits")).analyses["matching"]
         assert digits.custom_files_state("new-writers", ["linear-ce"]) == []
 
     def test_training_is_needed_for_images_only(self, mine):
         Path("models.csv").write_text(DIGITS)
         for dataset, row in itertools.product(SETS, DIGITS.splitlines()[1:]):
             Path(dataset, f"{row.split(',')[0]}.csv").touch()
-        assert load(**mine()).training is None
+        assert load(mine()).training is None
 
     def test_how_to_train_is_inherited_and_what_on_is_not(self, mine):
         digits = {"datasets/d": {"kind": "digits", "part": "train"}}
         config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
-        training = load(**config).training
+        training = load(config).training
         assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
         del config["training"]["validation"]
         with pytest.raises(InputError, match=r"'training': .*validation missing"):
-            load(**config)
+            load(config)
 
     def test_needs_a_name_and_what_it_is_of(self, mine):
         refuse({"study": "other"}, "datasets missing")
@@ -170,7 +155,7 @@ class TestCustomStudy:
 
     def test_labels_alone_cannot_be_asked_for_pairs(self, mine):
         """Nor do two models determine a line."""
-        study = load(**mine(**{"datasets/old": ARCHIVE, "datasets/new": ARCHIVE}))
+        study = load(mine(**{"datasets/old": ARCHIVE, "datasets/new": ARCHIVE}))
         matching = study.analyses["matching"]
         assert matching.pairs == []
         assert study.analyses["replication"].fitted_scales == []
@@ -226,7 +211,7 @@ def test_bad_values_in_the_default_study(given, message):
 
 def test_all_violations_are_told_at_once():
     with pytest.raises(InputError, match=r"(?s)matching\.epsilon.*matching\.seeds"):
-        load(matching={"epsilon": 0, "seeds": 0})
+        load({"matching": {"epsilon": 0, "seeds": 0}})
 
 
 ARCHIVE = {"kind": "label_archive", "file": "all.npz", "predictions": "p", "labels": "y"}
@@ -312,7 +297,7 @@ def test_custom_images_that_are_missing_are_all_named(mine):
     """A study can be planned without them, and not run."""
     Path("models.csv").write_text(DIGITS)
     images = {"classes": "cifar10", "resize": 32}
-    study = load(**mine(training={"train": "old", "validation": "new"}, datasets={
+    study = load(mine(training={"train": "old", "validation": "new"}, datasets={
         "old": {"kind": "parquet", "files": ["a", "b"], **images},
         "new": {"kind": "image_folder", "path": "c", **images},
     }))  # fmt: skip
@@ -343,10 +328,8 @@ BAD_CATALOGUES = {
 @pytest.mark.parametrize(("text", "message"), BAD_CATALOGUES.items())
 def test_bad_catalogues(tmp_path, text, message):
     (tmp_path / "models.csv").write_text(text)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"models\.csv.*{re.escape(message)}"):
         read_catalogue(tmp_path / "models.csv")
-    assert message in str(caught.value)
-    assert "models.csv" in str(caught.value)
 
 
 def test_bad_yaml(tmp_path):
@@ -441,7 +424,7 @@ def test_networks_that_need_larger_images(tmp_path):
     (tmp_path / "m.csv").write_text(DIGITS.replace(",linear,0,0,", ",vgg,8,11,", 1))
     config = configuration("digits") | {"models": str(tmp_path / "m.csv")}
     with pytest.raises(InputError, match=r"digits-train': the architecture of .*linear.* 8 × 8"):
-        load(**config)
+        load(config)
 
 
 def test_class_folders_of_images(tmp_path):
@@ -449,7 +432,7 @@ def test_class_folders_of_images(tmp_path):
     config = configuration("digits")
     photos = {**PHOTOS, "path": str(tmp_path), "resize": 8}
     config["datasets"] = dict.fromkeys(config["datasets"], photos)
-    study = load(**config)
+    study = load(config)
     with pytest.raises(InputError, match="has no class folders with files"):
         check_custom_images(study)
     (tmp_path / "empty").mkdir()

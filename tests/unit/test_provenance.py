@@ -144,21 +144,13 @@ class TestAtomicFile:
     def test_a_failure_leaves_the_old_file(self, tmp_path):
         (tmp_path / "b").write_text("old")
 
-        def fail():
-            with atomic_file(tmp_path / "b") as partial:
-                partial.write_text("new")
-                raise RuntimeError
-
-        with pytest.raises(RuntimeError):
-            fail()
+        with pytest.raises(ZeroDivisionError), atomic_file(tmp_path / "b") as partial:
+            _ = partial.write_text("new") / 0
         assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
     def test_files_of_killed_processes_are_deleted(self, tmp_path):
-        kill = "import os, signal, sys; from matcheval.io.files import atomic_file\n"
-        kill += (
-            "with atomic_file(sys.argv[1]) as p: p.touch(); os.kill(os.getpid(), signal.SIGKILL)"
-        )
-        subprocess.run([sys.executable, "-c", kill, tmp_path / "b"], env=environment(), check=False)
+        kill = "p.touch(); import os; os.kill(os.getpid(), 9)"
+        writing(tmp_path / "b", kill).communicate()
         assert [p.name.startswith(".partial-") for p in tmp_path.iterdir()] == [True]
         with atomic_file(tmp_path / "b") as partial:
             partial.write_text("new")
@@ -166,14 +158,7 @@ class TestAtomicFile:
 
     def test_concurrent_writers_do_not_interfere(self, tmp_path):
         """The slower one, in another process, is not disturbed; the last to finish wins."""
-        slow = "import sys; from matcheval.io.files import atomic_file\n"
-        slow += (
-            "with atomic_file(sys.argv[1]) as p:\n p.write_text('slow'); print(flush=True); input()"
-        )
-        with subprocess.Popen(
-            [sys.executable, "-c", slow, tmp_path / "b"], env=environment(), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        ) as process:  # fmt: skip
+        with writing(tmp_path / "b", "p.write_text('slow'); print(flush=True); input()") as process:
             process.stdout.readline()
             with atomic_file(tmp_path / "b") as partial:
                 partial.write_text("fast")
@@ -183,6 +168,12 @@ class TestAtomicFile:
         assert (tmp_path / "b").read_text() == "slow"
 
 
-def environment():
-    """This process's environment, with the library on Python's path."""
-    return os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}
+def writing(file, code):
+    """A process that writes a file in its own way."""
+    code = f"with new(sys.argv[1]) as p: {code}"
+    code = f"import sys; from matcheval.io.files import atomic_file as new\n{code}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, file], env=environment, text=True, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip

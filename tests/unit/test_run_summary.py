@@ -12,16 +12,9 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from matcheval.execution import run_summary
 from matcheval.execution.entry_points import run_job
-from matcheval.execution.run_summary import (
-    Failure,
-    Job,
-    RunRecord,
-    error_in,
-    failure_page,
-    reason_of_failure,
-    success_page,
-)
+from matcheval.execution.run_summary import Failure, Job, RunRecord
 from run_messages import RunMessages
 from scheduling import start_jobs_without_polling
 
@@ -49,7 +42,7 @@ Traceback (most recent call last):
     ],
 )  # fmt: skip
 def test_the_error_in_a_log(log, reason):
-    assert error_in(log) == reason
+    assert run_summary.error_in(log) == reason
 
 
 @pytest.mark.parametrize(
@@ -70,14 +63,10 @@ def test_the_reason_of_a_failure(tmp_path, log, executor, reason):
     file = tmp_path / "job.log"
     if log is not None:
         file.write_text(log)
-    assert reason_of_failure([str(file)], since=0, executor=executor) == reason
-
-
-def test_a_log_of_an_earlier_run_tells_nothing(tmp_path):
-    file = tmp_path / "job.log"
-    file.write_text("error: then\n")
-    os.utime(file, (1000, 1000))
-    assert reason_of_failure([str(file)], since=2000) == "it has left no message"
+        os.utime(file, (1000, 1000))
+    assert run_summary.reason_of_failure([str(file)], since=1000, executor=executor) == reason
+    # A log of an earlier run tells nothing.
+    assert run_summary.reason_of_failure([str(file)], since=2000) == "it has left no message"
 
 
 def test_the_table_of_failed_jobs():
@@ -85,7 +74,7 @@ def test_the_table_of_failed_jobs():
     match = Job("match_predictions", {"pair": "new-writers", "batch": "001"})
     run = RunRecord(failed={3: Failure(train, "no memory", "a.log"), 4: Failure(match, "b.csv: x")})
     run.finished[1], run.total = Job("prepare_dataset"), 6
-    lines = failure_page(run).splitlines()
+    lines = run_summary.failure_page(run).splitlines()
     assert lines[0] == "2 jobs failed; 1 of 6 are done, and 3 did not run."
     assert lines[2:5] == [
         "rule               model  set          log    reason",
@@ -93,9 +82,9 @@ def test_the_table_of_failed_jobs():
         "match_predictions  001    new-writers         b.csv: x",
     ]
     run.failed |= {n: Failure(train, "no memory") for n in range(10, 40)}
-    assert "... and 12 × train_model." in failure_page(run)
+    assert "... and 12 × train_model." in run_summary.failure_page(run)
     stopped = RunRecord(started={1: train, 2: match}, finished={1: train})
-    assert failure_page(stopped).startswith("The run was stopped: 1 job done.")
+    assert run_summary.failure_page(stopped).startswith("The run was stopped: 1 job done.")
 
 
 def test_what_was_made_and_where_to_start(tmp_path):
@@ -104,9 +93,11 @@ def test_what_was_made_and_where_to_start(tmp_path):
         1: Job("plot", {}, ("r/s/a/x.png", "r/s/a/b/y.png")), 2: Job("plot", {}, ("r/t/z.png",)),
         0: Job("all"),
     })  # fmt: skip
-    page = success_page(run, {"matching": f"{tmp_path}/summary.md", "groups": "none.md"})
+    page = run_summary.success_page(
+        run, {"matching": f"{tmp_path}/summary.md", "groups": "none.md"}
+    )
     assert page == f"Made: 2 × plot.\nStart reading here:\n  {tmp_path}/summary.md  matching"
-    assert success_page(run, {}) == "Made: 2 × plot.\nFiles are in r/s/a, r/t."
+    assert run_summary.success_page(run, {}) == "Made: 2 × plot.\nFiles are in r/s/a, r/t."
 
 
 def divide() -> None:
@@ -122,7 +113,7 @@ def test_a_script_that_fails_tells_its_log_only(tmp_path, capsys, monkeypatch):
         run_job(job)
     assert capsys.readouterr().err == ""
     assert log.read_text().count("Traceback") == 1
-    assert error_in(log.read_text()) == "ZeroDivisionError: division by zero"
+    assert run_summary.error_in(log.read_text()) == "ZeroDivisionError: division by zero"
 
 
 @pytest.fixture
