@@ -124,6 +124,7 @@ Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MODEL = "model"  # placeholder that prediction files keep
+_FILLED = ("name", "group", "subgroup", "severity", "all_labels")  # beside the block itself
 
 
 def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, str]]:
@@ -134,19 +135,16 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
     unused = sorted(set(member.values) - set(names))
     if unused:
         raise InputError(f"values of '{unused[0]}', which is no placeholder of the block", **place)
-    for text in (member.name, member.group, member.subgroup, member.severity, member.all_labels):
-        for name in _placeholders(str(text or "")):
-            if name not in names:
-                raise unknown_name_error("placeholder", name, names, **place)
+    for key in _FILLED:
+        used = _placeholders(str(getattr(member, key) or ""))
+        check_known("placeholder", used, names, file=place.get("file"), field=place.get("field"))
     given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
     if len(given) == len(names):
         return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
     patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
     found = next((matches for text in patterns if (matches := _matches(text, given))), [])
     if texts and not found:
-        remedy = (
-            "Put the files there, correct the pattern, or list the 'values' of its placeholders"
-        )
+        remedy = "Put them there, correct the pattern, or list the 'values' of its placeholders"
         raise InputError(f"no file or folder matches {texts[0]}", **place, remedy=remedy)
     for name, wanted in given.items():
         absent = [value for value in wanted if all(one[name] != value for one in found)]
@@ -361,40 +359,38 @@ class _Expansion:
         elif isinstance(member.dataset, str):
             if member.dataset not in self.named:
                 raise unknown_name_error("dataset", member.dataset, self.named, **place)
-            yield _member(member, member.dataset, {}, place)
+            yield _member(member, member.dataset, place)
         else:
-            yield from self._from_block(member, place)
+            for values in values_of_placeholders(member, place):
+                yield self._from_block(member, values, place)
 
-    def _from_block(self, member: SuiteMember, place: Place) -> Iterator[Member]:
-        assert isinstance(member.dataset, dict)
-        for values in values_of_placeholders(member, place):
-            name = filled(member.name or "-".join(values.values()), values)
-            if not is_name(name):
-                problem = f"'{name}' cannot be a name of a dataset"
-                remedy = f"Use letters, digits, '.', '_' and '-'. {_GIVE_NAME}"
-                raise InputError(problem, **place, remedy=remedy)
-            block = filled(member.dataset, values)
-            if name in self.named or self.blocks.setdefault(name, block) != block:
-                problem = f"there is another dataset '{name}'"
-                raise InputError(problem, **place, remedy=_GIVE_NAME)
-            yield _member(member, name, values, place)
+    def _from_block(self, member: SuiteMember, values: Mapping[str, str], place: Place) -> Member:
+        name = filled(member.name or "-".join(values.values()), values)
+        if not is_name(name):
+            problem = f"'{name}' cannot be a name of a dataset"
+            remedy = f"Use letters, digits, '.', '_' and '-'. {_GIVE_NAME}"
+            raise InputError(problem, **place, remedy=remedy)
+        block = filled(member.dataset, values)
+        if name in self.named or self.blocks.setdefault(name, block) != block:
+            problem = f"there is another dataset '{name}'"
+            raise InputError(problem, **place, remedy=_GIVE_NAME)
+        given = {key: filled(getattr(member, key), values) for key in _FILLED}
+        return _member(member.model_copy(update=given), name, place)
 
 
-def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: Place) -> Member:
-    severity = filled(member.severity, values)
+def _member(member: SuiteMember, name: str, place: Place) -> Member:
     try:
-        number = None if severity in (None, "") else float(severity)
-        if number is not None and not math.isfinite(number):
-            raise ValueError
-    except ValueError as error:
-        problem = f"severity '{severity}' of '{name}' is not a number"
-        raise InputError(problem, **place) from error
-    group, subgroup = filled(member.group, values), filled(member.subgroup, values)
+        severity = None if member.severity in (None, "") else float(member.severity)
+    except ValueError:
+        severity = math.nan
+    if severity is not None and not math.isfinite(severity):
+        raise InputError(f"severity '{member.severity}' of '{name}' is not a number", **place)
     classes = member.classes
     classes = class_subset(classes) if isinstance(classes, str) else classes
-    all_labels = filled(member.all_labels or "", values)
     groups = _groups(member, name, place)
-    return Member(name, group, subgroup, number, classes, groups, all_labels)
+    return Member(
+        name, member.group, member.subgroup, severity, classes, groups, member.all_labels or ""
+    )
 
 
 def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
