@@ -69,8 +69,10 @@ PathText = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 Unique = AfterValidator(_unique)
 UniqueItems = Field(json_schema_extra={"uniqueItems": True})
-Names = Annotated[tuple[Name, ...], Unique, UniqueItems]
-SomeNames = Annotated[tuple[Name, ...], Unique, UniqueItems, Field(min_length=1)]
+UniqueTuple = Annotated[tuple[T, ...], Unique, UniqueItems]
+SomeUnique = Annotated[tuple[T, ...], Unique, UniqueItems, Field(min_length=1)]
+Names = UniqueTuple[Name]
+SomeNames = SomeUnique[Name]
 Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
 
 

@@ -121,10 +121,7 @@ def _by_rule(jobs: Iterable[Job]) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of text in columns; the last one is as wide as it is."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def error_of_job(logs: Sequence[str], *, since: float) -> str:

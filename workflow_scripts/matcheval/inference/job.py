@@ -6,6 +6,7 @@ Imports torch only if there is something to compute.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from matcheval.datasets.folders import read_description
@@ -37,39 +38,29 @@ def predict_datasets(
         with problems.collected():
             start = time.perf_counter()
             description = read_description(folder)
-            tasks = [
-                Task(
-                    model,
-                    store.output_files(predictions, name, model.source.name, outputs),
-                    store.inputs_digest(identity, description, config.deciding),
-                )
-                for model, identity in zip(models, identities, strict=True)
-            ]
-            missing = [
-                task
-                for task in tasks
-                if not store.is_current(task.files, task.inputs, config.n_top)
-            ]
+            missing = []
+            for model, identity in zip(models, identities, strict=True):
+                files = store.output_files(predictions, name, model.source.name, outputs)
+                inputs = store.inputs_digest(identity, description, config.deciding)
+                if not store.is_current(files, inputs, config.n_top):
+                    missing.append(Task(model, files, inputs))
             if not missing:
                 continue
             from matcheval.inference.running import ModelRunner
 
             runner = runner or ModelRunner(config, progress=progress)
-            names = ", ".join(task.model.source.name for task in missing)
+            ran = ", ".join(task.model.source.name for task in missing)
             try:
                 runner.run(name, folder, missing)
             except (RuntimeError, OSError) as error:  # of torch or of a file: others may succeed
-                log.exception("%s on %s failed", names, name)
+                log.exception("%s on %s failed", ran, name)
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise InputError(f"{names} failed ({reason})", file=f"dataset '{name}'") from error
-            log.info("%s on %s: %.1f s", names, name, time.perf_counter() - start)
+                raise InputError(f"{ran} failed ({reason})", file=f"dataset '{name}'") from error
+            log.info("%s on %s: %.1f s", ran, name, time.perf_counter() - start)
     problems.raise_any()
+    names = [model.source.name for model in models]
+    files_of = partial(store.predictions_file, predictions)
     return {
-        name: {
-            model.source.name: store.file_digest(
-                store.predictions_file(predictions, name, model.source.name)
-            )
-            for model in models
-        }
-        for name in datasets
+        dataset: {name: store.file_digest(files_of(dataset, name)) for name in names}
+        for dataset in datasets
     }

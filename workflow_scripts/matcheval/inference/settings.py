@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from matcheval.inference import AUTOMATIC, N_TOP, PRECISIONS
 from matcheval.models.published import Published
 from matcheval.models.transforms import Geometry, Transform
-from matcheval.settings import Boolean, Count, Integer, Settings, Unique, UniqueItems
+from matcheval.settings import Boolean, Count, Integer, Settings, UniqueTuple
 
 # Settings that predictions depend on, if only in their last bits. All others change nothing.
 DECIDING = ("device", "precision", "compile")
@@ -90,9 +90,9 @@ class InferenceSettings(Settings):
         "fp32", description="Of the forward pass; the softmax is always computed in float32"
     )
     compile: Boolean = Field(False, description="torch.compile")
-    outputs: Annotated[
-        tuple[Literal["logits", "features", "statistics", "top"], ...], Unique, UniqueItems
-    ] = Field((), description="What is written in addition to the predictions")
+    outputs: UniqueTuple[Literal["logits", "features", "statistics", "top"]] = Field(
+        (), description="What is written in addition to the predictions"
+    )
     top: Annotated[Integer, Field(ge=1, le=1000)] = Field(
         N_TOP, description="How many classes the output `top` keeps of every datapoint"
     )

@@ -51,12 +51,9 @@ class PairSettings(Settings):
 class FigureSettings(Settings):
     """How all figures are saved."""
 
-    formats: Annotated[
-        tuple[Literal["pdf", "png", "svg"], ...],
-        settings.Unique,
-        settings.UniqueItems,
-        Field(min_length=1),
-    ] = Field(("pdf", "png"), description="A file of every figure for each")
+    formats: settings.SomeUnique[Literal["pdf", "png", "svg"]] = Field(
+        ("pdf", "png"), description="A file of every figure for each"
+    )
 
 
 class DownloadSettings(Settings):

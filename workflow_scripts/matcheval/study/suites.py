@@ -27,11 +27,8 @@ from matcheval.warehouse.manifest import read_reviews
 from matcheval.warehouse.sets import find_sets
 from matcheval.warehouse.settings import read_warehouse
 
-Texts = Annotated[tuple[str, ...], settings.Unique]
-UniqueTexts = Annotated[Texts, settings.UniqueItems]
-Values = Annotated[
-    tuple[str | settings.Integer, ...], settings.Unique, settings.UniqueItems, Field(min_length=1)
-]
+Texts = settings.UniqueTuple[str]
+Classes = Annotated[tuple[str, ...], settings.Unique]
 
 
 class SuiteMember(Settings):
@@ -51,13 +48,13 @@ class SuiteMember(Settings):
     side: settings.Count | None = Field(
         None, description="Height and width of a warehouse's images, in pixels; 32 by default"
     )
-    data: UniqueTexts = Field(
+    data: Texts = Field(
         (), description="Columns of the manifest that are data about its sets, and no options"
     )
     name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] | None = Field(
         None, description="Name of the dataset of a block, with its placeholders"
     )
-    values: dict[str, Values] = Field(
+    values: dict[str, settings.SomeUnique[str | settings.Integer]] = Field(
         {}, description="Values of placeholders; by default those that existing files have"
     )
     group: str = Field("", description="What kind of set it is; may have placeholders")
@@ -65,10 +62,10 @@ class SuiteMember(Settings):
     severity: settings.Number | str | None = Field(
         None, description="How strong the shift is, a number; may be a placeholder"
     )
-    classes: Literal["imagenet-a", "imagenet-r"] | UniqueTexts = Field(
+    classes: Literal["imagenet-a", "imagenet-r"] | Texts = Field(
         (), description="The classes that it has images of, or a name of them; all by default"
     )
-    groups: Annotated[dict[str, Texts], Field(min_length=1)] | PathText | None = Field(
+    groups: Annotated[dict[str, Classes], Field(min_length=1)] | PathText | None = Field(
         None,
         description="Its classes, if each is a group of classes of the label space: the classes by "
         "the name of their group, or a YAML file of them",
