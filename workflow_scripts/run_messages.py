@@ -72,28 +72,23 @@ class RunMessages(logging.Handler):
         if page:
             logger.warning(f"\n{page}\n")
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record: Any) -> None:
         """Take note of a message."""
-        note = {
-            LogEvent.JOB_INFO: self._note_start,
-            LogEvent.JOB_FINISHED: self._note_end,
-            LogEvent.PROGRESS: self._note_progress,
-            LogEvent.ERROR: self._note_exception,
-            LogEvent.JOB_ERROR: self._note_failure,
-            LogEvent.GROUP_ERROR: self._note_failed_group,
-        }.get(getattr(record, "event", None))
-        if note:
-            note(record)
-
-    def _note_start(self, record: Any) -> None:
-        wildcards = dict(record.wildcards or {})
-        self.run.started[record.jobid] = Job(record.rule_name, wildcards, tuple(record.output))
-
-    def _note_end(self, record: Any) -> None:
-        self._ended.append(self.run.finish(record.job_id))
-
-    def _note_progress(self, record: Any) -> None:
-        self.run.total = record.total
+        match getattr(record, "event", None):
+            case LogEvent.JOB_INFO:
+                wildcards, outputs = dict(record.wildcards or {}), tuple(record.output)
+                self.run.started[record.jobid] = Job(record.rule_name, wildcards, outputs)
+            case LogEvent.JOB_FINISHED:
+                self._ended.append(self.run.finish(record.job_id))
+            case LogEvent.PROGRESS:
+                self.run.total = record.total
+            case LogEvent.ERROR:
+                self._note_exception(record)
+            case LogEvent.JOB_ERROR if record.jobid not in self._in_failed_groups:
+                words = record.rule_msg or self._exceptions.pop(record.thread, "")
+                self._fail(record.jobid, record.rule_name, record.log, words)
+            case LogEvent.GROUP_ERROR:
+                self._note_failed_group(record)
 
     def _note_exception(self, record: Any) -> None:
         """Keep it for the job named next; one about missing output names the job itself."""
@@ -101,11 +96,6 @@ class RunMessages(logging.Handler):
         missing = re.search(r"^Job (\d+) +completed successfully, but.*", record.msg, re.M | re.S)
         if missing:
             self._fail(int(missing[1]), "", [], missing[0])
-
-    def _note_failure(self, record: Any) -> None:
-        if record.jobid not in self._in_failed_groups:
-            words = record.rule_msg or self._exceptions.pop(record.thread, "")
-            self._fail(record.jobid, record.rule_name, record.log, words)
 
     def _note_failed_group(self, record: Any) -> None:
         """Of a group, jobs have failed whose logs tell an error; if none does, it is the first."""
@@ -138,19 +128,20 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: Any) -> str:
         """Return the text of a message; nothing is written for an empty one."""
-        event, run = getattr(record, "event", None), self._messages.run
-        if event == LogEvent.JOB_INFO:
-            message = f": {record.rule_msg}" if record.rule_msg else ""
-            return f"{_clock()} start {run.started[record.jobid]}{message}"
-        if event == LogEvent.JOB_FINISHED:
-            return ""  # its line comes with the numbers
-        if event == LogEvent.PROGRESS:
-            return self._messages.progress_lines(record.done, record.total)
-        if event == LogEvent.JOB_ERROR:
-            failure = run.failed.get(record.jobid)  # none for other jobs of a failed group
-            return f"{_clock()} failed: {failure}" if failure else ""
-        if event == LogEvent.GROUP_ERROR:
-            return f"{_clock()} failed: group {record.groupid}"
+        run = self._messages.run
+        match getattr(record, "event", None):
+            case LogEvent.JOB_INFO:
+                message = f": {record.rule_msg}" if record.rule_msg else ""
+                return f"{_clock()} start {run.started[record.jobid]}{message}"
+            case LogEvent.JOB_FINISHED:
+                return ""  # its line comes with the numbers
+            case LogEvent.PROGRESS:
+                return self._messages.progress_lines(record.done, record.total)
+            case LogEvent.JOB_ERROR:
+                failure = run.failed.get(record.jobid)  # none for other jobs of a failed group
+                return f"{_clock()} failed: {failure}" if failure else ""
+            case LogEvent.GROUP_ERROR:
+                return f"{_clock()} failed: group {record.groupid}"
         return self._before.format(record)
 
 

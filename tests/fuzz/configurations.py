@@ -131,9 +131,8 @@ def outcome(n: int, seed: int) -> Outcome:
     """Load `n` study files."""
     rng = np.random.default_rng(seed)
     found = Outcome("configurations", seed)
-    validator = Draft202012Validator(
-        json.loads((ROOT / "rules/schemas/config.schema.json").read_text())
-    )
+    schema = json.loads((ROOT / "rules/schemas/config.schema.json").read_text())
+    validator = Draft202012Validator(schema)
     with tempfile.TemporaryDirectory() as name, chdir(ROOT):
         folder = Path(name)
         texts = [*(Path(study).read_text() for study in _STUDIES), _own(folder)]
@@ -143,17 +142,14 @@ def outcome(n: int, seed: int) -> Outcome:
         for number in range(n):
             which = int(rng.integers(len(texts)))
             if rng.integers(4):
-                content = yaml.dump(_changed(studies[which], rng), allow_unicode=True).encode(
-                    errors="surrogatepass"
-                )
+                text = yaml.dump(_changed(studies[which], rng), allow_unicode=True)
+                content = text.encode(errors="surrogatepass")
             else:
                 content = _mutated(texts[which].encode(), rng)
             path.write_bytes(content)
             changed = _difference(content, yaml.dump(studies[which], allow_unicode=True))
-            found.attempt(
-                f"number {number}, study {which}: {changed}",
-                lambda: _loads_rightly(path, validator),
-            )
+            about = f"number {number}, study {which}: {changed}"
+            found.attempt(about, lambda: _loads_rightly(path, validator))
     return found
 
 

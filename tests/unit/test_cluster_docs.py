@@ -55,11 +55,9 @@ def asked(tmp_path):
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         "tabulate_severity": SimpleNamespace(suite="all"),
         "score_domain_model": SimpleNamespace(suite="all", scored=job.model),
-        **dict.fromkeys(
-            study.analyses["accuracy_prediction"].resource_requests,
-            SimpleNamespace(suite="all", model=job.model, scored=job.model),
-        ),
     }
+    of_suite = SimpleNamespace(suite="all", model=job.model, scored=job.model)
+    other |= dict.fromkeys(study.analyses["accuracy_prediction"].resource_requests, of_suite)
     return lambda rule: requests.of(rule, other.get(rule, job))
 
 

@@ -17,14 +17,9 @@ from matcheval.protocol.settings import Criterion
 
 
 def main(
-    *,
-    pair: Pair,
-    criterion: Criterion,
-    tables: Sequence[Path],
-    size: int | None,
-    options: Mapping[str, Any],
-    page: Path,
-) -> None:
+    *, pair: Pair, criterion: Criterion, tables: Sequence[Path], size: int | None,
+    options: Mapping[str, Any], page: Path,
+) -> None:  # fmt: skip
     """Stand in for a script's function."""
 
 
@@ -40,9 +35,7 @@ def job(parameters=GIVEN, **changes):
         "output": {"page": "z.md"},
         "wildcards": {"pair": "p", "criterion": "probability", "dataset": "d"},
     }
-    return SimpleNamespace(
-        **{name: place | changes.get(name, {}) for name, place in places.items()}
-    )
+    return SimpleNamespace(**{name: one | changes.get(name, {}) for name, one in places.items()})
 
 
 def test_arguments_are_found_by_name_and_converted():

@@ -55,48 +55,31 @@ def test_sizes_in_the_literature(architecture, width, depth, groups, data, milli
     assert billions / 3 <= size.multiply_adds / 1e9 <= 6 * billions
 
 
-@pytest.mark.parametrize(
-    ("name", "millions"),
-    [
-        ("vit_large_patch16_224.augreg_in21k_ft_in1k", 304),
-        ("vit_base_patch16_224.augreg_in1k", 86),
-        ("convnext_tiny.fb_in1k", 28.6),
-        ("convnext_xxlarge.clip_laion2b_soup_ft_in1k", 846),
-        ("resnet50.a1_in1k", 25.6),
-        ("resnet152.a1_in1k", 60.2),
-        ("mobilenetv3_large_100.ra_in1k", 5.5),
-        ("VGG16_Weights.IMAGENET1K_V1", 138),
-        ("eva_giant_patch14_224.clip_ft_in1k", 1013),
-    ],
-)
-def test_published_models_by_their_names(name, millions):
+def test_published_models_by_their_names():
     """Never less than the model: too little memory costs a second attempt."""
-    size = sizes.size_of_published(name)
-    assert size.parameters >= 0.95 * millions * 1e6
-
-
-def test_operations_grow_with_the_pixels():
+    for name, millions in (
+        ("vit_large_patch16_224.augreg_in21k_ft_in1k", 304), ("resnet50.a1_in1k", 25.6),
+        ("vit_base_patch16_224.augreg_in1k", 86), ("convnext_tiny.fb_in1k", 28.6),
+        ("convnext_xxlarge.clip_laion2b_soup_ft_in1k", 846), ("resnet152.a1_in1k", 60.2),
+        ("mobilenetv3_large_100.ra_in1k", 5.5), ("VGG16_Weights.IMAGENET1K_V1", 138),
+        ("eva_giant_patch14_224.clip_ft_in1k", 1013),
+    ):  # fmt: skip
+        assert sizes.size_of_published(name).parameters >= 0.95 * millions * 1e6, name
     small, large = (sizes.size_of_published("resnet50", side=side) for side in (224, 448))
     assert large.multiply_adds == 4 * small.multiply_adds
 
 
-def test_a_prepared_dataset_says_its_size(tmp_path):
-    images = np.zeros((7, 12, 10, 3), np.uint8)
-    dataset = make_dataset(
-        "mine", images, np.arange(7) % 4, classes=tuple("abcd"), max_value=255, source=""
-    )
-    write_dataset(dataset, tmp_path)
-    size = prepared_size(tmp_path, IMAGENET)
-    assert size == ImageSet(images=7, side=12, channels=3, classes=4)
-
-
-def test_kinds_of_datasets_before_they_are_prepared(tmp_path):
-    assert prepared_size(tmp_path, DIGITS) == DIGITS
+def test_sizes_of_datasets_before_and_after_they_are_prepared(tmp_path):
     assert sizes.size_of_kind("cifar10_1") == CIFAR
     assert sizes.size_of_kind("something") == IMAGENET
-
-
-def test_a_broken_description_is_named(tmp_path):
+    assert prepared_size(tmp_path / "none", DIGITS) == DIGITS
+    images, labels = np.zeros((7, 12, 10, 3), np.uint8), np.arange(7) % 4
+    write_dataset(
+        make_dataset("mine", images, labels, classes=tuple("abcd"), max_value=255, source=""),
+        tmp_path / "mine",
+    )
+    size = prepared_size(tmp_path / "mine", IMAGENET)
+    assert size == ImageSet(images=7, side=12, channels=3, classes=4)
     (tmp_path / "dataset.json").write_text("{")
     with pytest.raises(InputError, match=r"dataset\.json"):
         prepared_size(tmp_path, DIGITS)

@@ -11,16 +11,14 @@ import hashlib
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from matcheval import stages
 from matcheval.io.provenance import CodeDigests
-from studies import configuration, load
+from studies import ROOT, declared_rules, rule_bodies
 
-ROOT = Path(__file__).parents[2]
 ENTER = "raise the version of the stage if its results change, and enter it by `make stages`"
 
 
@@ -83,26 +81,21 @@ COMMANDS = {
 }
 
 
+DECLARED = [one for one in declared_rules() if hasattr(one, "command")]
+
+
 def commands():
     """A digest of the text of every `shell:` command, by rule."""
     common = (ROOT / "rules" / "common.smk").read_text()
     lease = re.search(r'^LEASE_GPU = (".*")$', common, re.MULTILINE)[1]
     found = {}
-    for file in sorted((ROOT / "rules").glob("*.smk")):
-        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            if text := re.search(r"^    shell:\n((?:        .*\n)+)", rule, re.MULTILINE):
-                source = text[1].replace("LEASE_GPU", lease)
-                command = eval(f"({source})").encode()
-                found[re.match(r"\w+", rule)[0]] = hashlib.sha256(command).hexdigest()[:12]
-    for one in declared_commands():
+    for name, body in rule_bodies():
+        if text := re.search(r"^    shell:\n((?:        .*\n)+)", body, re.MULTILINE):
+            command = eval(f"({text[1].replace('LEASE_GPU', lease)})").encode()
+            found[name] = hashlib.sha256(command).hexdigest()[:12]
+    for one in DECLARED:
         found[one.name] = hashlib.sha256(one.command.encode()).hexdigest()[:12]
     return found
-
-
-def declared_commands():
-    """The commands that analyses declare (study/rules.py)."""
-    analyses = load(configuration("digits-sampling")).analyses.values()
-    return [one for analysis in analyses for one in analysis.commands]
 
 
 def test_the_texts_of_commands_are_the_same():
@@ -113,11 +106,7 @@ def test_every_rule_has_its_code_or_a_version_as_parameter():
     """As Snakemake's own trigger is off."""
     profile = yaml.safe_load((ROOT / "profiles" / "default" / "config.yaml").read_text())
     assert profile["rerun-triggers"] == ["mtime", "params", "input", "software-env"]
-    bodies = [
-        body
-        for file in sorted((ROOT / "rules").glob("*.smk"))
-        for body in re.split(r"^ *rule\b", file.read_text(), flags=re.MULTILINE)[1:]
-    ]
+    bodies = [body for _, body in rule_bodies()]
     scripts = [body for body in bodies if re.search(r"^ *script:", body, re.MULTILINE)]
     assert len(scripts) == 4  # that of all `Rule`s is one of them
     for body in scripts:
@@ -127,5 +116,5 @@ def test_every_rule_has_its_code_or_a_version_as_parameter():
         if re.search(r"^ *shell:", body, re.MULTILINE) and "pytest" not in body:
             given = r"^ *((version|state|identity|url)=|\*\*one.params)"
             assert re.search(given, body, re.MULTILINE), body
-    assert len(declared_commands()) == 9
-    assert all({"version", "state"} & set(one.params) for one in declared_commands())
+    assert len(DECLARED) == 9
+    assert all({"version", "state"} & set(one.params) for one in DECLARED)

@@ -22,15 +22,9 @@ from matcheval.statistics.lines import bootstrap_lines
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
-    "Snakefile",
-    "config.yaml",
-    "rules",
-    "workflow_scripts",
-    "studies",
-    "envs",
-    "profiles",
+    "Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs", "profiles",
     "tests/artefacts",
-)
+)  # fmt: skip
 
 # A whole study in seconds: three models, one of them with a reliability diagram.
 SMALL_CATALOGUE = """\
@@ -62,8 +56,7 @@ class Workflow:
     """
 
     def __init__(self, folder: Path, python: str | None = None) -> None:
-        self.folder = folder
-        self.python = python or warm_python()
+        self.folder, self.python = folder, python or warm_python()
 
     @classmethod
     def fresh(
@@ -98,9 +91,7 @@ class Workflow:
         """The command line of a run, by default of the study in `small.yaml`."""
         own = "--configfile" not in arguments and (self.folder / "small.yaml").exists()
         study = ["--configfile", "small.yaml"] if own else []
-        return [
-            self.python, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *study,
-        ]  # fmt: skip
+        return [self.python, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *study]
 
     def run(self, *arguments: str, fails: bool = False, **variables: str) -> str:
         """Run Snakemake, which must end as is said; return its output."""
@@ -174,9 +165,8 @@ def compile_loops() -> None:
         "label": np.zeros(4, int), "prediction": np.zeros(4, int), "probability": np.ones(4),
     })  # fmt: skip
     for criterion in Criterion:
-        match(
-            plan_matching(some, some, MatchingMethod(criterion=criterion)), np.random.default_rng(0)
-        )
+        plan = plan_matching(some, some, MatchingMethod(criterion=criterion))
+        match(plan, np.random.default_rng(0))
     bootstrap_lines([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], resamples=10)
 
 

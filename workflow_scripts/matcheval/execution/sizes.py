@@ -55,8 +55,8 @@ def size_of_kind(kind: str) -> ImageSet:
 
 def together(sets: Iterable[ImageSet]) -> ImageSet:
     """Return the size of several datasets of images of one shape."""
-    first, *others = sets
-    return dataclasses.replace(first, images=sum(one.images for one in (first, *others)))
+    several = list(sets)
+    return dataclasses.replace(several[0], images=sum(one.images for one in several))
 
 
 @functools.cache
@@ -90,7 +90,8 @@ class ModelSize:
 
 # A published model of unknown size: assumed to be as large as ViT-L or ConvNeXt-L, as few models
 # are larger.
-UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_000)
+_UNKNOWN_MILLIONS = 300
+UNKNOWN_PUBLISHED = ModelSize(_UNKNOWN_MILLIONS * 1_000_000, multiply_adds=60_000_000_000)
 
 # Published networks for 32 × 32 images: 10⁹ multiply-adds, 10⁶ kept values, and the width (of
 # ResNeXt: per group) and depth to which these apply; and the 10⁶ weights of networks that have far
@@ -165,8 +166,7 @@ def size_of_architecture(
     scale = width / table_width * depth / table_depth * groups * (data.side / 32) ** 2
     weights = size.parameters
     if weighing:
-        wide = width / table_width
-        weights = int(1e6 * weighing[0] * wide**2 * depth / table_depth)
+        weights = int(1e6 * weighing[0] * (width / table_width) ** 2 * depth / table_depth)
     operations = int(1e9 * billions * scale * width / table_width)
     return ModelSize(weights, operations, int(1e6 * millions * scale))
 
@@ -201,10 +201,6 @@ _NAMED_SIZES = (
 def size_of_published(name: str, *, side: int = 224) -> ModelSize:
     """Estimate the size of a published model from its name."""
     wrapped = f"_{name.lower()}_".replace(".", "_").replace("-", "_")
-    found = (
-        1_000_000 * millions
-        for parts, millions in _NAMED_SIZES
-        if any(part in wrapped for part in parts)
-    )
-    weights = next(found, UNKNOWN_PUBLISHED.parameters)
+    found = (size for parts, size in _NAMED_SIZES if any(part in wrapped for part in parts))
+    weights = 1_000_000 * next(found, _UNKNOWN_MILLIONS)
     return ModelSize(weights, int(200 * weights * (side / 224) ** 2))

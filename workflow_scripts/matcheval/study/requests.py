@@ -4,10 +4,12 @@ The numbers are in `execution.resources`; here they meet the study and the machi
 """
 
 import itertools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -157,19 +159,17 @@ class Requests:
     def resources(self, rule: str) -> dict[str, Resource | int]:
         """Return the resources of a rule, each a function of wildcards and attempt."""
 
-        def one(field: str) -> Resource:
-            return lambda wildcards, attempt: getattr(
-                self.of(rule, wildcards).on_attempt(attempt), field
-            )
+        def of_job(read: Callable[[ResourceRequest], Any]) -> Resource:
+            return lambda wildcards, attempt: read(self.of(rule, wildcards).on_attempt(attempt))
 
-        given: dict[str, Resource | int] = {name: one(name) for name in ("mem_mb", "runtime")}
-        given["turn"] = 1  # jobs that are submitted together run one by one: profiles/slurm
+        given: dict[str, Resource | int] = {
+            "mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime")),
+            "turn": 1,  # jobs that are submitted together run one by one: profiles/slurm
+        }  # fmt: skip
         if rule in GPU_RULES:
-            given["gpu"] = one("gpu")
+            given["gpu"] = of_job(attrgetter("gpu"))
             if self._machine.gpu_partition is not None:
-                given["slurm_partition"] = lambda wildcards, attempt: self._machine.partition_for(
-                    self.of(rule, wildcards)
-                )
+                given["slurm_partition"] = of_job(self._machine.partition_for)
         return given
 
     def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
@@ -230,21 +230,15 @@ class Requests:
     def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
         """Return the request of models that run on datasets, in one job."""
         settings = self._study.inference
-        images: dict[ImageSet, dict[str, int]] = {}
-        largest = self._size(todo[0][0])
+        images: dict[ImageSet, Counter[str]] = defaultdict(Counter)  # by shape and kind, and model
         for dataset, model in todo:
             data = self._size(dataset)
-            by_model = images.setdefault(replace(data, images=1), {})  # of one shape and kind
-            by_model[model] = by_model.get(model, 0) + data.images
-            if data.pixel_bytes > largest.pixel_bytes:
-                largest = data
-        work = [
-            (
-                replace(data, images=max(by_model.values())),
-                [model_size(self._study, model, data) for model in by_model],
-            )
-            for data, by_model in images.items()
-        ]
+            images[replace(data, images=1)][model] += data.images
+        work = []
+        for data, by_model in images.items():
+            models = [model_size(self._study, model, data) for model in by_model]
+            work.append((replace(data, images=max(by_model.values())), models))
+        largest = max((self._size(name) for name, _ in todo), key=lambda one: one.pixel_bytes)
         return resources.of_inference(
             work, largest,
             batch_size=settings.batch_size if isinstance(settings.batch_size, int) else _AUTO_BATCH,

@@ -95,12 +95,9 @@ def minutes(limit: str) -> float:
         return float("inf")
     days, _, clock = limit.rpartition("-")
     parts = [int(part) for part in clock.split(":")]
-    if days:  # days-hours, days-hours:minutes, ...
-        hours, mins, seconds = [*parts, 0, 0][:3]
-    elif len(parts) < 3:  # minutes, minutes:seconds
-        hours, (mins, seconds) = 0, [*parts, 0][:2]
-    else:
-        hours, mins, seconds = parts
+    if not days and len(parts) < 3:  # minutes, minutes:seconds
+        parts = [0, *parts]
+    hours, mins, seconds = [*parts, 0, 0][:3]  # or days-hours, days-hours:minutes, ...
     return int(days or 0) * 1440 + hours * 60 + mins + seconds / 60
 
 
