@@ -6,7 +6,7 @@ configuration of a study (`study.configuration`) is put together from these clas
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -168,22 +168,21 @@ def _model_at(
     kind: type[BaseModel], path: Sequence[int | str], given: Any
 ) -> type[BaseModel] | None:
     """Find the settings class at a place; among alternatives, the one of the given kind."""
-    candidates: list[Any] = [kind]
-    here = given
+    candidates, here = [kind], given
     for part in path:
         here = here[part]
-        inner: list[Any] = []
-        for candidate in candidates:
-            fields = getattr(candidate, "model_fields", None)
-            annotation = fields[part].annotation if fields and part in fields else candidate
-            inner += models_in(annotation)
-        candidates = inner
+        inside = (
+            each.model_fields[part].annotation if part in each.model_fields else each
+            for each in candidates
+        )  # fmt: skip
+        candidates = [model for annotation in inside for model in models_in(annotation)]
     tag = here.get("kind") if isinstance(here, Mapping) else None
-    for candidate in candidates:
+
+    def fits(candidate: type[BaseModel]) -> bool:
         field = candidate.model_fields.get("kind")
-        if field is None or tag in getattr(field.annotation, "__args__", ()):
-            return candidate  # type: ignore[no-any-return]
-    return candidates[0] if candidates else None
+        return field is None or tag in get_args(field.annotation)
+
+    return next(iter([*filter(fits, candidates), *candidates]), None)
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -3,6 +3,7 @@
 import glob
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,14 +121,14 @@ class WaitingJobs:
         self, shortest: float, patience: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._shortest, self._patience, self._clock = shortest, patience, clock
-        self._queues: dict[Place, _Queue] = {}
+        self._queues: dict[Place, _Queue] = defaultdict(_Queue)
         self._lock = threading.Lock()
 
     def join(self, job: Any) -> bool:
         """Add a job, if others of its place wait: SLURM would not accept it either."""
         with self._lock:
-            queue = self._queues.get(place_of(job))
-            if queue is None or not queue.jobs or job in queue.jobs:
+            queue = self._queues[place_of(job)]
+            if not queue.jobs or job in queue.jobs:
                 return False
             queue.jobs[job] = False
             return True
@@ -135,7 +136,7 @@ class WaitingJobs:
     def refused(self, job: Any, reason: str) -> str | None:
         """Note that SLURM does not accept a job for now."""
         with self._lock:
-            queue, now = self._queues.setdefault(place_of(job), _Queue()), self._clock()
+            queue, now = self._queues[place_of(job)], self._clock()
             if not queue.failures:
                 queue.since = now
             queue.failures += 1
@@ -156,10 +157,9 @@ class WaitingJobs:
     def accepted(self, job: Any) -> None:
         """Note that SLURM has accepted a job."""
         with self._lock:
-            queue = self._queues.get(place_of(job))
-            if queue is not None:
-                queue.jobs.pop(job, None)
-                queue.failures = 0
+            queue = self._queues[place_of(job)]
+            queue.jobs.pop(job, None)
+            queue.failures = 0
 
     def leave(self, job: Any) -> None:
         """Remove a job that has failed."""

@@ -1,7 +1,7 @@
 """Sources of a model's pixels: an array, or images decoded or made during the pass."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,60 +41,60 @@ class ArrayReader:
         release(self._images)
 
 
-class DecodingReader:
-    """Decode, resize and crop images on threads; Pillow releases Python's global lock."""
+class _ThreadedReader:
+    """Reads images on threads, several at a time, and resizes and crops them."""
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
-        self._dataset, self._geometry = dataset, geometry
-        resized = geometry.resize != "none"
-        self.shape = (*geometry.crop, 3) if resized else image_shape(dataset)
-        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
+        self._dataset, self._geometry, self._n_threads = dataset, geometry, n_threads
+        self._is_resized = geometry.resize != "none"
+        self.shape = (*geometry.crop, 3) if self._is_resized else image_shape(dataset)
+        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="images")
+
+    def _fill(self, fill: Callable[[int], None], rows: Iterable[int]) -> None:
+        for _ in self._pool.map(fill, rows):
+            pass
+
+
+class DecodingReader(_ThreadedReader):
+    """Decode images; Pillow releases Python's global lock."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Decode, resize and crop images."""
+        dataset = self._dataset
 
         def fill(row: int) -> None:
-            index, dataset = start + row, self._dataset
-            pixels = decode(dataset, index, self._geometry)
+            pixels = decode(dataset, start + row, self._geometry)
             if pixels.shape != self.shape:
                 size, first = (f"{shape[0]} × {shape[1]}" for shape in (pixels.shape, self.shape))
-                raise InputError(
-                    f"image {index} ({dataset.names[index]}) is {size} pixels large, but the first "
-                    f"image is {first}",
-                    file=dataset.name, remedy="Use models whose transform resizes the images",
-                )  # fmt: skip
+                name = f"image {start + row} ({dataset.names[start + row]})"
+                problem = f"{name} is {size} pixels large, but the first image is {first}"
+                remedy = "Use models whose transform resizes the images"
+                raise InputError(problem, file=dataset.name, remedy=remedy)
             out[row] = pixels
 
-        for _ in self._pool.map(fill, range(stop - start)):
-            pass
-        release(self._dataset.images)
+        self._fill(fill, range(stop - start))
+        release(dataset.images)
 
 
-class MakingReader:
-    """Make images on threads, several at a time, and resize and crop them."""
-
-    def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
-        assert isinstance(dataset.images, MadeImages), dataset.name
-        self._images, self._max_value = dataset.images, dataset.max_value
-        self._geometry, self._n_threads = geometry, n_threads
-        self.shape = (*geometry.crop, 3) if geometry.resize != "none" else dataset.image_shape
-        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="make")
+class MakingReader(_ThreadedReader):
+    """Make images when they are read."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Make, resize and crop images."""
-        step = min(self._images.per_block, -(-len(out) // self._n_threads))
+        images, largest = self._dataset.images, self._dataset.max_value
+        assert isinstance(images, MadeImages), self._dataset.name
+        step = min(images.per_block, -(-len(out) // self._n_threads))
 
         def fill(first: int) -> None:
             last = min(first + step, len(out))
-            made = self._images[start + first : start + last]
-            if self._geometry.resize == "none":
+            made = images[start + first : start + last]
+            if not self._is_resized:
                 out[first:last] = made
                 return
             for row, pixels in enumerate(made, first):
-                out[row] = np.asarray(self._geometry.apply(array_image(pixels, self._max_value)))
+                out[row] = np.asarray(self._geometry.apply(array_image(pixels, largest)))
 
-        for _ in self._pool.map(fill, range(0, len(out), step)):
-            pass
+        self._fill(fill, range(0, len(out), step))
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:

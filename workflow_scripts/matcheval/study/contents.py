@@ -208,18 +208,14 @@ class StudyContents:
         return list(dict.fromkeys([*self.single, *self._in_suites]))
 
     @property
-    def _training_sets(self) -> list[str]:
-        """Names of the datasets that models are trained and validated on."""
-        if self.training is None:
-            return []
-        own = [name for model in self.models.values() for name in model.train]
-        return [*self.training.train, *own, *self.training.validation_sets]
-
-    @property
     def used(self) -> list[str]:
         """Names of the datasets of the configuration that this study needs."""
-        others = (name for each in self.analyses.values() for name in each.trained_on)
-        names = list(dict.fromkeys([*self.evaluated, *self._training_sets, *others]))
+        names = [*self.evaluated]
+        if self.training is not None:
+            own = (name for model in self.models.values() for name in model.train)
+            names += [*self.training.train, *own, *self.training.validation_sets]
+        names += [name for each in self.analyses.values() for name in each.trained_on]
+        names = list(dict.fromkeys(names))
         for name in names:  # grows while it is read: a source may be built from others
             names += [source for source in self.sources_of(name) if source not in names]
         return names
@@ -297,8 +293,8 @@ class StudyContents:
 
     def description_files(self, dataset: str) -> list[str]:
         """Return the files of a dataset without its images: description, and a table of labels."""
-        names = ("dataset.json", "datapoints.parquet")
-        return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
+        folder = self.dataset_folder(dataset)
+        return [f"{folder}/dataset.json", f"{folder}/datapoints.parquet"]
 
     def files_before(self, dataset: str) -> list[str]:
         """Return the files that a dataset is prepared from: downloads, and other datasets' files.
@@ -309,10 +305,8 @@ class StudyContents:
             Name of a dataset that no analysis builds.
         """
         settings = self.datasets[dataset].settings
-        return [
-            *(f"{self.results}/downloads/{file}" for file in settings.published_files),
-            *(file for name in settings.sources for file in self.dataset_files(name)),
-        ]
+        downloads = [f"{self.results}/downloads/{file}" for file in settings.published_files]
+        return downloads + [file for name in settings.sources for file in self.dataset_files(name)]
 
     @property
     def report_page(self) -> str:
@@ -384,7 +378,7 @@ class StudyContents:
         """Return size and time of the user's files with models' results, or labels, on a suite."""
         chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
         results = [state for name in names for state in self.custom_results_state(name, chosen)]
-        labels = [one.all_labels for one in self.suites[suite].members if one.all_labels]
+        labels = (one.all_labels for one in self.suites[suite].members)
         return [*results, *file_states([file for file in labels if Path(file).is_file()])]
 
     def accuracies_file(self, dataset: str) -> str:
@@ -396,8 +390,7 @@ class StudyContents:
         """All that is downloaded for this study: files of datasets, and weights."""
         used = (self.datasets[name].settings.published_files for name in self.used)
         published = sorted({file for files in used for file in files})
-        weights = self.inference_plan.weights_urls
-        return [
-            *(f"{self.results}/downloads/{file}" for file in published),
-            *(f"{self.results}/weights/{file}" for file in weights),
+        files = [f"{self.results}/downloads/{file}" for file in published]
+        return files + [
+            f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls
         ]

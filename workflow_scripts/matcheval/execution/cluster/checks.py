@@ -46,10 +46,9 @@ def largest(requests: Iterable[Request]) -> list[Request]:
     """Combine requests of the same job and place to one with the largest of each amount."""
     most: dict[tuple[str | None, ...], Request] = {}
     for one in requests:
-        other = most.setdefault(one.place, one)
-        most[one.place] = replace(
-            one, **{name: max(getattr(one, name), getattr(other, name)) for name in AMOUNTS}
-        )
+        both = (one, most.get(one.place, one))
+        amounts = {name: max(getattr(each, name) for each in both) for name in AMOUNTS}
+        most[one.place] = replace(one, **amounts)
     return list(most.values())
 
 
