@@ -390,7 +390,5 @@ class StudyContents:
         """All that is downloaded for this study: files of datasets, and weights."""
         used = (self.datasets[name].settings.published_files for name in self.used)
         published = sorted({file for files in used for file in files})
-        files = [f"{self.results}/downloads/{file}" for file in published]
-        return files + [
-            f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls
-        ]
+        weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
+        return [*(f"{self.results}/downloads/{file}" for file in published), *weights]
