@@ -3,7 +3,7 @@
 ACCURACY_PREDICTION = STUDY.analyses["accuracy_prediction"]
 
 
-# Runs the models again, over turned images; what is done on a set is kept.
+# Runs the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
     input:
         unpack(settled(ACCURACY_PREDICTION.rotation_files)),

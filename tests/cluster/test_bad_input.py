@@ -9,58 +9,32 @@ from slurm import Cluster
 from matcheval.errors import InputError
 from matcheval.execution.cluster.checks import check_shared
 
+CPU = ["--default-resources", "slurm_partition=cpu"]
+NEVER = "in partition '{}': it would never start"
 CASES = {
-    "partition": (
-        ["--default-resources", "slurm_partition=cpus"],
-        "the cluster has no partition 'cpus'. Set 'slurm_partition' or 'gpu_partition' in "
-        "profiles/slurm/config.yaml to one of: again, cpu, gpu, spare, urgent",
-    ),
-    "account": (
-        ["--default-resources", "slurm_partition=cpu", "slurm_account=physics"],
-        "account 'physics' is set, but the cluster has no accounting",
-    ),
-    "feature": (
-        ["--default-resources", "slurm_partition=cpu", "constraint=a100"],
-        "Invalid feature specification",
-    ),
-    "memory": (
-        ["--set-resources", "train_model:mem_mb=64000"],
-        "train_model requests 64000 MB of memory (at most 12000) in partition 'cpu': it would "
-        "never start",
-    ),
-    "processors": (
-        ["--set-resources", "train_model:cpus_per_task=16"],
-        "train_model requests 16 processors (at most 4) in partition 'cpu': it would never start",
-    ),
-    "gpus": (
-        ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
-        "train_model requests 3 GPUs (at most 2) in partition 'gpu': it would never start",
-    ),
-    "rule": (
-        ["--set-resources", "train_modle:mem_mb=1000"],
-        "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'",
-    ),
-    "group": (
-        ["--group-components", "inferense=5"],
-        "'group-components': unknown group 'inferense'. Did you mean 'inference'?",
-    ),
-    "resource": (
-        ["--default-resources", "slurm_partiton=cpu"],
-        "'default-resources': resource 'slurm_partiton' has no effect. Did you mean "
-        "'slurm_partition'?",
-    ),
-    "executor": (
-        ["--executor", "slurm"],
-        "the executor 'slurm' does not fit this workflow",
-    ),
-    "arrays": (
-        ["--executor", "slurm", "--slurm-array-jobs", "train_model"],
-        "groups in the profile replace array jobs",
-    ),
-    "sacct": (
-        ["--matcheval-slurm-status-command", "sacct"],
-        "sacct cannot monitor jobs here: the cluster has no accounting",
-    ),
+    "partition": (["--default-resources", "slurm_partition=cpus"],
+                  "the cluster has no partition 'cpus'. Set 'slurm_partition' or 'gpu_partition' "
+                  "in profiles/slurm/config.yaml to one of: again, cpu, gpu, spare, urgent"),
+    "account": ([*CPU, "slurm_account=physics"],
+                "account 'physics' is set, but the cluster has no accounting"),
+    "feature": ([*CPU, "constraint=a100"], "Invalid feature specification"),
+    "memory": (["--set-resources", "train_model:mem_mb=64000"],
+               f"train_model requests 64000 MB of memory (at most 12000) {NEVER.format('cpu')}"),
+    "processors": (["--set-resources", "train_model:cpus_per_task=16"],
+                   f"train_model requests 16 processors (at most 4) {NEVER.format('cpu')}"),
+    "gpus": (["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
+             f"train_model requests 3 GPUs (at most 2) {NEVER.format('gpu')}"),
+    "rule": (["--set-resources", "train_modle:mem_mb=1000"],
+             "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'"),
+    "group": (["--group-components", "inferense=5"],
+              "'group-components': unknown group 'inferense'. Did you mean 'inference'?"),
+    "resource": (["--default-resources", "slurm_partiton=cpu"],
+                 "resource 'slurm_partiton' has no effect. Did you mean 'slurm_partition'?"),
+    "executor": (["--executor", "slurm"], "the executor 'slurm' does not fit this workflow"),
+    "arrays": (["--executor", "slurm", "--slurm-array-jobs", "train_model"],
+               "groups in the profile replace array jobs"),
+    "sacct": (["--matcheval-slurm-status-command", "sacct"],
+              "sacct cannot monitor jobs here: the cluster has no accounting"),
 }  # fmt: skip
 
 
