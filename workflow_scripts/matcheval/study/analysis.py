@@ -6,18 +6,17 @@ An analysis is a class derived from `Analysis`, in a file or folder of its own, 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
-from matcheval.execution.resources import ResourceRequest
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.study.contents import StudyPart
-from matcheval.study.rules import TABLE_SUFFIXES, Artifact, Command, ReportEntry, Rule
+from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry
 from matcheval.study.study import Study
 
 
@@ -60,16 +59,6 @@ class Analysis(StudyPart):
         return type(self).__module__.rpartition(".")[0]
 
     @property
-    def rules(self) -> Sequence[Rule]:
-        """Its rules that run a function, made by `rules/analyses.smk`."""
-        return ()
-
-    @property
-    def commands(self) -> Sequence[Command]:
-        """Its rules that run a command, made by `rules/analyses.smk`."""
-        return ()
-
-    @property
     def stages(self) -> Mapping[str, list[str]]:
         """Files of parts of it that can be asked for, by the name of the target."""
         return {}
@@ -82,12 +71,6 @@ class Analysis(StudyPart):
                 if file.endswith(suffix):
                     return file
         return ""
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        rules = (*self.rules, *self.commands)
-        return {rule.name: rule.request for rule in rules if rule.request}
 
     @property
     def report_section(self) -> Section:

@@ -1,6 +1,6 @@
 """What a study holds, and where the files of its stages lie."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
+from matcheval.study.rules import Command, Rule
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
@@ -62,9 +63,20 @@ class StudyPart:
         """
 
     @property
+    def rules(self) -> Sequence[Rule]:
+        """Its rules that run a function, made by `rules/analyses.smk`."""
+        return ()
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """Its rules that run a command, made by `rules/analyses.smk`."""
+        return ()
+
+    @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
         """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        return {}
+        rules = (*self.rules, *self.commands)
+        return {rule.name: rule.request for rule in rules if rule.request}
 
     @property
     def report_section(self) -> Section:
