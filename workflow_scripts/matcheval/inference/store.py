@@ -48,8 +48,7 @@ class ModelFiles:
         digest = hashlib.sha256(f"{source.to_json()} {source.code_digest} ".encode())
         if self.weights is not None:
             try:
-                with self.weights.open("rb") as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+                digest.update(bytes.fromhex(file_digest(self.weights)))
             except OSError as error:
                 problem = f"no readable file of weights ({error.strerror})"
                 remedy = "Train or download the model first"
@@ -69,8 +68,7 @@ class Task:
 def inputs_digest(model: str, dataset: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
     """Return a digest of all that a model's results on a dataset depend on."""
     images = [dataset[key] for key in ("sha256", "max_value", "classes", "stored")]
-    values = [INFERENCE_VERSION, model, images, deciding]
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return digest_of([INFERENCE_VERSION, model, images, deciding])
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
@@ -116,6 +114,11 @@ def read_index(path: str | Path) -> tuple[str, int | None]:
         return "", None
     n_top = None if found is None or found[2] == b"null" else int(found[2])
     return found[1].decode() if found else "", n_top
+
+
+def digest_of(values: Any) -> str:
+    """Return a digest of JSON values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:

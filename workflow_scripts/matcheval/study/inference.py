@@ -1,6 +1,5 @@
 """Which models are run on which datasets by which jobs."""
 
-import hashlib
 import json
 import logging
 import os
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
-from matcheval.inference.store import file_digest, read_index, recorded_inputs
+from matcheval.inference.store import digest_of, file_digest, read_index, recorded_inputs
 from matcheval.io.files import file_states
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.contents import StudyContents
@@ -109,24 +108,24 @@ class Predicting:
 
     @cached_property
     def _keys_of_collections(self) -> dict[str, str]:
-        return {name: _digest(self._state(sets)) for name, sets in self.collections.items()}
+        return {name: digest_of(self._state(sets)) for name, sets in self.collections.items()}
 
     @cache  # noqa: B019 - lives as long as the study
     def key(self, collection: str, batch: str) -> str:
         """Return a digest of all in the configuration that a batch's predictions depend on."""
         models = [self._identity(model) for model in self.batches[batch]]
-        return _digest([self._keys_of_collections[collection], self._deciding, models])
+        return digest_of([self._keys_of_collections[collection], self._deciding, models])
 
     def single_key(self, dataset: str, model: str) -> str:
         """Return the same for one model and one dataset."""
         ((_, *state),) = self._state([dataset])
-        return _digest([state, self._deciding, self._identity(model)])
+        return digest_of([state, self._deciding, self._identity(model)])
 
     def tested_key(self, batch: str) -> str:
         """Return the same for models that an analysis tests together."""
         tested = self._study.tested[batch]
         models = [self._identity(model) for model in tested.models]
-        return _digest([self._state(tested.datasets), self._deciding, models])
+        return digest_of([self._state(tested.datasets), self._deciding, models])
 
     @property
     def _deciding(self) -> list[Any]:
@@ -145,10 +144,6 @@ class Predicting:
             states = [state for _, *state in self._state(sets)]
             identity += [TRAINING_VERSION, trained.model.recipe_json, *states]
         return identity
-
-
-def _digest(values: Any) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 log = logging.getLogger(__name__)
@@ -188,22 +183,37 @@ class Predicted:
         for entry in os.scandir(folder):
             with suppress(FileNotFoundError):  # another run's unfinished file, just renamed
                 times[entry.name] = entry.stat().st_mtime_ns
-        suffixes = [OUTPUT_SUFFIXES[output] for output in self._outputs]
+        outputs = ("predictions", *self._study.inference.outputs)
+        suffixes = [OUTPUT_SUFFIXES[output] for output in outputs]
         found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]
         by_model = np.array(found, np.int64)
         return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
 
     def remove_outdated_indexes(self) -> None:
         """Remove indexes that list missing files, or files that were replaced since."""
-        for index in self._existing_indexes:
-            if index.is_asked_for and not index.is_untouched:
+        for index, is_untouched in self._existing_indexes:
+            if not is_untouched:
                 log.info("%s lists predictions that are missing or were replaced", index.path)
                 index.path.unlink(missing_ok=True)
 
     @cached_property
-    def _existing_indexes(self) -> list["_Index"]:
-        """The indexes on the disk when they were first read: before any were removed here."""
-        return list(self._read_indexes())
+    def settled_indexes(self) -> set[str]:
+        """Paths of indexes that an inference job of the next run will leave unchanged."""
+        ready: dict[str, list[str]] = {}
+        for index, is_untouched in self._existing_indexes:
+            if index.batch and is_untouched and self._is_newest(index):
+                ready.setdefault(index.batch, []).append(str(index.path))
+        unfinished = [paths for paths in ready.values() if len(paths) < len(self._jobs.collections)]
+        return {path for paths in unfinished for path in paths}
+
+    @cached_property
+    def _existing_indexes(self) -> list[tuple["_Index", bool]]:
+        """Indexes of what is asked for, and whether their files are still those they list.
+
+        As they were when they were first read: before any were removed here.
+        """
+        indexes = [one for one in self._read_indexes() if one.found == one.key]
+        return [(one, self._is_untouched(one)) for one in indexes]
 
     def _read_indexes(self) -> Iterator["_Index"]:
         study, jobs = self._study, self._jobs
@@ -216,99 +226,65 @@ class Predicted:
                 if newest is not None and path.name in names:
                     key = jobs.key(collection, batch)
                     times = newest[:, [self._position[model] for model in models]]
-                    yield self._read(path, key, datasets, models, times, batch)
+                    yield _Index(path, key, datasets, models, times, batch)
         for path in Path(jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
             dataset, model = path.parent.name, path.name.removesuffix(".json")
             runnable = study.runnable.get(model)
             is_dataset = dataset in study.datasets or dataset in study.derivations
             if is_dataset and runnable is not None and runnable.source is not None:
                 times = self._look(dataset, [model])[np.newaxis]
-                yield self._read(path, jobs.single_key(dataset, model), [dataset], [model], times)
+                yield _Index(path, jobs.single_key(dataset, model), [dataset], [model], times)
         for batch, tested in study.tested.items():
             path = Path(jobs.tested_index(batch))
             if path.is_file():
                 times = np.stack([self._look(name, tested.models) for name in tested.datasets])
-                yield self._read(
-                    path, jobs.tested_key(batch), tested.datasets, tested.models, times
-                )
+                yield _Index(path, jobs.tested_key(batch), tested.datasets, tested.models, times)
 
-    def _read(
-        self,
-        path: Path,
-        key: str,
-        datasets: Sequence[str],
-        models: Sequence[str],
-        times: Times,
-        batch: str = "",
-    ) -> "_Index":
-        """Read what an index was written for, and compare it with its files.
-
-        `times` of the newest file of each result (0 if one is missing) has a row for each dataset,
-        and a column for each model.
-        """
-        written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)
-        settings = self._study.inference
-        untouched = (
-            ("top" not in settings.outputs or n_top == settings.top)
-            and found == key
-            and bool((times > 0).all())
-        )
-        if untouched:
-            newer = [(datasets[i], models[j]) for i, j in np.argwhere(times > written)]
-            untouched = self._are_the_same(path, newer, written)
-        return _Index(path, datasets, batch, written, found == key, untouched)
-
-    def _are_the_same(self, path: Path, newer: Sequence[tuple[str, str]], written: int) -> bool:
-        """Whether results that are newer than their index are those it lists, as after a copy."""
-        if not newer:
-            return True
-        listed = json.loads(path.read_bytes())["predictions"]
+    def _is_untouched(self, index: "_Index") -> bool:
+        """Whether results are those that their index lists; newer ones may be, as after a copy."""
+        settings, outputs = self._study.inference, ("predictions", *self._study.inference.outputs)
+        if ("top" in outputs and index.n_top != settings.top) or not (index.times > 0).all():
+            return False
+        places = np.argwhere(index.times > index.written)
+        newer = [(index.datasets[i], index.models[j]) for i, j in places]
+        listed = json.loads(index.path.read_bytes())["predictions"] if newer else {}
         copied: list[Path] = []
         for dataset, model in newer:
             file = Path(self._study.predictions_file(dataset, model))
             if file_digest(file) != listed.get(dataset, {}).get(model):
                 return False
-            others = [file.with_name(model + OUTPUT_SUFFIXES[o]) for o in self._outputs]
+            others = [file.with_name(model + OUTPUT_SUFFIXES[output]) for output in outputs]
             if {recorded_inputs(other) for other in others} != {recorded_inputs(file)}:
                 return False
             copied += others
         for file in copied:
+            accessed, changed = file.stat().st_atime_ns, file.stat().st_mtime_ns
             with suppress(PermissionError):  # another user's: read again by the next run
-                os.utime(file, ns=(file.stat().st_atime_ns, min(file.stat().st_mtime_ns, written)))
+                os.utime(file, ns=(accessed, min(changed, index.written)))
         return True
-
-    @property
-    def _outputs(self) -> tuple[str, ...]:
-        return ("predictions", *self._study.inference.outputs)
-
-    @cached_property
-    def settled_indexes(self) -> set[str]:
-        """Paths of indexes that an inference job of the next run will leave unchanged."""
-        ready: dict[str, list[str]] = {}
-        for index in self._existing_indexes:
-            if index.batch and index.is_asked_for and index.is_untouched and self._is_newest(index):
-                ready.setdefault(index.batch, []).append(str(index.path))
-        unfinished = [paths for paths in ready.values() if len(paths) < len(self._jobs.collections)]
-        return {path for paths in unfinished for path in paths}
 
     def _is_newest(self, index: "_Index") -> bool:
         """Whether an index is newer than the weights and images of its predictions."""
-        weights = (self._study.weights_file(model) for model in self._jobs.batches[index.batch])
+        weights = (self._study.weights_file(model) for model in index.models)
         images = (self._study.dataset_files(name)[0] for name in index.datasets)
-        return all(
-            Path(file).exists() and Path(file).stat().st_mtime_ns <= index.written
-            for file in (*weights, *images)
-            if file is not None
-        )
+        files = [Path(file) for file in (*weights, *images) if file is not None]
+        return all(one.exists() and one.stat().st_mtime_ns <= index.written for one in files)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Index:
-    """An index on the disk; `batch` is empty if its job writes no other."""
+    """An index on the disk, and what it is asked for; of no batch if its job writes no other.
+
+    `times` of the newest file of each result (0 if one is missing) has a row for each dataset, and
+    a column for each model.
+    """
 
     path: Path
+    key: str
     datasets: Sequence[str]
-    batch: str
-    written: int
-    is_asked_for: bool
-    is_untouched: bool
+    models: Sequence[str]
+    times: Times
+    batch: str = ""
+
+    def __post_init__(self) -> None:
+        self.written, (self.found, self.n_top) = self.path.stat().st_mtime_ns, read_index(self.path)
