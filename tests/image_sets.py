@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import yaml
 from PIL import Image
 
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import CIFAR10
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +29,23 @@ def cifar_images(n):
         rows = next(file.iter_batches(n)).to_pydict()
     images = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) for data in rows["image"]]
     return np.stack(images), np.array(rows["label"])
+
+
+def dataset(images, labels=(0,), name="d", classes=("a", "b"), max_value=255, folder=None, **more):
+    """A dataset of images; with `folder`, written to the folder of its name there."""
+    labels, more = np.asarray(labels), {"classes": classes, "max_value": max_value, **more}
+    made = make_dataset(name, images, labels, source="tests", **more)
+    if folder is not None:
+        write_dataset(made, folder / name)
+    return made
+
+
+def write_files(folder, files):
+    """Write files by path below a folder; return the folder as text."""
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return str(folder)
 
 
 def encode(image, kind="PNG", **options):
@@ -78,15 +97,8 @@ def cifar10_tar(images, labels, classes=CIFAR10):
     return tar({f"cifar-10-batches-py/{name}": data for name, data in files.items()}, "w:gz")
 
 
-def downloads(folder, files):
-    """Write files to the folder of downloads; return a `sources.yaml` with their checksums."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    return sources_yaml(files)
-
-
 def sources_yaml(files):
+    """A list of published files."""
     entries = {
         name: {
             "urls": [f"https://nowhere.invalid/{name}"],
@@ -105,7 +117,8 @@ def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
 
     if files:
         path = tmp_path / "sources.yaml"
-        path.write_text(downloads(tmp_path / "downloads", files))
+        path.write_text(sources_yaml(files))
+        write_files(tmp_path / "downloads", files)
         known = sources.published_files(path)
         monkeypatch.setattr(sources, "published_files", lambda: known)
     folder = tmp_path / "datasets" / "d"

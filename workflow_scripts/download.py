@@ -3,7 +3,6 @@
 import argparse
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from matcheval.downloads.fetching import HOURS, LEAST_RATE, download
@@ -21,7 +20,7 @@ def download_file(
     try:
         file = published_file(name)
         download(
-            file.urls, output, **asdict(file.expected),
+            file.urls, output, file.expected,
             mirror=mirror or None, hours=hours, least_rate=least_rate, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:

@@ -8,6 +8,7 @@ that ends between attempts, with its part of the file kept or damaged.
 import hashlib
 import logging
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 
 from fuzz.campaign import Outcome
 from matcheval.downloads.fetching import download
-from servers import FileServer, serving
+from matcheval.downloads.verification import Expected
+from servers import serving
 
 _SIZE = 40_000
 _NAME = "data.npy"
@@ -40,13 +42,6 @@ def _faults(rng: np.random.Generator, content: bytes) -> list[tuple[Any, ...]]:
     return [kinds[int(rng.integers(len(kinds)))] for _ in range(rng.integers(0, 7))]
 
 
-def _fetch(server: FileServer, path: Path, known: dict[str, Any], attempts: int) -> bytes:
-    download(
-        server.url(_NAME), path, attempts=attempts, hours=0.01, sleep=lambda _: None, **known
-    )  # fmt: skip
-    return path.read_bytes()
-
-
 def outcome(n: int, seed: int) -> Outcome:
     """Download `n` files, with a known checksum, a known size or neither."""
     rng = np.random.default_rng(seed)
@@ -61,9 +56,8 @@ def outcome(n: int, seed: int) -> Outcome:
             content = path.read_bytes()
             path.unlink()
             sha256 = hashlib.sha256(content).hexdigest()
-            known: dict[str, Any] = [{"sha256": sha256}, {"size": len(content)}, {}][
-                rng.integers(3)
-            ]
+            all_known = Expected(sha256), Expected(size=len(content)), Expected()
+            known = all_known[rng.integers(3)]
             server.files = {_NAME: content}
             server.etags, server.lengths = bool(rng.integers(2)), bool(rng.integers(4))
             faults = _faults(rng, content)
@@ -73,11 +67,13 @@ def outcome(n: int, seed: int) -> Outcome:
                 path.with_name(f"{_NAME}.part").write_bytes(part[: int(rng.integers(_SIZE))])
             attempts = int(rng.integers(1, 6))
 
-            def read(
-                path: Path = path, known: dict[str, Any] = known, attempts: int = attempts,
-                content: bytes = content,
-            ) -> bool:  # fmt: skip
-                return _fetch(server, path, known, attempts) == content
+            fetch = partial(
+                download, server.url(_NAME), path, known,
+                attempts=attempts, hours=0.01, sleep=lambda _: None,
+            )  # fmt: skip
+
+            def read(fetch: Any = fetch, path: Path = path, content: bytes = content) -> bool:
+                return bool(fetch()) and path.read_bytes() == content
 
             found.attempt(f"number {number}: {known}, {[fault[:1] for fault in faults]}", read)
             if found.last == "refused" and path.exists():

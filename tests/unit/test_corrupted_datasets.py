@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
-from image_sets import cifar_images, encode, npz, sources_yaml
+from image_sets import cifar_images, dataset, encode, npz, sources_yaml, write_files
 from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import ARCHIVE
-from matcheval.datasets.dataset import EncodedImages, make_dataset
-from matcheval.datasets.folders import read_dataset, read_description, write_dataset
+from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.downloads import sources
 from matcheval.errors import InputError
@@ -47,13 +47,11 @@ def folder(tmp_path_factory):
     colour, labels = cifar_images(40)
     grey = np.random.default_rng(0).integers(0, 17, (40, 8, 8, 1), np.uint8)
     for name, pixels, most in (("colour", colour, 255), ("grey", grey, 16)):
-        made = make_dataset(name, pixels, labels, classes=CLASSES, max_value=most, source="")
-        write_dataset(made, folder / name)
+        dataset(pixels, labels, name, CLASSES, most, folder)
     files = [jpeg(photo(*size, seed=i)) for i, size in enumerate([(300, 260), (240, 310)])]
     offsets = np.array([0, len(files[0])])
     data = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
-    made = make_dataset("photos", data, labels[:2], classes=CLASSES, max_value=255, source="")
-    write_dataset(made, folder / "photos")
+    dataset(data, labels[:2], "photos", CLASSES, folder=folder)
     return folder
 
 
@@ -83,8 +81,8 @@ def test_the_bytes_are_those_of_the_corruption_stored_or_not_and_in_threads(fold
     expected = corrupt(np.array(source.pixels), "gaussian_noise", 3, range(40), seed=5)
     np.testing.assert_array_equal(np.asarray(made.pixels), expected)
     with ThreadPoolExecutor(4) as pool:
-        for i, pixels in enumerate(pool.map(made.pixels.__getitem__, range(40))):
-            np.testing.assert_array_equal(pixels, expected[i])
+        threaded = list(pool.map(made.pixels.__getitem__, range(40)))
+    np.testing.assert_array_equal(threaded, expected)
     kept = corrupted(folder, "colour", "kept", **NOISE, seed=5, stored=True)
     assert (made.stored, kept.stored) == ("made", "array")
     np.testing.assert_array_equal(kept.pixels, expected)
@@ -131,24 +129,20 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
         np.testing.assert_array_equal(cropped.pixels[i], np.asarray(transform(source.image(i))))
     made = corrupted(folder, "photos", corruption="contrast", severity=2)
     shifted = corrupt(cropped.pixels[:], "contrast", 2, [0, 1], size=224)
-    saved = [np.asarray(Image.open(jpeg_file(image, 85))) for image in shifted]
-    np.testing.assert_array_equal(made.pixels[:], saved)
-    small = corrupted(folder, "photos", corruption="contrast", severity=2, size=32)
-    assert json.loads(small.images.recipe)["parameters"] == 32
-    assert json.loads(small.images.recipe)["jpeg_quality"] is None
-    for side, parameters in ((64, 32), (65, 224)):
-        sized = corrupted(folder, "colour", **NOISE, size=side)
-        assert json.loads(sized.images.recipe)["parameters"] == parameters
+    np.testing.assert_array_equal(made.pixels[:], as_jpeg(shifted))
+    for of, side, parameters, quality in (
+        ("photos", 32, 32, None), ("colour", 64, 32, None), ("colour", 65, 224, 85),
+    ):  # fmt: skip
+        recipe = json.loads(corrupted(folder, of, **NOISE, size=side).images.recipe)
+        assert (recipe["parameters"], recipe["jpeg_quality"]) == (parameters, quality)
     forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
-    expected = corrupt(
-        read_dataset(folder / "colour").pixels[:3], "contrast", 2, range(3), size=224
-    )
-    saved = [np.asarray(Image.open(jpeg_file(image, 85))) for image in expected]
-    np.testing.assert_array_equal(forced.pixels[:3], saved)
+    clean = read_dataset(folder / "colour").pixels[:3]
+    expected = corrupt(clean, "contrast", 2, range(3), size=224)
+    np.testing.assert_array_equal(forced.pixels[:3], as_jpeg(expected))
 
 
-def jpeg_file(pixels, quality):
-    return io.BytesIO(encode(pixels, "JPEG", quality=quality))
+def as_jpeg(images):
+    return [Image.open(io.BytesIO(encode(image, "JPEG", quality=85))) for image in images]
 
 
 @pytest.mark.parametrize("resize", ["none", "short"])
@@ -156,21 +150,22 @@ def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
     made = corrupted(folder, "colour", **NOISE)
     kept = corrupted(folder, "colour", "kept", **NOISE, stored=True)
     geometry = Geometry() if resize == "none" else Geometry("short", (40, 40), (36, 36), "bicubic")
-    readers = [MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)]
-    results = [np.empty((9, *reader.shape), np.uint8) for reader in readers]
-    for reader, out in zip(readers, results, strict=True):
-        reader.read(20, 29, out)
-    np.testing.assert_array_equal(*results)
+    by_making, by_decoding = MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)
+    np.testing.assert_array_equal(rows_of(by_making, 20, 29), rows_of(by_decoding, 20, 29))
+
+
+def rows_of(reader, start, stop):
+    out = np.empty((stop - start, *reader.shape), np.uint8)
+    reader.read(start, stop, out)
+    return out
 
 
 @pytest.mark.parametrize(("crop", "as_they_are"), [(224, True), (299, False)])
 def test_images_that_were_cropped_before_are_not_cropped_again(folder, crop, as_they_are):
     made = corrupted(folder, "photos", **NOISE)
     geometry = Geometry("short", (crop + 32, crop + 32), (crop, crop), "bilinear")
-    reader = open_reader(made, geometry, 1)
-    out = np.empty((1, *reader.shape), np.uint8)
-    reader.read(0, 1, out)
-    assert np.array_equal(out, made.images[0:1]) == as_they_are
+    read = rows_of(open_reader(made, geometry, 1), 0, 1)
+    assert np.array_equal(read, made.images[0:1]) == as_they_are
 
 
 def test_all_severities_follow_each_other(folder):
@@ -196,22 +191,16 @@ def test_few_images_are_made_at_a_time(folder):
 
 
 def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
-    (tmp_path / "datasets").mkdir()
     copy = tmp_path / "datasets"
     images, labels = cifar_images(8)
-
-    def write(pixels):
-        made = make_dataset("of", pixels, labels, classes=CLASSES, max_value=255, source="")
-        write_dataset(made, copy / "of")
-
-    write(images)
+    dataset(images, labels, "of", CLASSES, folder=copy)
     corrupted(copy, "of", **NOISE)
     array = copy / "of" / "images.npy"
     intact = array.read_bytes()
     array.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
     with pytest.raises(InputError, match="of: images or labels differ"):
         read_dataset(copy / "made")
-    write(images[::-1])
+    dataset(images[::-1], labels, "of", CLASSES, folder=copy)
     with pytest.raises(InputError, match=r"made/dataset\.json: 'of', or the corruption, is not"):
         read_dataset(copy / "made", verify=False)
     (copy / "of" / "dataset.json").unlink()
@@ -232,8 +221,7 @@ def test_frost_is_made_of_published_photographs(folder, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=rf"{ARCHIVE}: no such file\. Download https"):
         corrupted(folder, "colour", **options)
     path = folder.parent / "downloads" / ARCHIVE
-    path.parent.mkdir()
-    path.write_bytes(content.getvalue())
+    write_files(path.parent, {ARCHIVE: content.getvalue()})
     made = corrupted(folder, "colour", **options)
     assert list(read_description(folder / "made")["provenance"]["files"]) == [ARCHIVE]
     source = read_dataset(folder / "colour").pixels[:4]
@@ -318,11 +306,8 @@ def test_the_size_of_ones_own_images_is_known_from_the_settings(tmp_path):
 
 def test_no_memory_for_all_images_is_asked_for(tmp_path):
     """600 images of 400 × 400 pixels are 288 MB, which are counted twice where they are arrays."""
-    options = NOISE | {"size": 400}
-    made, kept = (
-        Requests(study(options | {"stored": stored}, tmp_path), Machine())
-        for stored in (False, True)
-    )
+    both = (NOISE | {"size": 400, "stored": stored} for stored in (False, True))
+    made, kept = (Requests(study(options, tmp_path), Machine()) for options in both)
     job = SimpleNamespace(dataset="made", model="linear-ce")
     running = [each.of("predict_dataset", job).mem_mb for each in (made, kept)]
     assert running[1] - running[0] > 500
@@ -355,10 +340,8 @@ def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
         (tmp_path / "x.npz").write_bytes(npz(images=pixels, labels=labels))
         options, order = {"file": str(tmp_path / "x.npz"), "classes": ["a", "b"]}, values
     else:
-        for i in values:
-            file = tmp_path / "x" / "ab"[i % 2] / f"{i:02d}.png"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(encode(pixels[i]))
+        files = {f"{'ab'[i % 2]}/{i:02d}.png": encode(pixels[i]) for i in values}
+        write_files(tmp_path / "x", files)
         options, order = {"path": str(tmp_path / "x")}, np.concatenate([values[::2], values[1::2]])
 
     def prepared(**further):

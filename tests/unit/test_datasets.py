@@ -1,6 +1,5 @@
 """Datasets in memory and on disk: the digits, arrays of pixels, image files and their decoding."""
 
-import io
 import subprocess
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from warm import warm_python
 
-from matcheval.datasets.dataset import EncodedImages, content_digest, make_dataset
+from image_sets import dataset, encode
+from matcheval.datasets.dataset import EncodedImages, content_digest
 from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
 from matcheval.datasets.digits import N_ROWS, PARTS, Digits, rows_of
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
@@ -31,10 +31,7 @@ def digits():
 
 @pytest.fixture
 def small():
-    images = np.arange(24, dtype=np.uint8).reshape(3, 2, 2, 2)
-    return make_dataset(
-        "small", images, np.array([0, 1, 1]), classes=("a", "b"), max_value=255, source="made up"
-    )
+    return dataset(np.arange(24, dtype=np.uint8).reshape(3, 2, 2, 2), [0, 1, 1], "small")
 
 
 def test_parts_are_a_partition_in_row_order():
@@ -79,32 +76,27 @@ def test_the_split_is_the_published_one(digits):
     }
 
 
-def test_written_datasets_are_read_back(small, tmp_path):
-    write_dataset(small, tmp_path / "small")
-    again = read_dataset(tmp_path / "small")
+def test_written_datasets_are_read_back_and_have_the_same_bytes(small, tmp_path):
+    for folder in ("one", "two"):
+        write_dataset(small, tmp_path / folder)
+    again = read_dataset(tmp_path / "one")
     assert np.array_equal(again.images, small.images)
     assert np.array_equal(again.labels, small.labels)
     assert isinstance(again.images, np.memmap)
     for field in ("name", "classes", "max_value", "source", "sha256", "image_shape"):
         assert getattr(again, field) == getattr(small, field)
-
-
-def test_writing_twice_gives_the_same_bytes(small, tmp_path):
-    for folder in ("one", "two"):
-        write_dataset(small, tmp_path / folder)
-    for file in ("images.npy", "datapoints.parquet", "dataset.json"):
+    files = ["datapoints.parquet", "dataset.json", "images.npy"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == files
+    for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == [
-        "datapoints.parquet", "dataset.json", "images.npy",
-    ]  # fmt: skip
 
 
 def test_the_digest_depends_on_contents_and_shapes(small):
     assert content_digest(small.images, small.labels) == small.sha256
     other = small.images.copy()
     other[-1, -1, -1, -1] ^= 1
-    assert content_digest(other, small.labels) != small.sha256
-    assert content_digest(small.images.reshape(3, 4, 1, 2), small.labels) != small.sha256
+    for changed in (other, small.images.reshape(3, 4, 1, 2)):
+        assert content_digest(changed, small.labels) != small.sha256
 
 
 @pytest.mark.parametrize("file", ["images.npy", "datapoints.parquet", "dataset.json"])
@@ -120,40 +112,27 @@ def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
         read_dataset(tmp_path)
 
 
-def test_changed_contents_are_detected(small, tmp_path):
+def test_changed_contents_are_refused(small, tmp_path):
     write_dataset(small, tmp_path)
     np.save(tmp_path / "images.npy", small.images[::-1])
     with pytest.raises(InputError, match="sha256"):
         read_dataset(tmp_path)
     assert len(read_dataset(tmp_path, verify=False)) == 3
-
-
-def test_unequal_counts_and_labels_out_of_range_are_refused(small, tmp_path):
-    write_dataset(small, tmp_path)
     write_datapoints(tmp_path, np.array([0, 1]), ["a", "b"])
     with pytest.raises(InputError, match="3 images, 2 labels"):
         read_dataset(tmp_path)
     write_datapoints(tmp_path, np.array([0, 2, 1]), ["a", "b", "c"])
     with pytest.raises(InputError, match=r"row 1 \(from 0\): 2 is not one of 2 classes"):
         read_dataset(tmp_path)
-
-
-def test_a_description_without_a_field_is_refused(small, tmp_path):
-    write_dataset(small, tmp_path)
-    path = tmp_path / "dataset.json"
-    description = read_json(path)
-    del description["max_value"]
-    write_json(description, path)
+    description = read_json(tmp_path / "dataset.json")
+    write_json(description | {"max_value": None}, tmp_path / "dataset.json")
     with pytest.raises(InputError, match=r"dataset\.json.*max_value"):
         read_dataset(tmp_path)
 
 
 def test_pixels_above_the_maximum_are_refused():
     with pytest.raises(InputError, match="pixels reach 17"):
-        make_dataset(
-            "bad", np.full((1, 2, 2, 1), 17, np.uint8), np.array([0]),
-            classes=("a",), max_value=16, source="",
-        )  # fmt: skip
+        dataset(np.full((1, 2, 2, 1), 17, np.uint8), max_value=16)
 
 
 @pytest.mark.parametrize(
@@ -176,15 +155,7 @@ def test_unknown_kinds_are_refused_and_the_known_ones_listed():
 
 
 def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
-    line = [
-        warm_python(),
-        str(SCRIPTS / "prepare.py"),
-        "dataset",
-        "--name",
-        "d",
-        "--kind",
-        "digits",
-    ]
+    line = [warm_python(), SCRIPTS / "prepare.py", "dataset", "--name", "d", "--kind", "digits"]
     options = ["--options", '{"part": "validation"}', "--output", str(tmp_path / "d")]
     done = subprocess.run(line + options, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -197,83 +168,57 @@ def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
     assert not (tmp_path / "e").exists()
 
 
-def encode(image, kind, **options):
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
-
-
 def noise(height, width, seed=0):
     values = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
     return Image.fromarray(values)
 
 
 FILES = [
-    encode(noise(5, 7), "PNG"),
-    encode(noise(40, 30), "JPEG"),
-    encode(noise(9, 9), "WEBP", lossless=True),
-]
+    encode(noise(5, 7)), encode(noise(40, 30), "JPEG"), encode(noise(9, 9), "WEBP", lossless=True),
+]  # fmt: skip
 
 
 def encoded_dataset(files=FILES):
     offsets = np.cumsum([0, *map(len, files)])[:-1]
     images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
-    return make_dataset(
-        "mixed", images, np.arange(len(files)) % 2,
-        classes=("a", "b"), max_value=255, source="", names=[f"x/{i}" for i in range(len(files))],
-    )  # fmt: skip
+    names = [f"x/{i}" for i in range(len(files))]
+    return dataset(images, np.arange(len(files)) % 2, "mixed", names=names)
 
 
 def test_written_files_are_read_back(tmp_path):
-    dataset = encoded_dataset()
-    write_dataset(dataset, tmp_path / "mixed")
+    written = encoded_dataset()
+    write_dataset(written, tmp_path / "mixed")
     again = read_dataset(tmp_path / "mixed")
-    assert again.stored == dataset.stored == "files"
+    assert again.stored == written.stored == "files"
     assert [bytes(again.images.encoded(i)) for i in range(3)] == FILES
     assert again.names == ("x/0", "x/1", "x/2")
-    assert again.sha256 == dataset.sha256
+    assert again.sha256 == written.sha256
     assert isinstance(again.images.data, np.memmap)
     assert np.array_equal(again.image(0), noise(5, 7))
     assert [again.image(i).size for i in range(3)] == [(7, 5), (30, 40), (9, 9)]
-
-
-def test_files_have_no_common_shape():
     with pytest.raises(InputError, match="mixed: its images are encoded files"):
-        _ = encoded_dataset().image_shape
+        _ = again.image_shape
 
 
-def test_the_digest_depends_on_how_bytes_are_divided():
-    a, b = FILES[0], FILES[1]
+def test_files_are_told_apart_by_their_bytes_and_offsets():
+    a, b = FILES[:2]
     assert encoded_dataset([a, b]).sha256 != encoded_dataset([a + b[:1], b[1:]]).sha256
-
-
-def test_a_damaged_file_is_named():
-    dataset = encoded_dataset([FILES[0], FILES[1][:-200]])
     with pytest.raises(InputError, match=r"mixed: image 1 \(x/1\) cannot be decoded .*truncated"):
-        dataset.image(1)
-
-
-def test_offsets_must_divide_the_data():
+        encoded_dataset([a, b[:-200]]).image(1)
     with pytest.raises(InputError, match="2 offsets do not divide"):
-        make_dataset(
-            "bad", EncodedImages(np.zeros(4, np.uint8), np.array([0, 4])), np.array([0, 0]),
-            classes=("a",), max_value=255, source="",
-        )  # fmt: skip
+        dataset(EncodedImages(np.zeros(4, np.uint8), np.array([0, 4])), [0, 0])
 
 
 def test_arrays_are_converted_to_rgb_images():
     grey = np.arange(0, 17, dtype=np.uint8).reshape(1, 1, 17, 1)
-    dataset = make_dataset("d", grey, np.array([0]), classes=("a",), max_value=16, source="")
-    found = np.asarray(dataset.image(0))
-    assert found.shape == (1, 17, 3)
-    assert found[0, [0, 8, 16]].tolist() == [[0] * 3, [128] * 3, [255] * 3]
+    rgb = np.asarray(dataset(grey, max_value=16).image(0))
+    assert rgb.shape == (1, 17, 3)
+    assert rgb[0, [0, 8, 16]].tolist() == [[0] * 3, [128] * 3, [255] * 3]
     pixels = np.asarray(noise(4, 5))[None]
-    dataset = make_dataset("d", pixels, np.array([0]), classes=("a",), max_value=255, source="")
-    assert np.array_equal(dataset.image(0), pixels[0])
+    assert np.array_equal(dataset(pixels).image(0), pixels[0])
 
 
 def pixel_formats():
-    """Encoded images in all pixel formats."""
     rgb = noise(8, 8)
     for mode, kind in [("L", "PNG"), ("RGBA", "PNG"), ("P", "PNG"), ("CMYK", "JPEG"),
                        ("1", "PNG"), ("LA", "PNG"), ("L", "JPEG"), ("RGB", "BMP")]:  # fmt: skip
@@ -290,10 +235,10 @@ def test_every_pixel_format_becomes_rgb_as_the_common_loaders_make_it(encoded, t
 
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "image.png").write_bytes(encoded)
-    found = decode_rgb(encoded)
-    assert found.mode == "RGB"
-    assert np.array_equal(found, default_loader(tmp_path / "c" / "image.png"))
-    assert np.array_equal(found, ImageDataset(str(tmp_path))[0][0])
+    decoded = decode_rgb(encoded)
+    assert decoded.mode == "RGB"
+    assert np.array_equal(decoded, default_loader(tmp_path / "c" / "image.png"))
+    assert np.array_equal(decoded, ImageDataset(str(tmp_path))[0][0])
 
 
 @pytest.mark.parametrize("encoded", FILES, ids=["png", "jpeg", "webp"])
@@ -309,28 +254,24 @@ def test_truncated_files_are_refused(encoded):
                 read(other)
 
 
-def test_lossless_encodings_are_recognised():
-    image = noise(8, 6)
-    kinds = {
-        True: [("PNG", {}), ("BMP", {}), ("WEBP", {"lossless": True}),
-               ("WEBP", {"lossless": True, "exif": b"Exif\0\0abc"})],
-        False: [("JPEG", {"quality": 100}), ("WEBP", {}), ("WEBP", {"exif": b"Exif\0\0abc"})],
-    }  # fmt: skip
-    for lossless, formats in kinds.items():
-        for kind, options in formats:
-            facts = inspect_image(encode(image, kind, **options))
-            assert (facts.height, facts.width, facts.lossless) == (8, 6, lossless), kind
+@pytest.mark.parametrize(
+    ("lossless", "kind", "options"),
+    [
+        (True, "PNG", {}), (True, "BMP", {}), (True, "WEBP", {"lossless": True}),
+        (True, "WEBP", {"lossless": True, "exif": b"Exif\0\0abc"}), (False, "WEBP", {}),
+        (False, "WEBP", {"exif": b"Exif\0\0abc"}), (False, "JPEG", {"quality": 100}),
+    ],
+)  # fmt: skip
+def test_lossless_encodings_are_recognised(lossless, kind, options):
+    assert inspect_image(encode(noise(8, 6), kind, **options)) == (8, 6, lossless)
 
 
 def test_mapped_and_loaded_images_have_the_same_digest(tmp_path):
-    pixels = np.asarray(noise(6, 6))[None].repeat(3, 0)
-    array = make_dataset("d", pixels, np.zeros(3, int), classes=("a",), max_value=255, source="")
-    for dataset in (array, encoded_dataset()):
-        write_dataset(dataset, tmp_path / "d")
+    array = dataset(np.asarray(noise(6, 6))[None].repeat(3, 0), [0] * 3)
+    for loaded in (encoded_dataset(), array):
+        write_dataset(loaded, tmp_path / "d")
         mapped = read_dataset(tmp_path / "d")
-        assert content_digest(mapped.images, mapped.labels) == dataset.sha256
-    write_dataset(array, tmp_path / "d")
-    part = read_dataset(tmp_path / "d").pixels[
-        1:
-    ]  # a view of a mapped array, which is not the whole file
-    assert content_digest(part, mapped.labels[1:]) == content_digest(pixels[1:], mapped.labels[1:])
+        assert content_digest(mapped.images, mapped.labels) == loaded.sha256
+    # A view of a mapped array is not the whole file.
+    digests = [content_digest(d.pixels[1:], d.labels[1:]) for d in (mapped, array)]
+    assert digests[0] == digests[1]

@@ -5,18 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.datasets.dataset import make_dataset
+import image_sets
 from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
 from matcheval.errors import InputError
 
 
 def dataset(name, labels, *, classes=("cat", "dog", "ship"), first=0, side=2):
     """All pixels of an image have one value, its position from `first`, which identifies it."""
-    values = first + np.arange(len(labels))
-    images = np.tile(values.astype(np.uint8)[:, None, None, None], (1, side, side, 1))
-    return make_dataset(
-        name, images, np.asarray(labels), classes=classes, max_value=255, source="made up"
-    )
+    values = first + np.arange(len(labels), dtype=np.uint8)
+    images = np.tile(values[:, None, None, None], (1, side, side, 1))
+    return image_sets.dataset(images, labels, name, classes)
 
 
 def values(derived):
@@ -57,10 +55,7 @@ def test_a_union_contains_both_and_records_the_set_of_each_image():
 
 @pytest.mark.parametrize(
     ("other", "named"),
-    [
-        ({"classes": ("cat", "dog", "truck")}, "classes"),
-        ({"side": 3}, "image_shape"),
-    ],
+    [({"classes": ("cat", "dog", "truck")}, "classes"), ({"side": 3}, "image_shape")],
 )
 def test_sets_that_do_not_match_are_refused(other, named):
     with pytest.raises(InputError, match=named):

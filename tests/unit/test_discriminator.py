@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matcheval.datasets.dataset import make_dataset
+from image_sets import dataset
 from matcheval.datasets.derived import Derivation, balanced_parts, derive
 from matcheval.datasets.prepare import build_dataset
 from matcheval.statistics.intervals import clopper_pearson
@@ -26,15 +26,13 @@ def halves():
     return [(digits.images[rows], digits.labels[rows]) for rows in (side == 0, side == 1)]
 
 
-def a_set(name, images, labels):
-    classes = tuple("0123456789")
-    return make_dataset(name, images, labels, classes=classes, max_value=16, source=name)
-
-
 def told_apart(halves, change, seed):
     """The interval of the accuracy with which images of the sets are told apart."""
     (first, labels), (second, other_labels) = halves
-    sets = [a_set("old", first, labels), a_set("new", change(second), other_labels)]
+    sets = [
+        dataset(images, of, name, tuple("0123456789"), 16)
+        for name, images, of in (("old", first, labels), ("new", change(second), other_labels))
+    ]
     options = {"per_set": PER_SET, "test_fraction": 0.5, "seed": seed}
     learnt, tested = (
         derive(Derivation("origins", ("old", "new"), {**options, "role": role}), sets)

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from image_sets import dataset
 from matcheval.analyses.features.extraction import extract_features
-from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.derived import derive, part
-from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceConfig
 from matcheval.models.rows import ModelSource
@@ -51,44 +51,38 @@ def network(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-def images(n=20, name="photos", channels=3):
-    rng = np.random.default_rng(3)
-    pixels = rng.integers(0, 256, (n, 8, 8, channels), dtype=np.uint8)
-    return make_dataset(
-        name, pixels, np.arange(n) % 2, classes=("cat", "dog"), max_value=255, source="random",
-        names=[f"image {i}" for i in range(n)],
-    )  # fmt: skip
+def images(n=20, channels=3):
+    pixels = np.random.default_rng(3).integers(0, 256, (n, 8, 8, channels), dtype=np.uint8)
+    names = [f"image {i}" for i in range(n)]
+    return dataset(pixels, np.arange(n) % 2, "photos", ("cat", "dog"), names=names)
 
 
-def vectors(n=60, name="vectors", shift=0.0, seed=0):
+def vectors(n=60, name="vectors", shift=0.0, seed=0, folder=None):
     """Two classes that a line tells apart, in 6 dimensions."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % 2
     values = rng.normal(size=(n, 6)) + np.where(labels == 1, 1.5, -1.5)[:, None] + shift
-    return make_dataset(
-        name, values.astype(np.float32)[:, None, None], labels, classes=("cat", "dog"),
-        max_value=1, source="random",
-    )  # fmt: skip
+    values = values.astype(np.float32)[:, None, None]
+    return dataset(values, labels, name, ("cat", "dog"), 1, folder)
 
 
 class TestExtraction:
     def test_by_hand(self, network):
-        dataset = images()
-        found = extract_features("features", source("make"), dataset, CONFIG)
-        pixels = dataset.pixels / 255
+        of = images()
+        found = extract_features("features", source("make"), of, CONFIG)
+        pixels = of.pixels / 255
         halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
         np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
         assert found.images.shape == (20, 1, 1, 2)
-        assert found.names == dataset.names
-        assert found.classes == dataset.classes
-        assert (found.labels == dataset.labels).all()
-        assert found.provenance["dataset_sha256"] == dataset.sha256
+        assert (found.names, found.classes) == (of.names, of.classes)
+        assert (found.labels == of.labels).all()
+        assert found.provenance["dataset_sha256"] == of.sha256
 
     def test_the_networks_transform_or_the_images_as_they_are_stored(self, network):
-        dataset = images()
-        resized = extract_features("f", source("with_transform"), dataset, CONFIG)
-        stored = extract_features("f", source("with_transform"), dataset, CONFIG, as_stored=True)
-        plain = extract_features("f", source("make"), dataset, CONFIG)
+        of = images()
+        resized = extract_features("f", source("with_transform"), of, CONFIG)
+        stored = extract_features("f", source("with_transform"), of, CONFIG, as_stored=True)
+        plain = extract_features("f", source("make"), of, CONFIG)
         assert "centre 16" in resized.provenance["transform"]
         assert "centre 16" not in stored.provenance["transform"]
         normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
@@ -102,23 +96,18 @@ class TestExtraction:
 
 
 class TestStoring:
-    def test_read_as_written(self, tmp_path):
-        written = vectors()
-        write_dataset(written, tmp_path / "v")
-        read = read_dataset(tmp_path / "v")
+    def test_read_as_written_and_a_changed_value_is_noticed(self, tmp_path):
+        written = vectors(folder=tmp_path)
+        read = read_dataset(tmp_path / "vectors")
         assert read.images.dtype == np.float32
         assert np.array_equal(read.images, written.images)
         assert read.sha256 == written.sha256
-        assert read.has_vectors
-        assert not images().has_vectors
-
-    def test_a_changed_value_is_noticed(self, tmp_path):
-        write_dataset(vectors(), tmp_path / "v")
-        values = np.load(tmp_path / "v" / "images.npy")
+        assert (read.has_vectors, images().has_vectors) == (True, False)
+        values = np.array(read.images)
         values[5, 0, 0, 2] += 1e-6
-        np.save(tmp_path / "v" / "images.npy", values)
+        np.save(tmp_path / "vectors" / "images.npy", values)
         with pytest.raises(InputError, match="sha256"):
-            read_dataset(tmp_path / "v")
+            read_dataset(tmp_path / "vectors")
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -130,23 +119,17 @@ class TestStoring:
     )
     def test_what_is_neither_image_nor_vector(self, values, message):
         with pytest.raises(InputError, match=message):
-            make_dataset("v", values, np.arange(4), classes=tuple("abcd"), max_value=1, source="")
+            dataset(values, np.arange(4), classes=tuple("abcd"), max_value=1)
 
-    def test_vectors_cannot_be_looked_at(self):
+    def test_parts_and_statistics_of_vectors(self):
+        whole = vectors()
+        mean, std = channel_statistics(whole)
+        np.testing.assert_allclose(mean, whole.images.mean((0, 1, 2)), rtol=1e-5)
+        np.testing.assert_allclose(std, whole.images.std((0, 1, 2)), rtol=1e-5)
+        fifth = derive(part("vectors", 1, 5, 0), [whole])
+        assert (fifth.images.dtype, len(fifth)) == (np.float32, 12)
         with pytest.raises(InputError, match="vectors, not of images"):
-            vectors().image(0)
-
-    def test_statistics_of_channels(self):
-        dataset = vectors()
-        mean, std = channel_statistics(dataset)
-        np.testing.assert_allclose(mean, dataset.images.mean((0, 1, 2)), rtol=1e-5)
-        np.testing.assert_allclose(std, dataset.images.std((0, 1, 2)), rtol=1e-5)
-
-    def test_parts_of_vectors(self):
-        dataset = vectors()
-        found = derive(part("vectors", 1, 5, 0), [dataset])
-        assert found.images.dtype == np.float32
-        assert len(found) == 12
+            whole.image(0)
 
 
 RECIPE = {
@@ -158,18 +141,14 @@ RECIPE = {
 
 
 def train(folder, **changes):
-    sets = [
-        vectors(name="one"),
-        vectors(name="two", shift=0.5, seed=1),
-        vectors(name="three", seed=2),
-    ]
-    for each in sets:
-        write_dataset(each, folder / each.name)
-    one, two, three = (folder / each.name for each in sets)
-    checkpoint = folder / "m.safetensors"
+    vectors(name="one", folder=folder)
+    vectors(name="two", shift=0.5, seed=1, folder=folder)
+    vectors(name="three", seed=2, folder=folder)
+    checkpoint, options = folder / "m.safetensors", json.dumps(RECIPE | changes)
     last = train_to_checkpoint(
-        "m", json.dumps(RECIPE | changes), [one, two], [three], checkpoint, folder / "m.csv"
-    )
+        "m", options, [folder / "one", folder / "two"], [folder / "three"], checkpoint,
+        folder / "m.csv",
+    )  # fmt: skip
     return last, checkpoint
 
 
@@ -182,7 +161,6 @@ class TestTraining:
 
     def test_predictions_of_a_head(self, tmp_path):
         from matcheval.inference.job import predict_datasets
-        from matcheval.inference.settings import InferenceConfig
         from matcheval.inference.store import ModelFiles
         from matcheval.predictions.files import read_predictions
 
@@ -199,9 +177,9 @@ class TestTraining:
             train(tmp_path, augmentation="basic")
 
 
-def study(**dataset):
+def study(**block):
     given = configuration("digits")
-    given["datasets"] = given["datasets"] | {"features": {"kind": "features", **dataset}}
+    given["datasets"] = given["datasets"] | {"features": {"kind": "features", **block}}
     given["suites"] = {"all": {"members": ["features"]}}
     return given
 
@@ -215,7 +193,7 @@ class TestStudy:
         assert "digits-known" in found.used
 
     @pytest.mark.parametrize(
-        ("dataset", "message"),
+        ("block", "message"),
         [
             ({"of": "digits-known"}, "either 'package' or 'callable'"),
             ({"of": "digits-known", "package": "a:b", "callable": "c:d"}, "either 'package' or"),
@@ -226,6 +204,6 @@ class TestStudy:
             ({"of": "digits-known", "callable": "absent_module:make"}, "there is no module"),
         ],
     )
-    def test_refused(self, network, dataset, message):
+    def test_refused(self, network, block, message):
         with pytest.raises(InputError, match=message):
-            load(study(**dataset))
+            load(study(**block))

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from image_sets import dataset, write_files
 from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite, text_columns
-from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import class_subset
@@ -28,16 +28,16 @@ from studies import configuration, load
 
 DIGITS = [str(i) for i in range(10)]
 BLOCK = {"kind": "arrays", "max_value": 16, "classes": DIGITS}
+PATTERN = {**BLOCK, "file": "shifts/{corruption}/{severity}/set.npz"}
 
 
 @pytest.fixture
 def shifts(tmp_path, monkeypatch):
     """Folders of corruptions and severities, in which files of images would lie."""
     monkeypatch.chdir(tmp_path)
-    for place in ("blur/1", "blur/2", "blur/10", "fog/1"):
-        (tmp_path / "shifts" / place).mkdir(parents=True)
-        (tmp_path / "shifts" / place / "set.npz").touch()
-    return {**BLOCK, "file": "shifts/{corruption}/{severity}/set.npz"}
+    places = ("blur/1", "blur/2", "blur/10", "fog/1")
+    write_files(tmp_path / "shifts", {f"{place}/set.npz": b"" for place in places})
+    return PATTERN
 
 
 def expand(*members, named=("known", "new"), **others):
@@ -83,16 +83,12 @@ def test_suites_are_nested_and_share_their_sets(shifts):
 
 
 def test_a_manifest_lists_members(shifts, tmp_path):
-    (tmp_path / "sets.csv").write_text(
-        "name,file,group,severity,classes,note\n"
-        "one,shifts/blur/1/set.npz,blur,1,3; 7,\nknown,,,,,the base\n"
-    )
+    rows = "name,file,group,severity,classes,note\none,shifts/blur/1/set.npz,blur,1,3; 7,\n"
+    (tmp_path / "sets.csv").write_text(f"{rows}known,,,,,the base\n")
     member = {"manifest": "sets.csv", "dataset": BLOCK, "group": "other"}
     with pytest.raises(InputError, match=r"sets\.csv, line 3: there is another dataset 'known'"):
         expand(member)
-    (tmp_path / "sets.csv").write_text(
-        (tmp_path / "sets.csv").read_text().replace("\nknown,", "\ntwo,")
-    )
+    (tmp_path / "sets.csv").write_text(f"{rows}two,,,,,the base\n")
     found = expand(member)
     assert found.suites["s"].members == (
         Member("one", "blur", "", 1.0, ("3", "7")), Member("two", "other"),
@@ -119,38 +115,45 @@ def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("member", "message"),
+    ("members", "message"),
     [
-        ("old", r"members, entry 1': unknown dataset 'old'"),
-        ({"suite": "t"}, r"unknown suite 't'"),
-        ({"suite": "s"}, r"suite 's' is nested in itself"),
-        ({"dataset": {"file": "x/{a}/y"}}, r"no file or folder matches x/\{a\}/y.*list the 'val"),
-        ({"dataset": {"file": "x"}}, r"'' cannot be a name of a dataset.*Give 'name'"),
-        ({"dataset": {"file": "{a}"}, "values": {"a": ["x/y"]}}, r"'x/y' cannot be a name"),
-        ({"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}, r"values of 'b', which is no pl"),
-        ({"dataset": {"file": "{a}"}, "group": "{b}"}, r"unknown placeholder 'b'"),
-        ({"dataset": "known", "severity": "strong"}, r"severity 'strong' of 'known' is not a n"),
-        ({"dataset": "known", "suite": "s"}, r"give one of 'dataset', 'suite', 'manifest' and"),
-        ({"dataset": "known", "name": "x"}, r"'name' and 'values' belong to the block"),
-        ({"manifest": "none.csv"}, r"none\.csv: no such manifest"),
-        ({"dataset": {"file": "x"}, "name": "new"}, r"there is another dataset 'new'"),
+        ([], r"'suites\.s\.members'"),
+        (["old"], r"members, entry 1': unknown dataset 'old'"),
+        (["known", "known"], r"entry 2': dataset 'known' is in suite 's' twice"),
+        ([{"suite": "t"}], r"unknown suite 't'"),
+        ([{"suite": "s"}], r"suite 's' is nested in itself"),
+        ([{"suite": "u", "group": "x"}], "of the members of a suite is given there"),
+        ([{"dataset": {"file": "x/{a}/y"}}],
+         r"no file or folder matches x/\{a\}/y.*list the 'val"),
+        ([{"dataset": {"file": "x"}}], r"'' cannot be a name of a dataset.*Give 'name'"),
+        ([{"dataset": {"file": "{a}"}, "values": {"a": ["x/y"]}}], r"'x/y' cannot be a name"),
+        ([{"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}], r"of 'b', which is no pl"),
+        ([{"dataset": {"file": "{a}"}, "group": "{b}"}], r"unknown placeholder 'b'"),
+        ([{"dataset": "known", "severity": "strong"}], r"severity 'strong' of 'known' is not a n"),
+        ([{"dataset": "known", "severity": "nan"}], "severity 'nan' of 'known' is not a number"),
+        ([{"dataset": "known", "suite": "s"}], r"give one of 'dataset', 'suite', 'manifest' and"),
+        ([{"dataset": "known", "name": "x"}], r"'name' and 'values' belong to the block"),
+        ([{"dataset": {"file": "x"}, "name": "new"}], r"there is another dataset 'new'"),
+        ([{"dataset": PATTERN, "name": "{corruption}"}],
+         r"'blur' is in suite 's' twice|another dataset 'blur'"),
+        ([{"dataset": PATTERN, "values": {"corruption": ["fog", "snow"]}}],
+         "with 'snow' for 'corruption'"),
+        ([{"manifest": "none.csv"}], r"none\.csv: no such manifest"),
+        ([{"manifest": "header.csv"}], r"header\.csv: has no rows"),
+        ([{"manifest": "empty.csv"}], r"empty\.csv: has no rows"),
+        ([{"manifest": "path.csv"}], r"path\.csv, line 2: 'path' has no effect"),
     ],
-)
-def test_bad_members_are_refused(member, message):
+)  # fmt: skip
+def test_bad_members_are_refused(shifts, tmp_path, members, message):
+    content = "name,dataset,path\nx,known,elsewhere\n"
+    write_files(tmp_path, {"header.csv": b"name\n", "empty.csv": b"", "path.csv": content.encode()})
     with pytest.raises(InputError, match=message):
-        expand(member)
+        expand(*members, u={"members": ["known"]})
 
 
-def test_empty_suites_and_repeated_members_are_refused(shifts, tmp_path):
-    with pytest.raises(InputError, match=r"'suites\.s\.members'"):
-        expand()
-    with pytest.raises(InputError, match=r"entry 2': dataset 'known' is in suite 's' twice"):
-        expand("known", "known")
-    with pytest.raises(InputError, match=r"'blur' is in suite 's' twice|another dataset 'blur'"):
-        expand({"dataset": shifts, "name": "{corruption}"})
-    (tmp_path / "m.csv").write_text("name\n")
-    with pytest.raises(InputError, match=r"m\.csv: has no rows"):
-        expand({"manifest": "m.csv"})
+def test_a_suite_cannot_have_the_name_of_a_dataset():
+    with pytest.raises(InputError, match="'known' is the name of a dataset as well"):
+        expand("new", known={"members": ["known"]})
 
 
 def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
@@ -163,9 +166,8 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     }  # fmt: skip
     assert len(study.predicting.batches) == len(study.models)
     assert set(sets) < set(study.used)
-    assert study.results_inputs("fog-1", ["linear-ce"]) == [
-        study.predicting.index("s", "linear-ce")
-    ]
+    index = study.predicting.index("s", "linear-ce")
+    assert study.results_inputs("fog-1", ["linear-ce"]) == [index]
     alone = {**config, "pairs": {}, "matching": {}}
     assert load(alone).analyses["matching"].targets == []
     with pytest.raises(InputError, match="names neither pairs nor suites"):
@@ -180,9 +182,7 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
 
 
 def write(folder, name, labels, classes=DIGITS):
-    images = np.zeros((len(labels), 8, 8, 1), np.uint8)
-    dataset = make_dataset(name, images, labels, classes=classes, max_value=16, source="")
-    write_dataset(dataset, folder / name)
+    dataset(np.zeros((len(labels), 8, 8, 1), np.uint8), labels, name, classes, 16, folder)
     return folder / name
 
 
@@ -272,14 +272,13 @@ def test_groups_are_read_from_the_configuration_or_a_file(shifts, tmp_path):
         assert found.groups == (("odd", ("1", "3")), ("even", ("2",)))
         assert (found.counting, found.all_labels) == (("1", "3", "2"), "fog.csv")
     for wrong, said in (
-        ({**groups, "prime": ["2"]}, "class '2' is in 'even' and in 'prime'"),
-        ({"none": []}, "'none' has no classes"),
-        ("missing.yaml", "missing.yaml"),
+        ({"groups": {**groups, "prime": ["2"]}}, "class '2' is in 'even' and in 'prime'"),
+        ({"groups": {"none": []}}, "'none' has no classes"),
+        ({"groups": "missing.yaml"}, "missing.yaml"),
+        ({"groups": groups, "classes": ["1"]}, "'classes', or 'groups'"),
     ):
         with pytest.raises(InputError, match=said):
-            expand({**block, "groups": wrong})
-    with pytest.raises(InputError, match="'classes', or 'groups'"):
-        expand({**block, "groups": groups, "classes": ["1"]})
+            expand({**block, **wrong})
 
 
 def test_a_prediction_of_the_group_is_right(tmp_path):
@@ -298,24 +297,6 @@ def test_a_prediction_of_the_group_is_right(tmp_path):
     assert table[["accuracy_set", "n_set", "accuracy_base", "n_base"]].to_numpy().tolist() == [
         [pytest.approx(2 / 3), 3, 0.5, 2]
     ]
-
-
-def test_what_would_have_no_effect_is_refused(shifts, tmp_path):
-    inner = {"members": ["known"]}
-    with pytest.raises(InputError, match="of the members of a suite is given there"):
-        expand({"suite": "t", "group": "x"}, t=inner)
-    with pytest.raises(InputError, match="'known' is the name of a dataset as well"):
-        expand("new", known=inner)
-    with pytest.raises(InputError, match="with 'snow' for 'corruption'"):
-        expand({"dataset": shifts, "values": {"corruption": ["fog", "snow"]}})
-    with pytest.raises(InputError, match="severity 'nan' of 'known' is not a number"):
-        expand({"dataset": "known", "severity": "nan"})
-    (tmp_path / "m.csv").write_text("name,dataset,path\nx,known,elsewhere\n")
-    with pytest.raises(InputError, match=r"m\.csv, line 2: 'path' has no effect"):
-        expand({"manifest": "m.csv"})
-    (tmp_path / "m.csv").write_text("")
-    with pytest.raises(InputError, match=r"m\.csv: has no rows"):
-        expand({"manifest": "m.csv"})
 
 
 def test_a_set_may_be_in_two_nested_suites(tmp_path):

@@ -26,17 +26,19 @@ def test_plain_pickles_of_all_protocols_are_read(protocol):
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "problem"),
     [
-        b"cos\nsystem\n(S'true'\ntR.",
-        b"cbuiltins\neval\n(S'1'\ntR.",
-        b"cnumpy\nload\n.",
-        b"",
-        b"\x80",
+        (b"cos\nsystem\n(S'true'\ntR.", "it calls os.system"),
+        (b"cbuiltins\neval\n(S'1'\ntR.", "it calls builtins.eval"),
+        (b"cnumpy\nload\n.", "it calls numpy.load"),
+        (b"", ""),
+        (b"\x80", ""),
+        (b"cnumpy\nndarray\n(I1\ncnumpy\ndtype\n(S'u1'\ntR(lI1000000\ntR.",
+         "an array that it builds itself"),
     ],
-)
-def test_other_pickles_are_refused(code):
-    with pytest.raises(InputError, match="p: not a pickle of plain values"):
+)  # fmt: skip
+def test_other_pickles_are_refused(code, problem):
+    with pytest.raises(InputError, match=f"p: not a pickle of plain values .*{problem}"):
         load_plain_pickle(io.BytesIO(code), "p")
 
 
@@ -61,12 +63,6 @@ def test_pickled_arrays_are_checked(state, problem):
 
     with pytest.raises(InputError, match=problem):
         load_plain_pickle(io.BytesIO(pickle.dumps(Crafted(), 2)), "p")
-
-
-def test_a_pickle_cannot_build_an_array_itself():
-    code = b"cnumpy\nndarray\n(I1\ncnumpy\ndtype\n(S'u1'\ntR(lI1000000\ntR."
-    with pytest.raises(InputError, match="an array that it builds itself"):
-        load_plain_pickle(io.BytesIO(code), "p")
 
 
 @pytest.mark.parametrize(

@@ -250,11 +250,9 @@ class Dataset:
             If the images are files, which have no common size.
         """
         if isinstance(self.images, EncodedImages):
-            raise InputError(
-                "its images are encoded files, without a common size",
-                file=self.name,
-                remedy="Give it 'resize', or use models with a transform of their own",
-            )
+            remedy = "Give it 'resize', or use models with a transform of their own"
+            problem = "its images are encoded files, without a common size"
+            raise InputError(problem, file=self.name, remedy=remedy)
         return self.images
 
     @property
@@ -301,24 +299,16 @@ class Dataset:
         try:
             return decode_rgb(self.images.encoded(i))
         except UnreadableImageError as error:
-            raise InputError(
-                f"image {i} ({self.names[i]}) cannot be decoded ({error})",
-                file=self.name,
-                remedy="Delete the dataset's folder and build it again",
-            ) from error
+            problem = f"image {i} ({self.names[i]}) cannot be decoded ({error})"
+            remedy = "Delete the dataset's folder and build it again"
+            raise InputError(problem, file=self.name, remedy=remedy) from error
 
 
 def make_dataset(
-    name: str,
-    images: Images,
-    labels: npt.NDArray[Any],
-    *,
-    classes: tuple[str, ...],
-    max_value: int,
-    source: str,
-    names: Sequence[str] | None = None,
-    provenance: Mapping[str, Any] | None = None,
-) -> Dataset:
+    name: str, images: Images, labels: npt.NDArray[Any], *,
+    classes: tuple[str, ...], max_value: int, source: str,
+    names: Sequence[str] | None = None, provenance: Mapping[str, Any] | None = None,
+) -> Dataset:  # fmt: skip
     """Build a `Dataset` from arrays, which are checked and whose digest is computed.
 
     Parameters
@@ -373,13 +363,9 @@ def image_shape(dataset: Dataset) -> tuple[int, int, int]:
 
 
 def take_images(
-    dataset: Dataset,
-    rows: Sequence[int] | npt.NDArray[np.integer],
-    *,
-    name: str,
-    source: str,
-    provenance: Mapping[str, Any] | None = None,
-) -> Dataset:
+    dataset: Dataset, rows: Sequence[int] | npt.NDArray[np.integer], *,
+    name: str, source: str, provenance: Mapping[str, Any] | None = None,
+) -> Dataset:  # fmt: skip
     """Build a dataset from some images of another one, which are not decoded."""
     at = np.asarray(rows, np.int64)
     images: Any

@@ -18,15 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.dataset import (
-    Dataset,
-    EncodedImages,
-    Images,
-    MadeImages,
-    check_content,
-    chunks,
-    content_digest,
-)
+from matcheval.datasets import dataset as contents
+from matcheval.datasets.dataset import Dataset, EncodedImages, Images, MadeImages
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, readable
@@ -64,7 +57,7 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
     else:
         array = images.data if isinstance(images, EncodedImages) else images
         with atomic_file(folder / IMAGES) as partial:
-            write_array(partial, array.shape, chunks(array), array.dtype)
+            write_array(partial, array.shape, contents.chunks(array), array.dtype)
     write_description(dataset, folder)
 
 
@@ -122,8 +115,8 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
         counts = f"{len(images)} images, {len(labels)} labels, {description['n']} of each"
         raise _damaged(f"{counts} according to {DESCRIPTION}", folder)
     classes = tuple(description["classes"])
-    check_content(images, labels, names, len(classes), file=folder)
-    if verify and content_digest(images, labels) != description["sha256"]:
+    contents.check_content(images, labels, names, len(classes), file=folder)
+    if verify and contents.content_digest(images, labels) != description["sha256"]:
         raise _damaged(f"images or labels differ from those of {DESCRIPTION} (sha256)", folder)
     fields = ("name", "max_value", "source", "sha256", "provenance")
     described = {key: description[key] for key in fields}
@@ -138,11 +131,8 @@ def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> Made
     sources = Sources(folder.parent / provenance["downloads"], folder.parent, read_dataset)
     images = settings.images(sources.dataset(settings.of, verify=verify), sources)
     if json.loads(images.recipe) != provenance["recipe"]:
-        raise InputError(
-            f"'{settings.of}', or the corruption, is not what it was when this set was prepared",
-            file=folder / DESCRIPTION,
-            remedy="Prepare it again",
-        )
+        problem = f"'{settings.of}', or the corruption, is not what it was when this was prepared"
+        raise InputError(problem, file=folder / DESCRIPTION, remedy="Prepare it again")
     return images
 
 

@@ -19,15 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets import dataset as datasets
 from matcheval.datasets import decoding, folders, kinds
-from matcheval.datasets.dataset import (
-    Dataset,
-    EncodedImages,
-    MadeImages,
-    content_digest,
-    make_dataset,
-    take_images,
-)
+from matcheval.datasets.dataset import Dataset, EncodedImages, MadeImages
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
 from matcheval.errors import InputError
@@ -62,14 +56,9 @@ def build_dataset(
 
 
 def prepare_dataset(
-    name: str,
-    kind: str,
-    options: Mapping[str, Any],
-    folder: Path,
-    downloads: Path,
-    *,
+    name: str, kind: str, options: Mapping[str, Any], folder: Path, downloads: Path, *,
     n_threads: int = 1,
-) -> Dataset:
+) -> Dataset:  # fmt: skip
     """Build a dataset and write its folder; other processes that do the same wait."""
     settings = kind_settings(name, kind, options)
     request = {"kind": kind, "options": dict(options), "version": settings.builder_version}
@@ -112,7 +101,7 @@ def _write_pixels(dataset: Dataset, images: MadeImages, folder: Path, n_threads:
         made = map_in_order(lambda start: images[start : start + step].data, starts, n_threads)
         folders.write_array(partial, images.shape, made)
     pixels = folders.map_array(folder / folders.IMAGES)
-    stored = replace(dataset, images=pixels, sha256=content_digest(pixels, dataset.labels))
+    stored = replace(dataset, images=pixels, sha256=datasets.content_digest(pixels, dataset.labels))
     folders.write_description(stored, folder)
 
 
@@ -122,7 +111,7 @@ def _chosen(dataset: Dataset, settings: DatasetKind) -> Dataset:
     rows = list(_selected(range(len(dataset)), dataset.labels.__getitem__, settings, dataset.name))
     if len(rows) == len(dataset):
         return dataset
-    return take_images(
+    return datasets.take_images(
         dataset, rows, name=dataset.name, source=dataset.source, provenance=dataset.provenance
     )
 
@@ -180,7 +169,7 @@ def _write_stream(
     if n := len(spooled.unreadable):
         provenance |= {"unreadable": n, "skipped": spooled.unreadable}
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
-    dataset = make_dataset(
+    dataset = datasets.make_dataset(
         stream.name, data if is_array else EncodedImages(data, offsets), np.array(spooled.labels),
         classes=stream.classes, max_value=255, source=stream.source, names=spooled.names,
         provenance=provenance,

@@ -217,16 +217,13 @@ class ImageNet(_ImageNetClasses):
                 file=tree.file, field="devkit",
                 remedy="Set 'devkit: ILSVRC2012_devkit_t12.tar.gz' too",
             )  # fmt: skip
-        kit = sources.tree(
-            sources.custom_path(self.devkit), lambda p: p.rsplit("/", 1)[-1] in (_TRUTH, _META)
-        )
-        truth = _ground_truth(kit)
+        kit = sources.custom_path(self.devkit)
+        wanted = (_TRUTH, _META)
+        truth = _ground_truth(sources.tree(kit, lambda p: p.rsplit("/", 1)[-1] in wanted))
         if sorted(images.values()) != list(range(1, len(truth) + 1)):
-            raise InputError(
-                f"has {len(images):,} images, numbered {min(images.values()):,} to "
-                f"{max(images.values()):,}, but the development kit has labels of {len(truth):,}",
-                file=tree.file,
-            )
+            numbers = f"numbered {min(images.values()):,} to {max(images.values()):,}"
+            problem = f"but the development kit has labels of {len(truth):,}"
+            raise InputError(f"has {len(images):,} images, {numbers}, {problem}", file=tree.file)
         return {p: truth[number - 1] for p, number in images.items()}
 
 

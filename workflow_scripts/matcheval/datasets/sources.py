@@ -23,7 +23,7 @@ import numpy.typing as npt
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.label_spaces import labels_of_folders
 from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import file_digests, verify_file
+from matcheval.downloads.verification import file_digest, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
 from matcheval.io.files import disk_errors, readable
@@ -232,7 +232,7 @@ class Sources(ExitStack):
         """Return the expanded path of the user's file or folder."""
         found = Path(path).expanduser()
         if found.is_file():
-            self.digests[found.name] = file_digests(found)["sha256"]
+            self.digests[found.name] = file_digest(found)
         elif not found.is_dir():
             raise InputError("no such file or folder", file=path)
         return found
@@ -250,8 +250,7 @@ class Sources(ExitStack):
         return self._read(self.datasets / name, verify)
 
 
-_PLAIN_DTYPE = re.compile(r"[biufc][0-9]{1,2}|[SU][0-9]{1,7}|O8?|[?bBhHiIlLqQefdFD]")
-_BYTE_ORDERS = ("<", ">", "|", "=")
+_PLAIN_DTYPE = re.compile(r"[biufc][0-9]{1,2}|[SU][1-9][0-9]{0,6}|O8?|[?bBhHiIlLqQefdFD]")
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -260,12 +259,9 @@ class _Array(np.ndarray[Any, Any]):
     def __setstate__(self, state: Any, /) -> None:
         _, shape, dtype, fortran_order, data = state
         _require(isinstance(dtype, _DType), "an array without a dtype")
-        _require(
-            type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape),
-            f"an array of shape {shape}",
-        )
-        found = dtype.dtype
-        size = math.prod(shape)
+        is_shape = type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape)
+        _require(is_shape, f"an array of shape {shape}")
+        found, size = dtype.dtype, math.prod(shape)
         if found.hasobject:
             _require(type(data) is list and len(data) == size, "an array of objects without them")
         else:
@@ -287,13 +283,11 @@ class _DType:
         text = code.decode("latin-1") if isinstance(code, bytes) else code
         _require(isinstance(text, str) and _PLAIN_DTYPE.fullmatch(text), f"the type {code!r}")
         self.dtype = np.dtype(text)
-        _require(self.dtype.itemsize, f"the empty type {code!r}")
 
     def __setstate__(self, state: Any, /) -> None:
         order: Any = state[1].decode("latin-1") if isinstance(state[1], bytes) else state[1]
-        _require(
-            order in _BYTE_ORDERS and state[2:5] == (None, None, None), f"a type with {state!r}"
-        )
+        is_plain = order in ("<", ">", "|", "=") and state[2:5] == (None, None, None)
+        _require(is_plain, f"a type with {state!r}")
         self.dtype = self.dtype.newbyteorder(order)
 
 
@@ -357,11 +351,9 @@ def load_plain_pickle(file: IO[bytes], name: object) -> Any:
         return _Unpickler(file, encoding="bytes").load()
     # Damaged pickles raise many types of exceptions (IndexError, UnicodeDecodeError, ...).
     except Exception as error:
-        raise InputError(
-            f"not a pickle of plain values and arrays ({error})",
-            file=name,
-            remedy="Do not trust the file: download it from its publisher",
-        ) from error
+        problem = f"not a pickle of plain values and arrays ({error})"
+        remedy = "Do not trust the file: download it from its publisher"
+        raise InputError(problem, file=name, remedy=remedy) from error
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:

@@ -73,12 +73,10 @@ def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> No
             classes = tuple(description["classes"])
             first, expected = (first, expected) if first else (member.dataset, classes)
             if difference := compare_classes(classes, expected):
-                raise InputError(
-                    f"dataset '{member.dataset}' has, against '{first}', {difference}",
-                    file=f"suites.{suite.name}",
-                    remedy="All sets of a suite have the same label space; list the classes that "
-                    "a set has images of as 'classes' of its member",
-                )
+                remedy = "All sets of a suite have the same label space; list the classes that a "
+                remedy += "set has images of as 'classes' of its member"
+                problem = f"dataset '{member.dataset}' has, against '{first}', {difference}"
+                raise InputError(problem, file=f"suites.{suite.name}", remedy=remedy)
             check_subset(suite.name, member, classes)
             labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
             chosen = [classes.index(name) for name in member.counting]

@@ -17,12 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from matcheval.datasets.corruptions import names as corruptions
 from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.dataset import (
-    Dataset,
-    MadeImages,
-    content_digest,
-    release,
-)
+from matcheval.datasets.dataset import Dataset, MadeImages, content_digest, release
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.kind import DatasetKind, Severity, dataset_kind
 from matcheval.datasets.sources import Sources
@@ -195,7 +190,7 @@ class _Maker:
                 seed=settings.seed, size=self.parameters, textures=self.textures,
             )  # fmt: skip
         if self.quality is not None:
-            images = jpeg_compression(images, self.quality, [])
+            images = jpeg_compression(images, self.quality)
         return _restored(images, self.source) if settings.restore else images
 
     def _clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

@@ -11,9 +11,8 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -35,6 +34,8 @@ TIMEOUT_S = (15, 60)  # to connect, and between received bytes
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 _RATE_WINDOW_S = 60.0  # over which the rate of a transfer is measured
 
+_UNKNOWN = Expected()
+
 log = logging.getLogger(__name__)
 
 
@@ -55,25 +56,15 @@ class MissingError(Exception):
 
 
 def download(
-    url: str | Sequence[str],
-    path: str | os.PathLike[str],
-    *,
-    sha256: str | None = None,
-    md5: str | None = None,
-    size: int | None = None,
-    mirror: str | None = None,
-    attempts: int = ATTEMPTS,
-    hours: float = HOURS,
-    least_rate: float = LEAST_RATE,
-    progress: bool = False,
+    url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
+    mirror: str | None = None, attempts: int = ATTEMPTS, hours: float = HOURS,
+    least_rate: float = LEAST_RATE, progress: bool = False,
     sleep: Callable[[float], None] = time.sleep,
-) -> str:
+) -> str:  # fmt: skip
     """Download a file, unless it exists already."""
-    path, expected = Path(path), Expected(sha256, md5, size)
-    addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
-    partial = path.with_name(f"{path.name}.part")
-    end = time.monotonic() + 3600 * hours
-    job = _Download(partial, expected, end, least_rate, attempts, progress, sleep)
+    path, end = Path(path), time.monotonic() + 3600 * hours
+    part = path.with_name(f"{path.name}.part")
+    job = _Download(part, expected, end, least_rate, attempts, progress, sleep)
     with file_lock(path):
         if not expected.has_checksum:
             log.warning("%s: no checksum is published; the file is not verified", path.name)
@@ -84,22 +75,21 @@ def download(
                 remedy = "Delete it, or replace it by the published file"
                 raise InputError(str(error), remedy=remedy) from error
         failures = []
-        for address in addresses:
+        for address in _addresses([url] if isinstance(url, str) else list(url), path.name, mirror):
             try:
-                found = job.fetch(address)
+                sha256 = job.fetch(address)
             except (MissingError, TransferError) as error:
                 failures.append(f"{address}: {error}")
                 continue
-            partial.replace(path)
+            part.replace(path)
             job.discard()
-            log.info("%s: from %s, SHA-256 %s", path.name, address, found)
-            return found
+            log.info("%s: from %s, SHA-256 %s", path.name, address, sha256)
+            return sha256
+        by_hand = f"put the file at {path} by hand, or into a folder that you set as 'mirror'"
         raise InputError(
-            f"could not be downloaded from {'; '.join(failures)} ({expected})",
-            file=path.name,
-            remedy=f"Try again later, or put the file at {path} by hand, or into a folder that you "
-            "set as 'mirror' in the configuration",
-        )
+            f"could not be downloaded from {'; '.join(failures)} ({expected})", file=path.name,
+            remedy=f"Try again later, or {by_hand} in the configuration",
+        )  # fmt: skip
 
 
 def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
@@ -117,11 +107,11 @@ class _State:
     url: str
     etag: str = ""
     modified: str = ""
-    total: int = -1
+    total: int = 0  # bytes; 0 if unknown
 
     @classmethod
     def of(cls, url: str, headers: Mapping[str, str], total: int) -> "_State":
-        """Create the state from the headers of a response; `total` is in bytes, -1 if unknown."""
+        """Create the state from the headers of a response."""
         return cls(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
     @property
@@ -131,10 +121,9 @@ class _State:
 
     def agrees(self, other: "_State") -> bool:
         """Whether tags, dates and sizes are equal, as far as both are known."""
-        return all(
-            not a or not b or a == b
-            for a, b in ((self.etag, other.etag), (self.modified, other.modified))
-        ) and (self.total == other.total or -1 in (self.total, other.total))
+        keys = ("etag", "modified", "total")
+        values = ((getattr(self, key), getattr(other, key)) for key in keys)
+        return all(one == two or not (one and two) for one, two in values)
 
 
 @dataclass(frozen=True)
@@ -160,9 +149,8 @@ class _Download:
             self.discard()
             if not again:
                 reason = str(error).removeprefix(f"{self.partial}: ")
-                raise MissingError(
-                    f"the received file {reason}: it is damaged, or not the published one"
-                ) from error
+                problem = f"the received file {reason}: it is damaged, or not the published one"
+                raise MissingError(problem) from error
             log.warning("%s; downloading it once more", error)
         return self.fetch(address, again=False)
 
@@ -176,8 +164,7 @@ class _Download:
         failed, most = 0, self._size
         while True:
             try:
-                self._transfer(address)
-                return
+                return self._transfer(address)
             except TransferError as error:
                 # A server that answers ranges wrongly sends the same bytes again and again.
                 is_progress = self._size > most and not isinstance(error, SlowError)
@@ -193,20 +180,15 @@ class _Download:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https"):
             try:
-                self._from_server(address)
+                return self._from_server(address)
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 raise TransferError(_reason(error)) from error
-            return
         source = Path(unquote(parts.path) if parts.scheme == "file" else address)
         if not source.is_file():
             raise MissingError("no such file")
         self.discard()
-        with (
-            disk_errors(self.partial, source.stat().st_size),
-            source.open("rb") as file,
-            self.partial.open("wb") as copy,
-        ):
-            shutil.copyfileobj(file, copy, CHUNK_BYTES)
+        with disk_errors(self.partial, source.stat().st_size):
+            shutil.copyfile(source, self.partial)
 
     def _from_server(self, url: str) -> None:
         state = self._read_state(url)
@@ -221,63 +203,54 @@ class _Download:
             if response.status_code == 416:  # no bytes left: it is complete, or of another version
                 if state is None or start != state.total:
                     self.discard()
-                    raise TransferError(
-                        "the file on the server is shorter than the part received earlier"
-                    )
+                    raise TransferError("the server's file is shorter than the part from earlier")
                 return
             if response.status_code in _TEMPORARY:
-                raise TransferError(
-                    status, _requested_wait(response.headers.get("Retry-After", ""))
-                )
+                wait_s = _requested_wait(response.headers.get("Retry-After", ""))
+                raise TransferError(status, wait_s)
             if response.status_code not in (200, 206):
                 raise MissingError(status)
             start, total = self._byte_range(response, state, start)
             with atomic_file(self._state_file) as path:
                 found = _State.of(url, response.headers, total)
                 path.write_text(json.dumps(asdict(found)), encoding="utf-8")
-            if self.expected.size is not None and total not in (-1, self.expected.size):
+            if self.expected.size is not None and total not in (0, self.expected.size):
                 raise MissingError(f"it has {total:,} bytes, not {self.expected.size:,}")
             self._append(response, start, total)
 
     def _byte_range(
         self, response: requests.Response, state: _State | None, start: int
     ) -> tuple[int, int]:
-        """Offset of the response's first byte, and size of the complete file (-1 if unknown)."""
+        """Offset of the response's first byte, and size of the complete file (0 if unknown)."""
         headers = response.headers
         if response.status_code == 200:
-            return 0, _length(headers.get("Content-Length", ""))
+            return 0, response.raw.length_remaining or 0
         pattern = r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)"
         found = re.fullmatch(pattern, headers.get("Content-Range", ""))
-        total = int(found[2]) if found and found[2] != "*" else -1
+        total = int(found[2]) if found and found[2] != "*" else 0
         new = _State.of(response.url, headers, total)
         if not found or int(found[1]) != start or state is None or not state.agrees(new):
             self.discard()
-            raise TransferError(
-                "the file has changed since an earlier attempt, or the server sent another range"
-            )
+            raise TransferError("the file has changed since, or the server sent another range")
         return start, total
 
     def _append(self, response: requests.Response, start: int, total: int) -> None:
         bar = tqdm(
-            total=total if total >= 0 else None, initial=start, desc=self.partial.stem, unit="B",
+            total=total or None, initial=start, desc=self.partial.stem, unit="B",
             unit_scale=True, disable=not self.progress,
         )  # fmt: skip
-        needed, most = max(0, total - start), self.expected.size
-        with (
-            bar,
-            disk_errors(self.partial, needed),
-            self.partial.open("r+b" if start else "wb") as file,
-        ):
+        enough = disk_errors(self.partial, max(0, total - start))
+        with bar, enough, self.partial.open("r+b" if start else "wb") as file:
             file.seek(start)
             # Without decoding: some servers send archives as `Content-Encoding: gzip`.
             read = partial(response.raw.read1, CHUNK_BYTES, decode_content=False)
             for chunk in self._in_time(iter(read, b"")):
                 file.write(chunk)
                 bar.update(len(chunk))
-                if most is not None and file.tell() > most:
-                    raise MissingError(f"it has more than {most:,} bytes")
+                if self.expected.size is not None and file.tell() > self.expected.size:
+                    raise MissingError(f"it has more than {self.expected.size:,} bytes")
             end = file.tell()
-        if total >= 0 and end != total:
+        if total and end != total:
             raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
 
     def _in_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -318,20 +291,9 @@ class _Download:
 
 def _requested_wait(text: str) -> float | None:
     """Seconds that a header `Retry-After` asks for, as a number or as a date."""
-    if re.fullmatch(r"[0-9]+", text):
-        return float(text)
-    try:
-        until = parsedate_to_datetime(text)
-        return max(0.0, (until - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
-        return None
-
-
-def _length(text: str) -> int:
-    """Bytes that a header `Content-Length` tells, once or repeatedly; -1 if it tells none."""
-    values = {value.strip() for value in text.split(",")}
-    value = values.pop()
-    return int(value) if not values and re.fullmatch(r"[0-9]{1,18}", value) else -1
+    with suppress(urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
+        return float(urllib3.Retry().parse_retry_after(text))
+    return None
 
 
 def _reason(error: Exception) -> str:

@@ -6,12 +6,12 @@ import math
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.io.array_archives import read_header
 
-_CHUNK_BYTES = 1 << 22
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
@@ -30,35 +30,28 @@ class Expected:
 
     def __str__(self) -> str:
         """Describe the expected checksum, for messages."""
-        if self.sha256:
-            return f"SHA-256 {self.sha256}"
-        if self.md5:
-            return f"MD5 {self.md5}"
-        return "no published checksum"
+        md5 = f"MD5 {self.md5}" if self.md5 else "no published checksum"
+        return f"SHA-256 {self.sha256}" if self.sha256 else md5
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare the size and checksum of a file with the expected ones; the file is read once."""
+    """Compare the size and checksum of a file with the expected ones, and return its SHA-256."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
-    found = file_digests(path, with_md5=bool(expected.md5 and not expected.sha256))
-    for kind, published in (("sha256", expected.sha256), ("md5", expected.md5)):
-        if published and kind in found and found[kind] != published:
-            raise InputError(f"has {kind} {found[kind]}, not {published}", file=path)
-    return found["sha256"]
+    found = file_digest(path)
+    if expected.sha256 and found != expected.sha256:
+        raise InputError(f"has sha256 {found}, not {expected.sha256}", file=path)
+    if expected.md5 and not expected.sha256 and (md5 := file_digest(path, "md5")) != expected.md5:
+        raise InputError(f"has md5 {md5}, not {expected.md5}", file=path)
+    return found
 
 
-def file_digests(path: Path, *, with_md5: bool = False) -> dict[str, str]:
-    """Compute the SHA-256 of a file, and optionally its MD5, in one pass with constant memory."""
-    digests = {"sha256": hashlib.sha256()}
-    if with_md5:
-        digests["md5"] = hashlib.md5(usedforsecurity=False)
+def file_digest(path: Path, kind: str = "sha256") -> str:
+    """Compute a checksum of a file with constant memory."""
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            for digest in digests.values():
-                digest.update(chunk)
-    return {kind: digest.hexdigest() for kind, digest in digests.items()}
+        new = partial(hashlib.new, kind, usedforsecurity=False)
+        return hashlib.file_digest(file, new).hexdigest()
 
 
 def check_format(path: Path, name: str) -> None:
@@ -69,7 +62,7 @@ def check_format(path: Path, name: str) -> None:
         raise InputError("is empty", file=path)
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:20].lower().startswith(_PAGE_STARTS):
         raise InputError("is a web page", file=path)
-    suffix = next((each for each in _CHECKS if name.lower().endswith(each)), None)
+    suffix = next((end for end in _CHECKS if name.lower().endswith(end)), None)
     if suffix is not None and not _CHECKS[suffix](path, start):
         raise InputError(f"is no complete {suffix} file (it begins with {start[:8]!r})", file=path)
 
@@ -96,7 +89,7 @@ def _is_safetensors(path: Path, start: bytes) -> bool:
         file.seek(8)
         try:
             tensors = json.loads(file.read(length))
-            ends = [each["data_offsets"][1] for key, each in tensors.items() if key[:2] != "__"]
+            ends = [one["data_offsets"][1] for key, one in tensors.items() if key[:2] != "__"]
         except (ValueError, AttributeError, LookupError, TypeError):
             return False
     return size == 8 + length + max(ends, default=0)

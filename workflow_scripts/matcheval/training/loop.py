@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.downloads.verification import file_digests
+from matcheval.downloads.verification import file_digest
 from matcheval.errors import InputError, StoppedError
 from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions
@@ -197,7 +197,7 @@ def train_to_checkpoint(
     }
     if recipe.pretrained:
         file = pretrained_weights(recipe.pretrained, name)
-        data["pretrained"] = f"{file.name} {file_digests(file)['sha256']}"
+        data["pretrained"] = f"{file.name} {file_digest(file)}"
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
     trained = train(

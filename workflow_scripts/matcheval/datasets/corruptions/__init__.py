@@ -2,5 +2,5 @@
 
 Sources: Hendrycks & Dietterich 2019 (ICLR), Mintun et al. 2021 (NeurIPS), and the parameters of
 their programs. `names` is cheap to import; `applying.corrupt` corrupts arrays of images; each
-family of corruptions is a module, C-bar's are three (`bar_...`).
+family of corruptions is a module, and `operations` has what several of them do.
 """

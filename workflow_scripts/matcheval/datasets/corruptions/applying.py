@@ -9,29 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather
-from matcheval.datasets.corruptions.corruption import REGISTERED, Bytes, Corruption, to_bytes
+from matcheval.datasets.corruptions.corruption import CORRUPTIONS, Bytes
+from matcheval.datasets.corruptions.operations import to_bytes
 
-CORRUPTIONS: dict[str, Corruption] = {
-    name: corruption
-    for family in (noise, blur, weather, digital, c_bar)
-    for name, corruption in REGISTERED.items()
-    if corruption.apply.__module__ == family.__name__
-}
+FAMILIES = (blur, c_bar, digital, noise, weather)  # which have registered their corruptions
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
 # again; that of larger ones goes back to the system, which clears it for every step.
 _BLOCK = 1 << 16
 
 
 def corrupt(
-    images: Bytes,
-    name: str,
-    severity: int,
-    indices: Sequence[int] | npt.NDArray[np.integer],
-    *,
-    seed: int = 0,
-    size: Literal[32, 224] = 32,
-    textures: Path | None = None,
-) -> Bytes:
+    images: Bytes, name: str, severity: int, indices: Sequence[int] | npt.NDArray[np.integer], *,
+    seed: int = 0, size: Literal[32, 224] = 32, textures: Path | None = None,
+) -> Bytes:  # fmt: skip
     """Corrupt RGB images, of which each has its own random numbers, by its index.
 
     Parameters
@@ -62,17 +52,19 @@ def corrupt(
     corruption = CORRUPTIONS[name]
     height, width = images.shape[1:3]
     parameters = corruption.parameters[size][severity - 1]
-    loaded = (corruption.load(textures),) if corruption.load else ()
+    arguments = list(parameters) if isinstance(parameters, tuple) else [parameters]
+    arguments += [corruption.load(textures)] if corruption.load else []
     if corruption.on_bytes and not corruption.random:
-        return corruption.apply(images, parameters, [], *loaded)
+        return corruption.apply(images, *arguments)
     key = [seed, zlib.crc32(name.encode()), severity]
     result = np.empty(images.shape, np.uint8)
     step = max(1, _BLOCK // (3 * height * width))
     for start in range(0, len(images), step):
         block = images[start : start + step]
-        places = indices[start : start + step] if corruption.random else []
+        places = indices[start : start + step]
         generators = [np.random.default_rng([*key, int(place)]) for place in places]
         values = block if corruption.on_bytes else block / np.float32(255)
-        corrupted = corruption.apply(values, parameters, generators, *loaded)
+        random = [generators] if corruption.random else []
+        corrupted = corruption.apply(values, *random, *arguments)
         result[start : start + step] = corrupted if corruption.on_bytes else to_bytes(corrupted)
     return result

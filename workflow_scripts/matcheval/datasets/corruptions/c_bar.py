@@ -24,8 +24,6 @@ _Point = tuple[int, int]  # row, column
 _GREY = 128
 _RAYS = (50, 200)  # number of rays, end excluded
 _SPREAD = 0.25  # standard deviation of the length of rays, relative to its mean
-_Indices = npt.NDArray[np.int64]
-_Waves = npt.NDArray[np.complex128]
 _ROTATIONS = 21
 
 
@@ -33,15 +31,13 @@ def side_of(images: Images | Bytes) -> int:
     """Return the side of square images, by which C-bar scales its lengths."""
     height, width = images.shape[1:3]
     if height != width:
-        raise InputError(
-            f"images of {height} × {width} pixels to corrupt; C-bar is defined for square images",
-            remedy="Crop or resize them",
-        )
+        problem = f"images of {height} × {width} pixels to corrupt; C-bar is for square images"
+        raise InputError(problem, remedy="Crop or resize them")
     return int(height)
 
 
 @corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
-def checkerboard_cutout(images: Bytes, level: float, generators: Generators) -> Bytes:
+def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> Bytes:
     """Make squares of one colour of a turned checkerboard grey, each with probability level / 10.
 
     The side of the squares is 0.1 to 0.25 of the image's.
@@ -62,7 +58,7 @@ def checkerboard_cutout(images: Bytes, level: float, generators: Generators) -> 
 
 
 @corruption((0.5, 1.0, 1.5, 2.0, 2.5), on_bytes=True)
-def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
+def lines(images: Bytes, generators: Generators, level: float) -> Bytes:
     """Draw grey lines of a random direction and spread of directions, twice as long as the image.
 
     Their number is level / 10 of the side in pixels.
@@ -80,7 +76,7 @@ def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
 
 
 @corruption((0.7, 3.5, 5.6, 6.3, 7.0), (1.0, 2.0, 3.0, 5.0, 6.0))
-def sparkles(images: Images, level: float, generators: Generators) -> Images:
+def sparkles(images: Images, generators: Generators, level: float) -> Images:
     """Lighten the image along rays from five random points."""
     side = side_of(images)
     radius = level / 100 * side
@@ -95,7 +91,7 @@ def sparkles(images: Images, level: float, generators: Generators) -> Images:
 
 
 @corruption((1.0, 1.5, 2.5, 4.5, 5.0), (1.0, 2.0, 4.0, 9.0, 10.0))
-def inverse_sparkles(images: Images, level: float, generators: Generators) -> Images:
+def inverse_sparkles(images: Images, generators: Generators, level: float) -> Images:
     """Make the image white but for rays from a random point near the middle."""
     side = side_of(images)
     visible = np.empty(images.shape[:3])
@@ -142,7 +138,7 @@ def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
 
 
 @corruption((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6))
-def blue_noise_sample(images: Images, level: float, generators: Generators) -> Images:
+def blue_noise_sample(images: Images, generators: Generators, level: float) -> Images:
     """Make pixels black where blue noise of standard deviation 1 is at most 0.3 · level − 2.5."""
     side = side_of(images)
     noise = _noise(generators, side, _frequency(side))
@@ -150,7 +146,7 @@ def blue_noise_sample(images: Images, level: float, generators: Generators) -> I
 
 
 @corruption((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0))
-def brownish_noise(images: Images, level: float, generators: Generators) -> Images:
+def brownish_noise(images: Images, generators: Generators, level: float) -> Images:
     """Add low-frequency noise to each channel, with a standard deviation of 6.4 · level / 255."""
     side = side_of(images)
     amplitude = 1 / (_frequency(side) ** 2 + 1)
@@ -176,25 +172,19 @@ def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
     return noise
 
 
-def _waves(generator: np.random.Generator, side: int) -> _Waves:
+def _waves(generator: np.random.Generator, side: int) -> npt.NDArray[np.complex128]:
     """Draw random phases, as complex numbers of magnitude 1."""
-    half = _unit(generator, side, side // 2)
+    half = generator.uniform(0, 2 * np.pi, (side, side // 2))
     columns = [half, half[::-1, ::-1]]
     if side % 2:
-        middle = _unit(generator, side // 2, 1)
-        columns.insert(1, np.concatenate([middle, np.ones((1, 1)), middle[::-1]]))
-    return np.concatenate(columns, axis=1)
-
-
-def _unit(generator: np.random.Generator, *shape: int) -> _Waves:
-    phases = generator.uniform(0, 2 * np.pi, shape)
-    waves = np.empty(shape, np.complex128)
-    waves.real, waves.imag = np.cos(phases), np.sin(phases)
-    return waves
+        middle = generator.uniform(0, 2 * np.pi, (side // 2, 1))
+        columns.insert(1, np.concatenate([middle, np.zeros((1, 1)), middle[::-1]]))
+    phases = np.concatenate(columns, axis=1)
+    return np.cos(phases) + 1j * np.sin(phases)
 
 
 @corruption((5.5, 6.0, 6.5, 8.5, 10.0))
-def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Images:
+def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Images:
     """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level."""
     side = side_of(images)
     per_axis = 5 if side >= 224 else 3
@@ -218,7 +208,7 @@ def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Ima
 
 
 @corruption((5.5, 6.0, 6.5, 7.5, 8.0))
-def ripple(images: Images, level: float, generators: Generators) -> Images:
+def ripple(images: Images, generators: Generators, level: float) -> Images:
     """Move rows up and down, and columns to the left and right, by sine waves along the same axis.
 
     The amplitude is level / 400 of the side, the wavelengths 0.1 to 0.3 of it.
@@ -237,7 +227,7 @@ def ripple(images: Images, level: float, generators: Generators) -> Images:
 
 
 @corruption((1.0, 2.0, 5.0, 9.0, 10.0), on_bytes=True)
-def transverse_chromatic_abberation(images: Bytes, level: float, generators: Generators) -> Bytes:
+def transverse_chromatic_abberation(images: Bytes, generators: Generators, level: float) -> Bytes:
     """Enlarge a random channel by level / 20, another by half of that, and blur all three."""
     side = side_of(images)
     order = np.stack([generator.permutation(3) for generator in generators])
@@ -254,7 +244,7 @@ def transverse_chromatic_abberation(images: Bytes, level: float, generators: Gen
 
 
 @corruption((2.8, 3.6, 4.4, 5.2, 6.0), random=False)
-def circular_motion_blur(images: Images, level: float, generators: Generators) -> Images:
+def circular_motion_blur(images: Images, level: float) -> Images:
     """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
     side_of(images)
     turns = np.linspace(-1, 1, _ROTATIONS)
@@ -277,7 +267,7 @@ def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> Non
         )  # fmt: skip
 
 
-def _enlargement(side: int, scale: float) -> tuple[_Indices, _Array]:
+def _enlargement(side: int, scale: float) -> tuple[npt.NDArray[np.int64], _Array]:
     """Return four indices and weights, shape (4, side), of the middle of an enlarged axis."""
     size = round(side * scale)
     position = (np.arange(side) + (size - side) // 2) * ((side - 1) / (size - 1))

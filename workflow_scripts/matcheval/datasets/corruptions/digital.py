@@ -5,27 +5,18 @@ Source: ImageNet-C (Hendrycks & Dietterich 2019).
 
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from scipy.ndimage import gaussian_filter1d
 
-from matcheval.datasets.corruptions.corruption import (
-    Bytes,
-    Floats,
-    Generators,
-    Images,
-    Parameters,
-    corruption,
-    sample,
-)
-from matcheval.jit import compiled
+from matcheval.datasets.corruptions import operations
+from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
 
 
 @corruption((0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05), random=False)
-def contrast(images: Images, factor: float, _: Generators) -> Images:
+def contrast(images: Images, factor: float) -> Images:
     """Multiply the differences from each channel's mean by a factor."""
     # Rows first: sums over whole rows are faster than over the pixels of one channel.
     means = images.mean(axis=1, dtype=np.float64).mean(axis=1)
@@ -35,21 +26,12 @@ def contrast(images: Images, factor: float, _: Generators) -> Images:
 
 
 @corruption((0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5), random=False)
-def brightness(images: Images, added: float, _: Generators) -> Images:
+def brightness(images: Images, added: float) -> Images:
     """Add to the value of hue, saturation and value."""
-    corrupted = np.empty_like(images)
-    _brighten(images.reshape(-1, 3), images.dtype.type(added), corrupted.reshape(-1, 3))
-    return corrupted
-
-
-@compiled()
-def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> None:
-    one = pixels.dtype.type(1)
-    for i in range(len(pixels)):
-        value = max(pixels[i, 0], pixels[i, 1], pixels[i, 2])
-        brighter = min(value + added, one)
-        for c in range(3):
-            corrupted[i, c] = pixels[i, c] * (brighter / value) if value > 0 else added
+    value = np.maximum.reduce(np.split(images, 3, axis=-1))
+    ratio = np.minimum(value + added, 1) / np.where(value > 0, value, 1)
+    brighter: Images = np.where(value > 0, images * ratio, added)
+    return brighter
 
 
 @corruption(
@@ -57,34 +39,21 @@ def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> Non
     ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
     random=False,
 )
-def saturate(images: Images, parameters: Parameters, _: Generators) -> Images:
+def saturate(images: Images, factor: float, added: float) -> Images:
     """Multiply the saturation of hue, saturation and value by a factor, and add to it."""
-    factor, added = (images.dtype.type(one) for one in parameters)
-    corrupted = np.empty_like(images)
-    _saturate(images.reshape(-1, 3), factor, added, corrupted.reshape(-1, 3))
-    return corrupted
-
-
-@compiled()
-def _saturate(
-    pixels: Images, factor: np.floating[Any], added: np.floating[Any], corrupted: Images
-) -> None:
-    none, one = pixels.dtype.type(0), pixels.dtype.type(1)
-    for i in range(len(pixels)):
-        value = max(pixels[i, 0], pixels[i, 1], pixels[i, 2])
-        span = value - min(pixels[i, 0], pixels[i, 1], pixels[i, 2])
-        if span > 0:
-            saturation = span / value
-            ratio = min(max(saturation * factor + added, none), one) / saturation
-            for c in range(3):
-                corrupted[i, c] = value - (value - pixels[i, c]) * ratio
-        else:
-            corrupted[i, 0] = value
-            corrupted[i, 1] = corrupted[i, 2] = value * (one - added)
+    channels = np.split(images, 3, axis=-1)
+    value, least = np.maximum.reduce(channels), np.minimum.reduce(channels)
+    span = value - least
+    saturation = np.where(span > 0, span / np.where(value > 0, value, 1), 1)
+    ratio = np.clip(saturation * factor + added, 0, 1) / saturation
+    unsaturated = 1 - images.dtype.type(added)
+    grey = value * np.array([1, unsaturated, unsaturated], images.dtype)
+    saturated: Images = np.where(span > 0, value - (value - images) * ratio, grey)
+    return saturated
 
 
 @corruption((80, 65, 58, 50, 40), (25, 18, 15, 10, 7), on_bytes=True, random=False)
-def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
+def jpeg_compression(images: Bytes, quality: int) -> Bytes:
     """Compress by JPEG at a quality, with chroma at half the resolution."""
     corrupted = np.empty_like(images)
     for i, image in enumerate(images):
@@ -96,7 +65,7 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
 
 
 @corruption((0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25), on_bytes=True, random=False)
-def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
+def pixelate(images: Bytes, scale: float) -> Bytes:
     """Shrink by averages to a share of the size, and enlarge again."""
     _, height, width, _ = images.shape
     small = shrunk(width, scale), shrunk(height, scale)
@@ -130,14 +99,15 @@ def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[
         (0.12, 0.01, 0.02),
     ),
 )  # fmt: skip
-def elastic_transform(images: Images, parameters: Parameters, generators: Generators) -> Images:
+def elastic_transform(
+    images: Images, generators: Generators, size: float, sigma: float, largest: float
+) -> Images:
     """Move three points at random, and the image with them; then move all pixels."""
-    size, sigma, largest = parameters
     _, height, width, _ = images.shape
     maps = np.stack([_random_affine(height, width, largest, one) for one in generators])
     y, x = np.arange(height, dtype=np.float64)[:, None], np.arange(width, dtype=np.float64)
     by_y, by_x, constant = np.moveaxis(maps, -1, 0)[..., None, None]
-    moved = sample(images, by_y * y + by_x * x + constant, "reflect")
+    moved = operations.sample(images, by_y * y + by_x * x + constant, "reflect")
     if not size:
         return moved
     down, across = _smoothing(height, sigma), _smoothing(width, sigma).T
@@ -146,22 +116,22 @@ def elastic_transform(images: Images, parameters: Parameters, generators: Genera
     shifts *= size
     shifts[:, 0] += y
     shifts[:, 1] += x
-    return sample(moved, shifts, "symmetric")
+    return operations.sample(moved, shifts, "symmetric")
 
 
 def _random_affine(
     height: int, width: int, largest: float, generator: np.random.Generator
-) -> Floats:
+) -> operations.Floats:
     """Return the affine map from moved to original positions (y, x), shape (2, 3)."""
     third = min(height, width) // 3
     centre = np.array([height // 2, width // 2])
     points = centre + third * np.array([[1, 1], [-1, 1], [-1, -1]])
     moved = points + generator.uniform(-largest, largest, (3, 2))
-    solved: Floats = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
+    solved: operations.Floats = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
     return solved
 
 
 @lru_cache(maxsize=16)
-def _smoothing(side: int, sigma: float) -> Floats:
+def _smoothing(side: int, sigma: float) -> operations.Floats:
     """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side)."""
     return gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)

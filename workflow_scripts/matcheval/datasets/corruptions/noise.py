@@ -54,7 +54,7 @@ def _noise(small: tuple[float, ...], large: tuple[float, ...]) -> Callable[[Nois
     def register(noise: Noise) -> Noise:
         @corruption(small, large, on_bytes=True)
         @wraps(noise)
-        def _(images: Bytes, parameter: float, generators: Generators) -> Bytes:
+        def _(images: Bytes, generators: Generators, parameter: float) -> Bytes:
             corrupted, tables = np.empty(images.shape, np.uint8), _tables(noise, parameter)
             for image, result, generator in zip(images, corrupted, generators, strict=True):
                 words = generator.bit_generator.random_raw(-(-image.size // 2))

@@ -5,32 +5,20 @@ Source: ImageNet-C (Hendrycks & Dietterich 2019); streaks of snow as in `imageco
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from scipy.ndimage import label
+from scipy.ndimage import distance_transform_edt, label, sobel
 
-from matcheval.datasets.corruptions.corruption import (
-    Bytes,
-    Floats32,
-    Generators,
-    Images,
-    Parameters,
-    centre_zooms,
-    corruption,
-    gaussian,
-    normals,
-    plasma,
-    streaks,
-)
+from matcheval.datasets.corruptions import operations
+from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
 from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.errors import InputError
 from matcheval.io.files import readable
-from matcheval.jit import compiled
 
 _LOW, _HIGH = 50, 150  # thresholds of an edge's gradient
 _FAR = 20  # pixels: larger distances count as this one
@@ -38,14 +26,14 @@ _TAN_22, _TAN_67 = np.tan(np.deg2rad([22.5, 67.5]))
 _BOX = np.ones((3, 3), np.int32)
 _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
 
-_Number = TypeVar("_Number", np.int32, np.float32)
 
-
-def drops(liquid: Floats32) -> Floats32:
+def drops(liquid: operations.Floats32) -> operations.Floats32:
     """Turn a layer of liquid into the light that it adds to an image."""
     levels = (np.clip(liquid, 0, 1) * 255).astype(np.uint8)
-    far = np.empty(liquid.shape, np.float32)
-    _distances(edges(levels), far)
+    drawn = edges(levels)
+    far = np.full(liquid.shape, _FAR, np.float32)
+    if drawn.any():
+        far = np.minimum(distance_transform_edt(~drawn).astype(np.float32), far)
     raised = equalised((correlated(far, _BOX) / np.float32(9)).astype(np.uint8))
     shaded = np.clip(correlated(raised.astype(np.int32), _RELIEF), 0, 255)
     light = np.rint(correlated(shaded, _BOX) / np.float32(9)).astype(np.float32)
@@ -54,29 +42,19 @@ def drops(liquid: Floats32) -> Floats32:
     return light
 
 
-def correlated(values: npt.NDArray[_Number], kernel: npt.NDArray[np.int32]) -> npt.NDArray[_Number]:
+def correlated(values: npt.NDArray[Any], kernel: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """Correlate an array with a kernel of three by three, mirroring it at the border's pixels."""
+    (height, width), padded = values.shape, np.pad(values, 1, "reflect")
     result = np.zeros_like(values)
-    _correlate(np.pad(values, 1, "reflect"), kernel.astype(values.dtype), result)
+    for y, weights in enumerate(kernel.astype(values.dtype)):
+        left, middle, right = (padded[y : y + height, x : x + width] for x in range(3))
+        result += weights[0] * left + weights[1] * middle + weights[2] * right
     return result
-
-
-@compiled()
-def _correlate(
-    padded: npt.NDArray[_Number], kernel: npt.NDArray[_Number], result: npt.NDArray[_Number]
-) -> None:
-    height, width = result.shape
-    for y in range(height):
-        for row in range(3):
-            left, middle, right = kernel[row]
-            line = padded[y + row]
-            for x in range(width):
-                result[y, x] += left * line[x] + middle * line[x + 1] + right * line[x + 2]
 
 
 def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
     """Find edges by Canny's method, with gradients of three by three pixels (Sobel)."""
-    size = _largest_gradients(np.pad(levels, 1, "edge").astype(np.int32))
+    size = _largest_gradients(levels)
     parts, n_parts = label(size > _LOW, _BOX)
     kept = np.zeros(n_parts + 1, bool)
     kept[parts[size > _HIGH]] = True
@@ -84,64 +62,27 @@ def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
     return found
 
 
-@compiled()
-def _largest_gradients(padded: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _largest_gradients(levels: Bytes) -> npt.NDArray[np.int32]:
     """Return the gradients where they are maxima along their direction, 0 elsewhere."""
-    height, width = padded.shape[0] - 2, padded.shape[1] - 2
-    size = np.zeros(padded.shape, np.int32)
-    dx, dy = np.empty((height, width), np.int32), np.empty((height, width), np.int32)
-    for y in range(height):
-        for x in range(width):
-            upper, line, lower = padded[y], padded[y + 1], padded[y + 2]
-            right = upper[x + 2] + 2 * line[x + 2] + lower[x + 2]
-            dx[y, x] = right - upper[x] - 2 * line[x] - lower[x]
-            below = lower[x] + 2 * lower[x + 1] + lower[x + 2]
-            dy[y, x] = below - upper[x] - 2 * upper[x + 1] - upper[x + 2]
-            size[y + 1, x + 1] = abs(dx[y, x]) + abs(dy[y, x])
-    result = np.zeros((height, width), np.int32)
-    for y in range(height):
-        for x in range(width):
-            here = size[y + 1, x + 1]
-            if here <= _LOW:
-                continue
-            across, down = abs(dx[y, x]), abs(dy[y, x])
-            if down < _TAN_22 * across:
-                largest = here > size[y + 1, x] and here >= size[y + 1, x + 2]
-            elif down > _TAN_67 * across:
-                largest = here > size[y, x + 1] and here >= size[y + 2, x + 1]
-            else:
-                side = -1 if (dx[y, x] < 0) != (dy[y, x] < 0) else 1
-                largest = here > size[y, x + 1 - side] and here > size[y + 2, x + 1 + side]
-            if largest:
-                result[y, x] = here
-    return result
+    dx, dy = (sobel(levels.astype(np.int32), axis, mode="nearest") for axis in (1, 0))
+    across, down = np.abs(dx), np.abs(dy)
+    size = across + down
+    padded = np.pad(size, 1)
+    height, width = size.shape
 
+    def near(y: int, x: int) -> npt.NDArray[np.int32]:
+        return padded[1 + y : 1 + y + height, 1 + x : 1 + x + width]
 
-@compiled()
-def _distances(found: npt.NDArray[np.bool_], result: Floats32) -> None:
-    """Write each pixel's distance to the nearest that was found, at most `_FAR`."""
-    height, width = found.shape
-    above = np.full((height, width), _FAR)  # distance along the column
-    for y in range(height):
-        for x in range(width):
-            if found[y, x]:
-                above[y, x] = 0
-            elif y:
-                above[y, x] = min(_FAR, above[y - 1, x] + 1)
-    for y in range(height - 2, -1, -1):
-        for x in range(width):
-            above[y, x] = min(above[y, x], above[y + 1, x] + 1)
-    for y in range(height):
-        for x in range(width):
-            best = above[y, x] ** 2
-            step = 1
-            while step * step < best:
-                if x >= step:
-                    best = min(best, step * step + above[y, x - step] ** 2)
-                if x + step < width:
-                    best = min(best, step * step + above[y, x + step] ** 2)
-                step += 1
-            result[y, x] = np.sqrt(best)
+    is_largest = np.select(
+        [down < _TAN_22 * across, down > _TAN_67 * across, (dx < 0) == (dy < 0)],
+        [
+            (size > near(0, -1)) & (size >= near(0, 1)),
+            (size > near(-1, 0)) & (size >= near(1, 0)),
+            (size > near(-1, -1)) & (size > near(1, 1)),
+        ],
+        (size > near(-1, 1)) & (size > near(1, -1)),
+    )
+    return np.where(is_largest & (size > _LOW), size, 0)
 
 
 def equalised(levels: Bytes) -> Bytes:
@@ -196,11 +137,10 @@ _ICE = np.array([0.84, 0.92, 1.0])
     ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
     ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
 )
-def fog(images: Images, parameters: Parameters, generators: Generators) -> Images:
+def fog(images: Images, generators: Generators, strength: float, decay: float) -> Images:
     """Add clouds, and scale so that the maximum stays."""
-    strength, decay = parameters
     most = images.max(axis=(1, 2, 3), keepdims=True)
-    clouds = plasma(generators, max(images.shape[1:3]), decay)
+    clouds = operations.plasma(generators, max(images.shape[1:3]), decay)
     clouds = clouds[:, : images.shape[1], : images.shape[2], None].astype(images.dtype)
     clouds *= strength
     corrupted = images + clouds
@@ -215,23 +155,21 @@ _FROST = (
 
 
 @corruption(
-    tuple((*one, 5) for one in _FROST[0]),
-    tuple((*one, 1) for one in _FROST[1]),
+    tuple((*weights, 5) for weights in _FROST[0]),
+    tuple((*weights, 1) for weights in _FROST[1]),
     load=load_textures,
 )
 def frost(
-    images: Images, parameters: Parameters, generators: Generators, textures: list[Bytes]
-) -> Images:
+    images: Images, generators: Generators, weight: float, frosted: float, step: int,
+    textures: list[Bytes],
+) -> Images:  # fmt: skip
     """Add part of a photograph of frost."""
-    weight, frosted, step = parameters
     _, height, width, _ = images.shape
     least = min(min(texture.shape[:2]) for texture in textures)
     if max(height, width) >= least:
-        raise InputError(
-            f"images of {height} x {width} pixels are too large for the corruption 'frost', whose "
-            f"least photograph has a side of {least}",
-            remedy="Use 'frost_procedural', or smaller images",
-        )
+        size = f"images of {height} x {width} pixels"
+        problem = f"{size} are too large for 'frost', whose least photograph has a side of {least}"
+        raise InputError(problem, remedy="Use 'frost_procedural', or smaller images")
     step = min(step, (least - 1) // max(height, width))  # less for large images, so that it fits
     corrupted = images * images.dtype.type(weight)
     for image, generator in zip(corrupted, generators, strict=True):
@@ -246,12 +184,13 @@ def frost(
 
 
 @corruption(*_FROST)
-def frost_procedural(images: Images, parameters: Parameters, generators: Generators) -> Images:
+def frost_procedural(
+    images: Images, generators: Generators, weight: float, frosted: float
+) -> Images:
     """Add ice that is computed: a sharpened plasma's bright parts, slightly blue."""
-    weight, frosted = parameters
     _, height, width, _ = images.shape
-    clouds = plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
-    sharp = clouds + 2 * (clouds - gaussian(clouds, 1.0))
+    clouds = operations.plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
+    sharp = clouds + 2 * (clouds - operations.gaussian(clouds, 1.0))
     ice = np.clip((sharp - 0.3) / 0.5, 0, 1) * (_ICE * frosted).astype(np.float32)
     frozen: Images = images * images.dtype.type(weight) + ice.astype(images.dtype)
     return frozen
@@ -269,14 +208,17 @@ def frost_procedural(images: Images, parameters: Parameters, generators: Generat
         (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
     ),
 )  # fmt: skip
-def snow(images: Images, parameters: Parameters, generators: Generators) -> Images:
+def snow(
+    images: Images, generators: Generators, mean: float, spread: float, zoom: float,
+    threshold: float, radius: int, sigma: float, weight: float,
+) -> Images:  # fmt: skip
     """Whiten an image and add streaks of snow."""
-    mean, spread, zoom, threshold, radius, sigma, weight = parameters
-    flakes = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
-    flakes = centre_zooms(flakes, np.array([zoom]))
+    flakes = operations.normals(generators, images.shape, mean, spread)
+    flakes = operations.centre_zooms(flakes, np.array([zoom]))
     flakes[flakes < threshold] = 0
     angles = np.array([generator.uniform(-135, -45) for generator in generators])
-    flakes = streaks(np.clip(flakes, 0, 1), radius, sigma, angles).astype(images.dtype)
+    flakes = operations.streaks(np.clip(flakes, 0, 1), radius, sigma, angles)
+    flakes = flakes.astype(images.dtype)
     flakes = flakes + np.rot90(flakes, 2, axes=(1, 2))
     kind = images.dtype.type
     red, green, blue = (kind(g) * images[..., c] for c, g in enumerate(_GREY))
@@ -297,17 +239,18 @@ def snow(images: Images, parameters: Parameters, generators: Generators) -> Imag
         (0.67, 0.4, 1, 0.65, 1.5, 1),
     ),
 )  # fmt: skip
-def spatter(images: Images, parameters: Parameters, generators: Generators) -> Images:
+def spatter(
+    images: Images, generators: Generators, mean: float, spread: float, sigma: float,
+    threshold: float, strength: float, mud: int,
+) -> Images:  # fmt: skip
     """Spatter an image with water, or mud."""
-    mean, spread, sigma, threshold, strength, mud = parameters
-    liquid = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
-    liquid = gaussian(liquid, sigma)
+    liquid = operations.gaussian(operations.normals(generators, images.shape, mean, spread), sigma)
     if mud:
-        cover = gaussian((liquid > threshold).astype(np.float32), strength)
+        cover = operations.gaussian((liquid > threshold).astype(np.float32), strength)
         cover[cover < 0.8] = 0
         cover = cover.astype(images.dtype)
         return images * (1 - cover) + cover * _BROWN.astype(images.dtype)
     liquid[liquid < threshold] = 0
-    water = np.stack([drops(one[..., 0]) for one in liquid])[..., None].astype(images.dtype)
+    water = np.stack([drops(layer[..., 0]) for layer in liquid])[..., None].astype(images.dtype)
     wet: Images = images + water * (strength * _TURQUOISE).astype(images.dtype)
     return wet
