@@ -9,20 +9,16 @@ from pathlib import Path
 from matcheval.datasets.derived import Derivation, derive
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import KINDS, prepare_dataset
-from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command
+from matcheval.io.files import readable
 
 log = logging.getLogger("prepare")
 
 
 def prepare(name: str, kind: str, options: str, downloads: str, threads: int, output: str) -> None:
     """Build a dataset from its source and write it to a folder."""
-    try:
-        parsed = json.loads(options)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON ({error})", file=name, field="options") from error
-    if not isinstance(parsed, dict):
-        raise InputError("not a JSON object", file=name, field="options")
+    with readable(name, "a JSON object of options", TypeError):
+        parsed = dict(json.loads(options))
     dataset = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
     is_array = dataset.stored != "files"
     sizes = "×".join(map(str, dataset.image_shape)) if is_array else "various sizes"

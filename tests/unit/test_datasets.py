@@ -164,7 +164,7 @@ def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
     options = ["--options", "part", "--output", str(tmp_path / "e")]
     done = subprocess.run(line + options, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("error: d: 'options': not JSON")
+    assert done.stderr.startswith("error: d: not a JSON object of options (Exp")
     assert not (tmp_path / "e").exists()
 
 

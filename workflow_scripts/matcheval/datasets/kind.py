@@ -66,8 +66,6 @@ class DatasetKind(Settings):
     has_images, has_probabilities, has_correctness : bool
         Whether there are images to run models on; whether predictions come with probabilities;
         whether it is known which datapoints a model classifies correctly.
-    is_decoded : bool
-        Whether the images are files that are decoded while the dataset is built.
     """
 
     kind: str
@@ -79,7 +77,6 @@ class DatasetKind(Settings):
     has_images: ClassVar[bool] = True
     has_probabilities: ClassVar[bool] = True
     has_correctness: ClassVar[bool] = True
-    is_decoded: ClassVar[bool] = False
 
     def build(self, name: str, sources: "Sources") -> "Dataset | ImageStream":
         """Build the dataset of this name from its sources.
@@ -182,7 +179,6 @@ class Decoded(Subset):
     resize_filter: Literal["bicubic", "bilinear", "lanczos", "box"] = Field(
         "bicubic", description="How they are resized (Pillow, antialiased)"
     )
-    is_decoded: ClassVar[bool] = True
 
     @property
     def has_one_size(self) -> bool:

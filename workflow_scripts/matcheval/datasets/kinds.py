@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets import custom, digits, published, results, transformed
-from matcheval.datasets.kind import REGISTERED, DatasetKind
+from matcheval.datasets.kind import REGISTERED, DatasetKind, Decoded
 
 # By name, in the order of the documentation.
 KINDS: Mapping[str, type[DatasetKind]] = {
@@ -92,7 +92,7 @@ class DatasetSpec:
     def preparing_threads(self) -> int:
         """CPU threads that building it can use: images are decoded, or made, by several."""
         makes = bool(self.settings.sources) and not self.settings.is_made
-        return _DECODING_THREADS if self.kind_class.is_decoded or makes else 1
+        return _DECODING_THREADS if issubclass(self.kind_class, Decoded) or makes else 1
 
     def results_file(self, model: str) -> str:
         """Return the user's file that holds a model's results; for some kinds, of all models."""

@@ -149,7 +149,7 @@ def _opened(path: Path, plain: bool) -> Iterator[tarfile.TarFile]:
         return
     with path.open("rb") as file:
         start = file.read(6)
-    opener = next((each for magic, each in _COMPRESSIONS if start.startswith(magic)), None)
+    opener = next((open_ for magic, open_ in _COMPRESSIONS if start.startswith(magic)), None)
     if opener is None:
         raise tarfile.ReadError("of no known compression")
     with opener(path) as stream:
@@ -230,12 +230,12 @@ class Sources(ExitStack):
 
     def custom_path(self, path: str) -> Path:
         """Return the expanded path of the user's file or folder."""
-        found = Path(path).expanduser()
-        if found.is_file():
-            self.digests[found.name] = file_digest(found)
-        elif not found.is_dir():
+        expanded = Path(path).expanduser()
+        if expanded.is_file():
+            self.digests[expanded.name] = file_digest(expanded)
+        elif not expanded.is_dir():
             raise InputError("no such file or folder", file=path)
-        return found
+        return expanded
 
     def archive(self, name: str, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
         """Open the wanted files of a published archive, as `published` and `tree` do."""
@@ -261,15 +261,15 @@ class _Array(np.ndarray[Any, Any]):
         _require(isinstance(dtype, _DType), "an array without a dtype")
         is_shape = type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape)
         _require(is_shape, f"an array of shape {shape}")
-        found, size = dtype.dtype, math.prod(shape)
-        if found.hasobject:
+        plain, size = dtype.dtype, math.prod(shape)
+        if plain.hasobject:
             _require(type(data) is list and len(data) == size, "an array of objects without them")
         else:
             if type(data) is str:  # written by Python 2
                 data = data.encode("latin-1")
-            _require(type(data) is bytes and len(data) == size * found.itemsize,
-                     f"an array of shape {shape} and type {found} without its values")  # fmt: skip
-        checked: Any = (1, shape, found, bool(fortran_order), data)
+            _require(type(data) is bytes and len(data) == size * plain.itemsize,
+                     f"an array of shape {shape} and type {plain} without its values")  # fmt: skip
+        checked: Any = (1, shape, plain, bool(fortran_order), data)
         super().__setstate__(checked)
         check_text(self, "the pickle")
 

@@ -54,12 +54,12 @@ class Suite:
 
 def write_classes(*, original: Path, replication: Path, classes: Path) -> None:
     """Check that two datasets have the same classes, and write the class names, one per line."""
-    one, other = (read_description(file.parent) for file in (original, replication))
-    if problem := compare_classes(other["classes"], one["classes"]):
-        problem = f"compared with '{one['name']}': {problem}"
-        raise InputError(problem, file=other["name"], field="classes")
+    first, second = (read_description(file.parent) for file in (original, replication))
+    if problem := compare_classes(second["classes"], first["classes"]):
+        problem = f"compared with '{first['name']}': {problem}"
+        raise InputError(problem, file=second["name"], field="classes")
     with atomic_file(classes) as partial:
-        partial.write_text("\n".join(one["classes"]) + "\n", encoding="utf-8")
+        partial.write_text("\n".join(first["classes"]) + "\n", encoding="utf-8")
 
 
 def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
@@ -124,22 +124,23 @@ class AllLabels:
         position = {name: label for label, name in enumerate(classes)}
         of_group = first_of_group(self.groups, position)
         named = {name: position[group[0]] for name, group in self.groups}
-        found = self._cells(position | named)
+        labels_of = self._cells(position | named)
         datapoints = DATAPOINTS_SCHEMA.read(self.folder / DATAPOINTS)
         names, labels = datapoints["name"].to_pylist(), datapoints["label"].to_pylist()
         for name, label in zip(names, labels, strict=True):
-            if name not in found:
+            if name not in labels_of:
                 raise InputError(
                     f"has no row of image '{name}' of the dataset", file=self.file, field="name",
                     remedy="Give every image a row, by its name in datapoints.parquet",
                 )  # fmt: skip
-            if of_group.get(label, label) not in [of_group.get(one, one) for one in found[name]]:
+            if of_group.get(label, label) not in [of_group.get(k, k) for k in labels_of[name]]:
                 raise InputError(
                     f"the dataset's own label of '{name}', {classes[label]}, is not among them",
                     file=self.file, field="labels", remedy="Check that names and labels match",
                 )  # fmt: skip
-        width = max(len(found[name]) for name in names)
-        return np.array([[*found[name], *[-1] * (width - len(found[name]))] for name in names])
+        width = max(len(labels_of[name]) for name in names)
+        rows = ([*labels_of[name], *[-1] * width][:width] for name in names)
+        return np.array(list(rows))
 
     def _cells(self, known: Mapping[str, int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

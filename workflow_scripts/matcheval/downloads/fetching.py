@@ -212,8 +212,8 @@ class _Download:
                 raise MissingError(status)
             start, total = self._byte_range(response, state, start)
             with atomic_file(self._state_file) as path:
-                found = _State.of(url, response.headers, total)
-                path.write_text(json.dumps(asdict(found)), encoding="utf-8")
+                new = asdict(_State.of(url, response.headers, total))
+                path.write_text(json.dumps(new), encoding="utf-8")
             if self.expected.size is not None and total not in (0, self.expected.size):
                 raise MissingError(f"it has {total:,} bytes, not {self.expected.size:,}")
             self._append(response, start, total)

@@ -39,12 +39,12 @@ def verify_file(path: Path, expected: Expected) -> str:
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
-    found = file_digest(path)
-    if expected.sha256 and found != expected.sha256:
-        raise InputError(f"has sha256 {found}, not {expected.sha256}", file=path)
+    sha256 = file_digest(path)
+    if expected.sha256 and sha256 != expected.sha256:
+        raise InputError(f"has sha256 {sha256}, not {expected.sha256}", file=path)
     if expected.md5 and not expected.sha256 and (md5 := file_digest(path, "md5")) != expected.md5:
         raise InputError(f"has md5 {md5}, not {expected.md5}", file=path)
-    return found
+    return sha256
 
 
 def file_digest(path: Path, kind: str = "sha256") -> str:

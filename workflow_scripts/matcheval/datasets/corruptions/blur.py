@@ -39,11 +39,11 @@ def glass_blur(
 def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> None:
     n, height, width, channels = images.shape
     for i in range(n):
-        for turn in range(offsets.shape[1]):
+        for step in range(offsets.shape[1]):
             for y in range(height - distance, distance, -1):
                 for x in range(width - distance, distance, -1):
-                    row = y + offsets[i, turn, y - 1, x - 1, 0]
-                    column = x + offsets[i, turn, y - 1, x - 1, 1]
+                    row = y + offsets[i, step, y - 1, x - 1, 0]
+                    column = x + offsets[i, step, y - 1, x - 1, 1]
                     for c in range(channels):
                         images[i, y, x, c] = images[i, row, column, c]
 

@@ -1,6 +1,6 @@
 """The ten corruptions of C-bar: drawn on the images, noise, and moved pixels.
 
-A severity of C-bar is a level on a scale from 0 to 10, which each corruption turns into its own
+A severity of C-bar is a level on a scale from 0 to 10, of which each corruption makes its own
 parameter. Lengths are relative to the side of the image, so that one scale serves all sizes.
 
 Source: Mintun, Kirillov & Xie 2021 (NeurIPS, "On Interaction Between Augmentations and Corruptions
@@ -38,7 +38,7 @@ def side_of(images: Images | Bytes) -> int:
 
 @corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
 def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Make squares of one colour of a turned checkerboard grey, each with probability level / 10.
+    """Make squares of one colour of a rotated checkerboard grey, each with probability level / 10.
 
     The side of the squares is 0.1 to 0.25 of the image's.
     """
@@ -67,9 +67,9 @@ def lines(images: Bytes, generators: Generators, level: float) -> Bytes:
     corrupted = images.copy()
     for image, generator in zip(corrupted, generators, strict=True):
         angle, spread = generator.uniform(0, 2 * np.pi), generator.uniform(0.1, 1)
-        for x, y, turn in generator.random((int(level / 10 * side), 3)):
-            turned = angle + 2 * np.pi * spread * (turn - 0.5)
-            dx, dy = np.cos(turned) * side, np.sin(turned) * side
+        for x, y, share in generator.random((int(level / 10 * side), 3)):
+            direction = angle + 2 * np.pi * spread * (share - 0.5)
+            dx, dy = np.cos(direction) * side, np.sin(direction) * side
             x, y = x * side, y * side
             _draw_line(image, (int(x - dx), int(y - dy)), (int(x + dx), int(y + dy)))
     return corrupted
@@ -185,7 +185,7 @@ def _waves(generator: np.random.Generator, side: int) -> npt.NDArray[np.complex1
 
 @corruption((5.5, 6.0, 6.5, 8.5, 10.0))
 def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Images:
-    """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level."""
+    """Pinch the discs of a grid at their centres, and rotate each to either side by 9° · level."""
     side = side_of(images)
     per_axis = 5 if side >= 224 else 3
     radius = side // per_axis / 2
@@ -198,8 +198,8 @@ def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Ima
     nearer = np.where(moved, np.sin(np.pi / 2 * distance) ** -(0.04 * level + 0.1), 1)
     corrupted = np.empty_like(images)
     for image, result, generator in zip(images, corrupted, generators, strict=True):
-        turns = generator.choice([1, -1], (per_axis, per_axis)).T  # the original goes by columns
-        angle = turns[place[:, None], place] * np.pi / 20 * level * (1 - distance) ** 2
+        sides = generator.choice([1, -1], (per_axis, per_axis)).T  # the original goes by columns
+        angle = sides[place[:, None], place] * np.pi / 20 * level * (1 - distance) ** 2
         cosine, sine = nearer * np.cos(angle), nearer * np.sin(angle)
         rows = offset[:, None] * cosine - offset * sine + centre[:, None]
         columns = offset[:, None] * sine + offset * cosine + centre
@@ -247,9 +247,9 @@ def transverse_chromatic_abberation(images: Bytes, generators: Generators, level
 def circular_motion_blur(images: Images, level: float) -> Images:
     """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
     side_of(images)
-    turns = np.linspace(-1, 1, _ROTATIONS)
-    weights = np.exp(-2 * turns**2)
-    angles = np.deg2rad(1.5 * level) * turns
+    steps = np.linspace(-1, 1, _ROTATIONS)
+    weights = np.exp(-2 * steps**2)
+    angles = np.deg2rad(1.5 * level) * steps
     splines = images.astype(np.float64)
     for axis in (1, 2):
         splines = spline_filter1d(splines, axis=axis, mode="mirror")
@@ -296,9 +296,9 @@ def _average_rotations(
     for row in range(side):
         for column in range(side):
             n = 0
-            for turn in range(len(weights)):
-                y = cosines[turn] * (row - middle) + sines[turn] * (column - middle) + middle
-                x = cosines[turn] * (column - middle) - sines[turn] * (row - middle) + middle
+            for k in range(len(weights)):
+                y = cosines[k] * (row - middle) + sines[k] * (column - middle) + middle
+                x = cosines[k] * (column - middle) - sines[k] * (row - middle) + middle
                 if not (0 <= y <= last and 0 <= x <= last):
                     continue
                 top, left = int(y), int(x)
@@ -307,7 +307,7 @@ def _average_rotations(
                     for j in range(4):
                         rows[n] = last - abs(last - abs(top - 1 + i))
                         columns[n] = last - abs(last - abs(left - 1 + j))
-                        factors[n] = weights[turn] * by_row[i] * by_column[j]
+                        factors[n] = weights[k] * by_row[i] * by_column[j]
                         n += 1
             for image in range(len(result)):
                 red = green = blue = 0.0

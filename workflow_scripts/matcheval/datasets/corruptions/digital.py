@@ -86,7 +86,7 @@ def shrunk(side: int, scale: float) -> int:
 
 def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[float, ...], ...]:
     """Return parameters in pixels from fractions of a side."""
-    return tuple(tuple(scale * fraction for fraction in one) for one in fractions)
+    return tuple(tuple(scale * fraction for fraction in severity) for severity in fractions)
 
 
 @corruption(
@@ -104,7 +104,7 @@ def elastic_transform(
 ) -> Images:
     """Move three points at random, and the image with them; then move all pixels."""
     _, height, width, _ = images.shape
-    maps = np.stack([_random_affine(height, width, largest, one) for one in generators])
+    maps = np.stack([_random_affine(height, width, largest, rng) for rng in generators])
     y, x = np.arange(height, dtype=np.float64)[:, None], np.arange(width, dtype=np.float64)
     by_y, by_x, constant = np.moveaxis(maps, -1, 0)[..., None, None]
     moved = operations.sample(images, by_y * y + by_x * x + constant, "reflect")

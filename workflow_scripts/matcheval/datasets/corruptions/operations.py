@@ -179,7 +179,7 @@ def normals(generators: Generators, shape: tuple[int, ...], mean: float, spread:
 def plasma(generators: Generators, side: int, decay: float) -> Floats32:
     """Draw a plasma for each image."""
     side = 1 << (side - 1).bit_length()
-    field = np.stack([one.random((side, side), np.float32) for one in generators])
+    field = np.stack([rng.random((side, side), np.float32) for rng in generators])
     field = field * 2 - 1  # until its value is computed, a point has its random number
     field[:, 0, 0] = 0
     step, wibble = side, float(_WIBBLE)
