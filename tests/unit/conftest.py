@@ -19,4 +19,3 @@ def undrawn(monkeypatch):
             path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
 
     monkeypatch.setattr("matcheval.api.comparison_output.save_figure", save_blank)
-    monkeypatch.setattr("matcheval.api.comparison.save_figure", save_blank)

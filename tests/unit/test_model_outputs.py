@@ -112,7 +112,10 @@ BAD = [
     (ROWS | {"logits": [[1.0], [1.0, 2.0]]}, "lists of unequal lengths"),
     (ROWS | {"logits": [1.0, 2.0]}, "is of type double, not lists"),
     (ROWS | {"logits": [[1.0, 2]] * 2, "p_0": [1.0, 1.0]}, "holds logits (logits) and prob"),
-    (ROWS | {"logits": [[1.0, 2]] * 2, "logit_0": [1.0, 1.0]}, "occurs beside 'logit_0'"),
+    (
+        ROWS | {"logits": [[1.0, 2]] * 2, "logit_0": [1.0, 1.0]},
+        "holds logits (logits) and logits (logit_0)",
+    ),
     (
         ROWS | {"prediction": [0, 1], "probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2},
         "datapoint 1: the highest score is that of class 0, the predicted class is 1",

@@ -19,7 +19,7 @@ import matcheval as me
 import python_api
 from helpers import simulate
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
-from matcheval.api.inputs import Given
+from matcheval.api.inputs import features_of, source_of
 from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
@@ -243,7 +243,8 @@ class TestPredictAccuracy:
         again = me.predict_accuracy(base, mixed, methods=methods, calibration=sets, resamples=0)
         values = [[one.predicted.value for one in found.predictions] for found in (result, again)]
         assert values[0] == pytest.approx(values[1], rel=1e-6)
-        assert Given.of({"features": [[1.0], [2.0]], "index": [1, 0]}, "x").features(2)[0] == 2
+        given = source_of({"features": [[1.0], [2.0]], "index": [1, 0]}, "x")
+        assert features_of(given, 2).ravel().tolist() == [2, 1]
         alone = me.predict_accuracy(base, {"x": target}, methods="frechet", resamples=0)
         assert "give at least 3 labelled sets" in alone.predictions[0].reason
         with pytest.raises(me.InputError, match="unknown method 'acc'"):

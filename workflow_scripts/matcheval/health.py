@@ -21,9 +21,10 @@ from matcheval.io.text_tables import counted
 from matcheval.starting.commands import snakefile
 from matcheval.version import __version__
 
-OK: Literal["ok"] = "ok"
-NOTE: Literal["note"] = "note"
-PROBLEM: Literal["problem"] = "problem"
+State = Literal["ok", "note", "problem"]
+OK: State = "ok"
+NOTE: State = "note"
+PROBLEM: State = "problem"
 
 _PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
 _FONT = "DejaVu Sans"
@@ -49,7 +50,7 @@ class Finding:
     """What a check found."""
 
     subject: str
-    state: Literal["ok", "note", "problem"]
+    state: State
     found: str
     remedy: str = ""
 
@@ -70,23 +71,21 @@ def version_of(package: str) -> str | None:
 
 def findings(results: Path) -> Iterator[Finding]:
     """Check everything; `results` is the folder of results."""
-    yield _python()
+    is_old = sys.version_info[:2] < _OLDEST
+    yield Finding(
+        "Python", PROBLEM if is_old else OK, f"{platform.python_version()}, {sys.executable}",
+        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
+    )  # fmt: skip
     yield from check_packages()
-    yield _processors()
+    # The processors that this process may use.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    yield Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
     yield from check_torch()
     yield from check_folders(results)
     yield from _fonts()
     yield check_workflow()
     yield from check_slurm()
-
-
-def _python() -> Finding:
-    version = ".".join(map(str, sys.version_info[:3]))
-    is_old = sys.version_info[:2] < _OLDEST
-    return Finding(
-        "Python", PROBLEM if is_old else OK, f"{version}, {sys.executable}",
-        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
-    )  # fmt: skip
 
 
 def check_packages() -> Iterator[Finding]:
@@ -100,15 +99,13 @@ def check_packages() -> Iterator[Finding]:
         )  # fmt: skip
         return
     requirements = [Requirement(text) for text in declared]
+    base = [one for one in requirements if not one.marker or one.marker.evaluate({"extra": ""})]
     for extra, purpose in _EXTRAS.items():
-        yield _packages(extra, purpose, [one for one in requirements if _is_of(one, extra)])
-
-
-def _is_of(requirement: Requirement, extra: str) -> bool:
-    marker = requirement.marker
-    if marker is None or marker.evaluate({"extra": ""}):
-        return not extra
-    return bool(extra) and marker.evaluate({"extra": extra})
+        of_extra = [
+            one for one in requirements if one.marker and one.marker.evaluate({"extra": extra})
+        ]
+        wanted = [one for one in of_extra if one not in base] if extra else base
+        yield _packages(extra, purpose, wanted)
 
 
 def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
@@ -132,13 +129,6 @@ def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
     )  # fmt: skip
 
 
-def _processors() -> Finding:
-    """Count the processors that this process may use, and the memory."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
-
-
 def check_folders(results: Path) -> Iterator[Finding]:
     """Check the folders that are written to: results, and temporary files."""
     yield from _check_folder("results", results, f"`results:` in the study file ({_MOVE.lower()})")
@@ -156,7 +146,14 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"\0" * 4096)
             file.flush()
-            yield from _check_lock(file.fileno(), subject, where)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:  # some network file systems offer no locks
+                yield Finding(
+                    subject, PROBLEM, f"files in {where} cannot be locked ({error.strerror})",
+                    "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the "
+                    "same time would write over each other",
+                )  # fmt: skip
     except OSError as error:
         yield Finding(subject, PROBLEM, f"{where} cannot be written ({error.strerror})", other)
         return
@@ -166,18 +163,6 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
         subject, state, f"{where}: can be written, {free / _GB:,.1f} GB free",
         "" if state == OK else f"{_MOVE}: {setting}",
     )  # fmt: skip
-
-
-def _check_lock(file: int, subject: str, where: str) -> Iterator[Finding]:
-    """Check that files can be locked, which some network file systems do not offer."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        yield Finding(
-            subject, PROBLEM, f"files in {where} cannot be locked ({error.strerror})",
-            "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the same time "
-            "would write over each other",
-        )  # fmt: skip
 
 
 def _fonts() -> Iterator[Finding]:
@@ -225,33 +210,30 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
         return
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs only"
     yield Finding("torch", OK, f"{torch.__version__}, built for {build}")
-    yield _gpus(torch, environment)
+    yield Finding("GPU", *_gpus(torch, environment))
 
 
-def _gpus(torch: Any, environment: Mapping[str, str]) -> Finding:
+def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
+    """Return the state of the GPUs, what was found, and the remedy."""
     driver = nvidia_driver(environment)
     try:
         names = [_tried(torch, number) for number in range(torch.cuda.device_count())]
     except Exception as error:  # CUDA's errors are of many types
-        found = f"found, but does not work: {_first_line(error)}"
-        return Finding("GPU", PROBLEM, found, _DRIVER_REMEDY)
+        return PROBLEM, f"found, but does not work: {_first_line(error)}", _DRIVER_REMEDY
     if names:
-        return Finding("GPU", OK, f"{', '.join(names)}; {driver or 'driver unknown'}")
+        return OK, f"{', '.join(names)}; {driver or 'driver unknown'}", ""
     if torch.backends.mps.is_available():
-        return Finding("GPU", OK, "Apple's, by `device: mps`")
+        return OK, "Apple's, by `device: mps`", ""
     if environment.get(VISIBLE) == "":
-        return Finding("GPU", NOTE, f"hidden: {VISIBLE} is empty", f"unset {VISIBLE}")
+        return NOTE, f"hidden: {VISIBLE} is empty", f"unset {VISIBLE}"
     if driver is None and not any(DEVICES.glob("nvidia[0-9]*")):
-        return Finding("GPU", OK, "none: models run on CPUs, by `device: cpu` or `auto`")
+        return OK, "none: models run on CPUs, by `device: cpu` or `auto`", ""
+    found = f"this machine has one ({driver or 'no driver answers'}), but torch"
     if not torch.version.cuda:
-        return Finding(
-            "GPU", PROBLEM, f"this machine has one ({driver}), but torch is built for CPUs only",
-            "Install torch for CUDA: `make clean`, then `make demo` without TORCH_INDEX",
-        )  # fmt: skip
-    return Finding(
-        "GPU", PROBLEM, f"this machine has one ({driver or 'no driver answers'}), but torch cannot "
-        f"use it; it is built for CUDA {torch.version.cuda}", _DRIVER_REMEDY,
-    )  # fmt: skip
+        remedy = "Install torch for CUDA: `make clean`, then `make demo` without TORCH_INDEX"
+        return PROBLEM, f"{found} is built for CPUs only", remedy
+    built = f"it is built for CUDA {torch.version.cuda}"
+    return PROBLEM, f"{found} cannot use it; {built}", _DRIVER_REMEDY
 
 
 def _tried(torch: Any, number: int) -> str:
@@ -310,11 +292,12 @@ def check_slurm() -> Iterator[Finding]:
         gpus = ", GPUs" if any(node.gpus for node in of) else ""
         down = "" if any(node.up for node in of) else ", down"
         shown.append(f"{name} ({counted(len(of), 'node')}{gpus}{down})")
-    is_up = any(node.up for node in nodes)
-    yield Finding(
-        "SLURM", OK if is_up else PROBLEM, f"partitions {', '.join(shown) or 'none'}",
-        "" if is_up else "No node can run jobs: ask those who run the cluster",
-    )  # fmt: skip
+    found = f"partitions {', '.join(shown) or 'none'}"
+    if any(node.up for node in nodes):
+        yield Finding("SLURM", OK, found)
+    else:
+        remedy = "No node can run jobs: ask those who run the cluster"
+        yield Finding("SLURM", PROBLEM, found, remedy)
     if version_of(_PLUGIN) is None:
         found = f"{_PLUGIN} is not installed: jobs cannot be submitted"
         yield Finding("SLURM", NOTE, found, "make slurm, or pip install '.[workflow,slurm]'")

@@ -1,7 +1,6 @@
 """`matcheval.compare` and `matcheval.match`: models on two sets, before and after matching."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,24 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.api.comparison import (
-    KINDS,
-    Compared,
-    chosen_analyses,
-    compare_models,
-    reliability_figure,
-)
-from matcheval.api.comparison_output import check_folder, describe, write_comparison
-from matcheval.api.inputs import Data, Estimate, Given, InputWarning, Models, layout_of
+from matcheval.api import comparison, comparison_output
+from matcheval.api.comparison import Compared
+from matcheval.api.inputs import Data, Estimate, Models, layout_of, source_of, warn_each
 from matcheval.api.pairs import (
     GivenModel,
     Origin,
     PairOptions,
-    all_given,
+    all_sources,
     given_models,
     read_compared,
     warnings_of,
-)
+)  # fmt: skip
 from matcheval.errors import unknown_name_error
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
@@ -88,8 +81,12 @@ class GapEstimate:
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
         values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
         values |= {name: float(row[name]) for name in numbers}
-        values |= {"criterion": str(row["matching"]), "remarks": str(row["remarks"])}
-        return cls(verdict=verdict(row), **values)
+        return cls(
+            criterion=str(row["matching"]),
+            verdict=verdict(row),
+            remarks=str(row["remarks"]),
+            **values,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +142,7 @@ class ComparisonResult:
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare` prints."""
-        return describe(self._compared, "to_pandas(...) has all")
+        return comparison_output.describe(self._compared, "to_pandas(...) has all")
 
     def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
         """Return a table of the results; all accuracies and gaps are fractions.
@@ -203,8 +200,9 @@ class ComparisonResult:
         """
         if kind in self.analyses:
             return self._compared.analyses[kind].figure()
-        if kind not in KINDS:
-            raise unknown_name_error("kind of figure", str(kind), (*KINDS, *self.analyses))
+        if kind not in comparison.KINDS:
+            known = (*comparison.KINDS, *self.analyses)
+            raise unknown_name_error("kind of figure", str(kind), known)
         if criterion is not None and criterion not in self.gaps:
             raise unknown_name_error("criterion", str(criterion), self.gaps)
         return self._compared.figure(kind, None if criterion is None else Criterion(criterion))
@@ -227,8 +225,8 @@ class ComparisonResult:
         InputError
             If the folder holds other files, or cannot be written.
         """
-        check_folder(Path(folder))
-        return list(write_comparison(self._compared, Path(folder), self._asked))
+        comparison_output.check_folder(Path(folder))
+        return list(comparison_output.write_comparison(self._compared, Path(folder), self._asked))
 
 
 def compare(
@@ -345,18 +343,18 @@ def compare(
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
-    chosen = chosen_analyses(analyses)
+    chosen = comparison.chosen_analyses(analyses)
     models, left_out = given_models(original, replication)
-    layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
+    layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
     known = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*known.methods]}, "
         f"epsilon={epsilon}, seeds={seeds}, pair={pair!r}, paired={paired}, "
         f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
     )
-    result = ComparisonResult.of(compare_models(known, chosen, progress=progress), asked)
-    for text in (*left_out, *result.warnings):
-        warnings.warn(text, InputWarning, stacklevel=2)
+    compared = comparison.compare_models(known, chosen, progress=progress)
+    result = ComparisonResult.of(compared, asked)
+    warn_each([*left_out, *result.warnings])
     return result
 
 
@@ -399,15 +397,15 @@ class MatchResult:
     @classmethod
     def of(cls, known: ComparedModels) -> "MatchResult":
         """Match the one model by the one criterion."""
-        (comparison,), (method,) = known.comparisons, known.methods.values()
-        matched = MatchedModel.of(comparison, method, known.seeds)
+        (models,), (method,) = known.comparisons, known.methods.values()
+        matched = MatchedModel.of(models, method, known.seeds)
         runs = matched.runs()
         frame = runs.select(RUNS.names).to_pandas()
         share = float(frame["fraction_unmatched"].mean())
         return cls(
-            model=comparison.model,
-            source=comparison.source_name,
-            target=comparison.target_name,
+            model=models.model,
+            source=models.source_name,
+            target=models.target_name,
             criterion=method.criterion.value,
             epsilon=method.epsilon,
             matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
@@ -452,8 +450,7 @@ class MatchResult:
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        (method,) = self._known.methods.values()
-        return reliability_figure(self._known, self._matched, method)
+        return comparison.reliability_figure(self._known, self._matched)
 
 
 def match(
@@ -514,9 +511,8 @@ def match(
     0.5
     """
     options = PairOptions(criterion, epsilon, seeds, pair, model, "original")
-    given = GivenModel("", Given.of(source, "source"), Given.of(target, "target"))
-    layout, n_classes = layout_of(all_given([given]), columns, classes, first_label)
+    given = GivenModel("", source_of(source, "source"), source_of(target, "target"))
+    layout, n_classes = layout_of(all_sources([given]), columns, classes, first_label)
     result = MatchResult.of(read_compared([given], options, layout, n_classes))
-    for text in result.warnings:
-        warnings.warn(text, InputWarning, stacklevel=2)
+    warn_each(result.warnings)
     return result

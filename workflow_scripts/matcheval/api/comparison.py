@@ -1,9 +1,8 @@
 """Models compared on a pair of sets: matched, tabulated, their gaps and further analyses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -11,15 +10,12 @@ import pandas as pd
 
 from matcheval.api.pairs import UNNAMED, warnings_of
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.figures.saving import save_figure
 from matcheval.io.terminal import each
-from matcheval.io.text_tables import markdown, write_readable
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
 from matcheval.protocol.gaps import GapTables, estimate_gaps
-from matcheval.protocol.settings import Criterion, MatchingMethod
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.tables import tabulate_runs
-from matcheval.study.rules import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,8 +23,6 @@ if TYPE_CHECKING:
     from matcheval.protocol.pair_tables import PairTableAnalysis
 
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
-_FIGURE_SUFFIXES = (".pdf", ".png", ".svg")
-_MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,33 +43,12 @@ class AnalysisTable:
         """The module of the analysis, with `SCHEMA`, `tabulate`, `text_columns` and `plot`."""
         return import_module(self.kind.__module__)
 
-    def describe(self, where: str) -> str:
-        """Format the first rows of the table as text, with a heading; `where` all rows are."""
-        name = self.kind.name
-        text = markdown(self.module.text_columns(self.table))
-        head, rule, *rows = text.splitlines(keepends=True)
-        more = len(rows) - _MAX_ROWS
-        rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
-        shown = "".join([head, rule, *rows[:_MAX_ROWS]])
-        return f"\n{name} (docs/analyses/{name}.md)\n\n{shown}{rest}"
-
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
         if not self.kind.has_figure:
             raise InputError(f"the analysis '{self.kind.name}' has no figure")
         drawn: Figure = self.module.plot(self.table)
         return drawn
-
-    def write(self, pair: str, folder: Path) -> Iterator[Path]:
-        """Write table and figure, laid out like a study's results; yield each file once written."""
-        name, tables = self.kind.name, self.module
-        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(self.table, tables.SCHEMA, tables.text_columns, paths)
-        yield from paths
-        if self.kind.has_figure:
-            paths = [folder / "figures" / name / f"{pair}{suffix}" for suffix in _FIGURE_SUFFIXES]
-            save_figure(self.figure(), *paths)
-            yield from paths
 
 
 def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":
@@ -90,9 +63,8 @@ def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]
     of_studies = {one.name for one in ANALYSES} - known.keys()
     for name in names:
         if name in of_studies:
-            raise InputError(
-                f"the analysis '{name}' needs a study", remedy=f"Here there are {', '.join(known)}"
-            )
+            remedy = f"Here there are {', '.join(known)}"
+            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
         if name not in known:
             raise unknown_name_error("analysis", str(name), known)
     return [known[name] for name in dict.fromkeys(names)]
@@ -154,25 +126,22 @@ class Compared:
             return plot_matched_accuracy(table, gaps=gaps)
         if kind == "reliability":
             if len(self.known.comparisons) > 1:
-                raise InputError(
-                    f"a reliability diagram is of one model, not of {len(self.known.comparisons)}",
-                    remedy="Compare the model alone",
+                problem = (
+                    f"a reliability diagram is of one model, not of {len(self.known.comparisons)}"
                 )
-            (matched,), method = self.matched[criterion], self.known.methods[criterion.value]
-            return reliability_figure(self.known, matched, method)
+                raise InputError(problem, remedy="Compare the model alone")
+            return reliability_figure(self.known, self.matched[criterion][0])
         means = self.gaps.means
         mean = means[means["matching"] == criterion.value].iloc[0]
         return plot_gaps(table, gaps, mean, criterion.description)
 
 
-def reliability_figure(
-    known: ComparedModels, matched: MatchedModel, method: MatchingMethod
-) -> "Figure":
+def reliability_figure(known: ComparedModels, matched: MatchedModel) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
     from matcheval.protocol.reliability import plot_reliability, reliability_data
 
-    title, (comparison,) = method.criterion.description, known.comparisons
-    data = reliability_data(comparison, matched.pairs(), title, method.epsilon, known.seeds)
+    title, epsilon = matched.method.criterion.description, matched.method.epsilon
+    data = reliability_data(matched.comparison, matched.pairs(), title, epsilon, known.seeds)
     return plot_reliability(data)
 
 

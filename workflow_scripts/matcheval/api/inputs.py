@@ -1,10 +1,12 @@
 """What the functions of the Python interface share: given predictions, their layout, estimates."""
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +15,9 @@ import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
-from matcheval.predictions.files import class_names_of, shared_classes
-from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
-from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
+from matcheval.predictions.files import shared_classes
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.group_files import GROUP
 from matcheval.predictions.layout import COLUMNS, LABEL_SPACES, Layout, check_columns_given
 
 # One model's predictions on one dataset.
@@ -29,6 +31,12 @@ _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 class InputWarning(UserWarning):
     """Input that can be computed with, but looks wrong."""
+
+
+def warn_each(texts: Iterable[str]) -> None:
+    """Warn the caller of the function that calls this one."""
+    for text in texts:
+        warnings.warn(text, InputWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -59,81 +67,31 @@ class Estimate:
         return f"{text} [{100 * self.low + 0.0:.2f}, {100 * self.high + 0.0:.2f}]"
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """One model's predictions on one dataset, as a caller gave them."""
+def source_of(data: object, name: str) -> Path | InMemory:
+    """Take over one model's predictions (`Data`) by a name, without looking at their values."""
+    if isinstance(data, str | os.PathLike):
+        return Path(data)
+    if isinstance(data, Mapping):
+        return InMemory(name, {str(key): _array(data, key, name) for key in data})
+    return InMemory(name, _table(data, name))
 
-    name: str
-    data: "Path | pa.Table | Mapping[str, npt.NDArray[Any]]"
 
-    @classmethod
-    def of(cls, data: object, name: str) -> "Given":
-        """Take over what a caller gave (`Data`), without looking at its values."""
-        if isinstance(data, str | os.PathLike):
-            return cls(name, Path(data))
-        if isinstance(data, Mapping):
-            return cls(name, {str(key): _array(data, key, name) for key in data})
-        return cls(name, _table(data, name))
-
-    @property
-    def path(self) -> Path | None:
-        """The file, if it is one."""
-        return self.data if isinstance(self.data, Path) else None
-
-    @property
-    def place(self) -> object:
-        """What messages call it."""
-        return self.name if self.path is None else self.path
-
-    def raw(self, layout: Layout) -> RawFile:
-        """Return the columns by the names that they have here."""
-        if isinstance(self.data, Path):
-            return read_raw(self.data, layout)
-        if isinstance(self.data, pa.Table):
-            return raw_of_table(self.data, layout, self.name)
-        return raw_of_arrays(self.data, layout, self.name)
-
-    def class_names(self, layout: Layout) -> set[str]:
-        """Return the names of classes that occur; none if classes are numbers."""
-        if isinstance(self.data, Path):
-            return set(shared_classes([self.data], layout) or ())
-        return class_names_of(self.raw(layout), layout)
-
-    def groups(self, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
-        """Return the group of each datapoint, in order of the increasing indices, if given."""
-        if isinstance(self.data, Path):
-            return read_group_column(self.data, index, layout)
-        if isinstance(self.data, Mapping) and np.ndim(self.data.get(GROUP, ())) != 1:
-            shape = self.data[GROUP].shape
-            raise InputError(f"has shape {shape}, not (n,)", file=self.name, field=GROUP)
-        return groups_of(self.lists((GROUP, "index"), layout), index, self.name)
-
-    def lists(self, names: Sequence[str], layout: Layout) -> dict[str, list[Any]]:
-        """Return some columns or arrays, as far as they are there, with None for missing values."""
-        found: Mapping[str, Any]
-        found = self.data if isinstance(self.data, Mapping) else self.raw(layout).columns
-        return {
-            name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-            for name, column in found.items()
-            if name in names
-        }
-
-    def features(self, n: int) -> npt.NDArray[np.float32] | None:
-        """Return the features of all datapoints, shape (n, n_features), by index, if given."""
-        if not isinstance(self.data, Mapping) or "features" not in self.data:
-            return None
-        found = self.data["features"]
-        if found.ndim != 2 or len(found) != n or not found.shape[1] or found.dtype.kind != "f":
-            raise InputError(
-                f"has shape {found.shape} and dtype {found.dtype}",
-                file=self.name, field="features",
-                remedy=f"Give floats with a row for each of the {n} datapoints",
-            )  # fmt: skip
-        if not np.isfinite(found).all():
-            raise InputError("holds NaN or infinite values", file=self.name, field="features")
-        if "index" in self.data:
-            found = found[np.argsort(self.data["index"], kind="stable")]
-        return found.astype(np.float32)
+def features_of(source: Path | InMemory, n: int) -> npt.NDArray[np.float32] | None:
+    """Return the features of all datapoints, shape (n, n_features), by index, if given."""
+    arrays = source.data if isinstance(source, InMemory) else None
+    if not isinstance(arrays, Mapping) or "features" not in arrays:
+        return None
+    found, wrong = arrays["features"], partial(InputError, file=source, field="features")
+    if found.ndim != 2 or len(found) != n or not found.shape[1] or found.dtype.kind != "f":
+        raise wrong(
+            f"has shape {found.shape} and dtype {found.dtype}",
+            remedy=f"Give floats with a row for each of the {n} datapoints",
+        )
+    if not np.isfinite(found).all():
+        raise wrong("holds NaN or infinite values")
+    if "index" in arrays:
+        found = found[np.argsort(arrays["index"], kind="stable")]
+    return found.astype(np.float32)
 
 
 def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
@@ -145,17 +103,19 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         if found.dtype.kind == "O":
             found = _plain(found)
     except Exception as error:  # whatever the object's own conversion raises
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{type(value).__name__} is no array ({reason:.200})", file=name, field=key,
+            f"{type(value).__name__} is no array ({_reason(error):.200})", file=name, field=key,
             remedy="Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()",
         ) from error  # fmt: skip
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise InputError(
-            f"{int(np.ma.getmaskarray(value).sum())} values are masked", file=name, field=key,
-            remedy="Leave these datapoints out: array[~mask]",
-        )  # fmt: skip
+        problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
+        remedy = "Leave these datapoints out: array[~mask]"
+        raise InputError(problem, file=name, field=key, remedy=remedy)
     return found
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _plain(objects: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -172,10 +132,9 @@ def _table(data: Any, name: str) -> pa.Table:
     kind = type(data).__name__
     is_table = isinstance(data, pd.DataFrame | pa.Table) or hasattr(data, "__arrow_c_stream__")
     if not is_table or isinstance(data, pd.Series):
-        raise InputError(
-            f"{kind} is neither a file nor a table nor arrays", file=name,
-            remedy="Give a path, a DataFrame, or a dict such as {'labels': ..., 'logits': ...}",
-        )  # fmt: skip
+        remedy = "Give a path, a DataFrame, or a dict such as {'labels': ..., 'logits': ...}"
+        problem = f"{kind} is neither a file nor a table nor arrays"
+        raise InputError(problem, file=name, remedy=remedy)
     try:
         if isinstance(data, pd.DataFrame):
             table = pa.Table.from_pandas(data, preserve_index=False)
@@ -183,10 +142,8 @@ def _table(data: Any, name: str) -> pa.Table:
             table = pa.table(data)
         columns = [_decoded(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        reason = (str(error).splitlines() or [kind])[0]
-        raise InputError(
-            f"this {kind} is no table of plain columns ({reason:.300})", file=name
-        ) from error
+        problem = f"this {kind} is no table of plain columns ({_reason(error):.300})"
+        raise InputError(problem, file=name) from error
     names = table.schema.names
     if twice := [one for one in names if names.count(one) > 1]:
         raise InputError("occurs twice", file=name, field=twice[0])
@@ -202,7 +159,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def is_of_several(data: object) -> bool:
+def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a mapping holds predictions of several models or sets, by name, and no arrays."""
     if not isinstance(data, Mapping) or not len(data):
         return False
@@ -224,15 +181,20 @@ def is_of_several(data: object) -> bool:
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Check that an argument is a whole number in a range."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= (value if most is None else most):  # type: ignore[operator]
+    if not is_whole or value < least or value > (most or value):  # type: ignore[operator]
         allowed = (
             f"{least}, {least + 1}, {least + 2}, ..." if most is None else f"{least} to {most:,}"
         )
         raise InputError(f"{name} is {value!r:.60}", remedy=f"Give {allowed}")
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether an argument is a number."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
 def layout_of(
-    given: Sequence[Given],
+    sources: Sequence[Path | InMemory],
     columns: Mapping[str, str] | None,
     classes: int | str | Sequence[str] | None,
     first_label: int,
@@ -247,19 +209,16 @@ def layout_of(
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
     if names is None:
-        layout = Layout(theirs, None, int(first_label))
-        names = tuple(sorted({name for one in given for name in one.class_names(layout)})) or None
+        names = shared_classes(sources, Layout(theirs, None, int(first_label)))
     return Layout(theirs, names, int(first_label)), n_classes
 
 
 def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:
     """Return the names of classes, or their number, if either is given."""
-    if given is None:
-        return None, None
     if isinstance(given, str) and given in LABEL_SPACES:
         return label_space(given), None
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return None, int(given)
+    if given is None or (isinstance(given, int | np.integer) and not isinstance(given, bool)):
+        return None, given
     if isinstance(given, str | bool) or not isinstance(given, Iterable):
         raise InputError(
             f"classes is {given!r:.60}",
@@ -267,7 +226,6 @@ def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] |
         )
     names = list(given)
     if len(names) < 2 or not all(isinstance(name, str) for name in names):
-        raise InputError(
-            "classes are not at least two names", remedy="Give a list of texts, in order of labels"
-        )
+        remedy = "Give a list of texts, in order of labels"
+        raise InputError("classes are not at least two names", remedy=remedy)
     return resolve_classes(names), None

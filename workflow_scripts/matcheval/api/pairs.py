@@ -5,20 +5,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from matcheval.api.inputs import Given, Models, check_whole, is_of_several
+from matcheval.api.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, is_name
-from matcheval.predictions.files import contents_of
-from matcheval.predictions.group_files import Texts
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.group_files import Texts, read_group_column
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.patterns import MODEL, files_by_model
-from matcheval.predictions.records import Predictions, check_predictions
-from matcheval.protocol.blocks import Blocks, blocks_of_pair, groups_of_models
+from matcheval.predictions.patterns import MODEL, REMEDY, files_by_model
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
 from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
 from matcheval.protocol.settings import MAX_SEEDS, Criterion, MatchingMethod, check_epsilon
@@ -48,42 +47,36 @@ class PairOptions:
 
     def __post_init__(self) -> None:
         """Check all but flags."""
-        if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, int | float | np.number):
-            raise InputError(
-                f"epsilon is {self.epsilon!r:.60}", remedy="Give a number, usually 0.005"
-            )
+        if not is_number(self.epsilon):
+            remedy = "Give a number, usually 0.005"
+            raise InputError(f"epsilon is {self.epsilon!r:.60}", remedy=remedy)
         check_epsilon(float(self.epsilon))
         check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
         known = [criterion.value for criterion in Criterion]
-        names = [self.criteria] if isinstance(self.criteria, str) else [*self.criteria]
-        unknown = [name for name in names if name not in known]
-        if unknown or not names:
-            raise InputError(
-                f"unknown criterion {unknown[0]!r:.60}" if unknown else "no criterion",
-                remedy=f"Known: {', '.join(known)}",
-            )
+        wrong = [f"unknown criterion {name!r:.60}" for name in self._criteria if name not in known]
+        if wrong or not self._criteria:
+            problem = wrong[0] if wrong else "no criterion"
+            raise InputError(problem, remedy=f"Known: {', '.join(known)}")
         if not isinstance(self.pair, str) or not is_name(self.pair):
-            raise InputError(
-                f"pair {self.pair!a:.100} is not a valid name",
-                remedy="Use letters, digits, '.', '_' and '-'",
-            )
+            remedy = "Use letters, digits, '.', '_' and '-'"
+            raise InputError(f"pair {self.pair!a:.100} is not a valid name", remedy=remedy)
         if self.source not in (None, *ORIGINS):
-            raise InputError(
-                f"source is {self.source!r:.60}",
-                remedy="Give 'original' or 'replication', or leave it out for the larger set",
-            )
+            remedy = "Give 'original' or 'replication', or leave it out for the larger set"
+            raise InputError(f"source is {self.source!r:.60}", remedy=remedy)
         if self.names is not None:
             check_names(self.names)
 
     @property
+    def _criteria(self) -> list[str]:
+        return [self.criteria] if isinstance(self.criteria, str) else [*self.criteria]
+
+    @property
     def methods(self) -> dict[str, MatchingMethod]:
         """How predictions are matched, by the criterion's name, each once."""
-        names = [self.criteria] if isinstance(self.criteria, str) else self.criteria
+        epsilon = float(self.epsilon)
         return {
-            Criterion(name).value: MatchingMethod(
-                criterion=Criterion(name), epsilon=float(self.epsilon)
-            )
-            for name in dict.fromkeys(names)
+            name: MatchingMethod(criterion=Criterion(name), epsilon=epsilon)
+            for name in dict.fromkeys(self._criteria)
         }
 
 
@@ -91,9 +84,8 @@ def check_names(names: object) -> None:
     """Check that the names of original and replication differ and can be printed."""
     is_pair = isinstance(names, tuple | list) and len(names) == 2 and names[0] != names[1]
     if not is_pair or not all(map(_is_printable, names)):  # type: ignore[call-overload]
-        raise InputError(
-            f"names is {names!a:.100}", remedy="Give the names of the two sets, such as ('a', 'b')"
-        )
+        remedy = "Give the names of the two sets, such as ('a', 'b')"
+        raise InputError(f"names is {names!a:.100}", remedy=remedy)
 
 
 def _is_printable(name: object) -> bool:
@@ -115,11 +107,11 @@ class GivenModel:
     """The predictions of one model on two sets; its name is empty if nobody tells it."""
 
     name: str
-    original: Given
-    replication: Given
+    original: Path | InMemory
+    replication: Path | InMemory
 
     @property
-    def sets(self) -> dict[str, Given]:
+    def sets(self) -> dict[str, Path | InMemory]:
         """Both by origin."""
         return {"original": self.original, "replication": self.replication}
 
@@ -129,10 +121,9 @@ def given_models(original: Models, replication: Models) -> tuple[list[GivenModel
     both = (original, replication)
     if all(isinstance(one, str | Path) for one in both):
         return by_pattern(str(original), str(replication))
-    of_models = [is_of_several(one) for one in both]
-    if not any(of_models):
-        return [GivenModel("", *map(Given.of, both, ORIGINS))], []
-    if not (isinstance(original, Mapping) and isinstance(replication, Mapping) and all(of_models)):
+    if not any(is_of_several(one) for one in both):
+        return [GivenModel("", *map(source_of, both, ORIGINS))], []
+    if not (is_of_several(original) and is_of_several(replication)):
         raise InputError(
             "one set has a model's name with its predictions, the other has none",
             remedy="Give both as {name: predictions}, or both as predictions of one model",
@@ -148,8 +139,8 @@ def given_models(original: Models, replication: Models) -> tuple[list[GivenModel
     return [
         GivenModel(
             str(name),
-            Given.of(original[name], f"original of {name}"),
-            Given.of(replication[name], f"replication of {name}"),
+            source_of(original[name], f"original of {name}"),
+            source_of(replication[name], f"replication of {name}"),
         )
         for name in original
     ], []
@@ -162,12 +153,10 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
     """
     counts = {pattern.count(MODEL) for pattern in (original, replication)}
     if counts == {0}:
-        return [GivenModel("", *map(Given.of, (original, replication), ORIGINS))], []
+        return [GivenModel("", Path(original), Path(replication))], []
     if counts != {1}:
-        raise InputError(
-            f"original {original} and replication {replication}: each must hold {MODEL} once",
-            remedy="Write it where the names of the files differ: 'old/{model}.parquet'",
-        )
+        problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
+        raise InputError(problem, remedy=REMEDY)
     old, new = files_by_model(original), files_by_model(replication)
     both = sorted(old.keys() & new.keys())
     if not both:
@@ -180,20 +169,15 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
         + (replication if model in old else original).replace(MODEL, model)
         for model in alone[:_MAX_SHOWN]
     ]
-    if len(alone) > _MAX_SHOWN:
-        left_out.append(
-            f"{len(alone) - _MAX_SHOWN} more models are left out, too, so that {len(both)} of "
-            f"{len(alone) + len(both)} are compared"
-        )
-    return [
-        GivenModel(model, Given("original", old[model]), Given("replication", new[model]))
-        for model in both
-    ], left_out
+    if (more := len(alone) - _MAX_SHOWN) > 0:
+        shares = f"{len(both)} of {len(alone) + len(both)} are compared"
+        left_out.append(f"{more} more models are left out, too, so that {shares}")
+    return [GivenModel(model, old[model], new[model]) for model in both], left_out
 
 
-def all_given(models: Sequence[GivenModel]) -> list[Given]:
+def all_sources(models: Sequence[GivenModel]) -> list[Path | InMemory]:
     """Return the predictions of all models on both sets."""
-    return [given for model in models for given in model.sets.values()]
+    return [source for model in models for source in model.sets.values()]
 
 
 def read_compared(
@@ -209,7 +193,7 @@ def read_compared(
     pair: Pair | None = None
     for one in each(models, "reading predictions", progress=progress):
         with problems.collected():
-            read = {o: _read(given, layout, n_classes) for o, given in one.sets.items()}
+            read = {o: read_predictions(s, n_classes, layout) for o, s in one.sets.items()}
             pair = pair or _pair(one, read, options)
             told = [read[origin].metadata.get("model") for origin in ORIGINS]
             name = one.name or options.model or told[0] or told[1] or UNNAMED
@@ -219,7 +203,7 @@ def read_compared(
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"two models have the name '{twice[0]}'", remedy="Give each its own")
     files = tuple(
-        {o: PredictionFile(given.path, layout) for o, given in one.sets.items() if given.path}
+        {o: PredictionFile(path, layout) for o, path in one.sets.items() if isinstance(path, Path)}
         for one in models
     )
     known = ComparedModels(
@@ -227,53 +211,40 @@ def read_compared(
         files=files if all(len(of_model) == len(ORIGINS) for of_model in files) else (),
     )  # fmt: skip
     # It has checked that all are of the same datapoints: groups are read for those.
-    return replace(known, blocks=_blocks(comparisons[0], models, layout))
-
-
-def _read(given: Given, layout: Layout, n_classes: int | None) -> Predictions:
-    found = contents_of(given.raw(layout), layout=layout)
-    return check_predictions(
-        found.columns, file=given.place, n_classes=n_classes, metadata=found.metadata
-    )
+    groups: dict[str, Texts | None] = {}
+    for origin in ORIGINS:
+        sources, index = [one.sets[origin] for one in models], getattr(comparisons[0], origin).index
+        read_groups = (read_group_column(source, index, layout) for source in sources)
+        groups[origin] = groups_of_models(read_groups, sources)
+    return replace(known, blocks=blocks_of_pair(comparisons[0], groups))
 
 
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
     """Return the pair, whose sets have names that differ: with folders or roles if need be."""
     names = {
-        o: read[o].metadata.get("dataset", _set_name(g, one.name)) for o, g in one.sets.items()
+        o: read[o].metadata.get("dataset", _set_name(s, one.name)) for o, s in one.sets.items()
     }
     if options.names is not None:
         names = dict(zip(ORIGINS, options.names, strict=True))
     if names["original"] == names["replication"]:
-        for origin, given in one.sets.items():
-            if given.path is not None:
-                names[origin] = f"{given.path.resolve().parent.name}/{names[origin]}"
+        for origin, source in one.sets.items():
+            if isinstance(source, Path):
+                names[origin] = f"{source.resolve().parent.name}/{names[origin]}"
     if names["original"] == names["replication"]:
         names = {origin: f"{name} ({origin})" for origin, name in names.items()}
-    source = None if options.source is None else names[options.source]
+    source_name = None if options.source is None else names[options.source]
     return Pair(
-        options.pair, names["original"], names["replication"], source, bool(options.paired),
+        options.pair, names["original"], names["replication"], source_name, bool(options.paired),
         bool(options.groups_shared),
     )  # fmt: skip
 
 
-def _set_name(given: Given, model: str) -> str:
+def _set_name(source: Path | InMemory, model: str) -> str:
     """Return what a set is called by its file, by the folder of files of models, or by its role."""
-    path = given.path
-    if path is None:
-        return given.name.removesuffix(f" of {model}")
-    rest = path.stem.replace(model, "").strip("-_. ") if model else path.stem
-    return rest or path.resolve().parent.name
-
-
-def _blocks(first: Comparison, models: Sequence[GivenModel], layout: Layout) -> Blocks | None:
-    """Return what belongs together, according to the pair and the columns `group` of all models."""
-    known: dict[str, Texts | None] = {}
-    for origin in ORIGINS:
-        given, index = [one.sets[origin] for one in models], getattr(first, origin).index
-        read = (one.groups(index, layout) for one in given)
-        known[origin] = groups_of_models(read, [one.place for one in given])
-    return blocks_of_pair(first, known)
+    if isinstance(source, InMemory):
+        return source.name.removesuffix(f" of {model}")
+    rest = source.stem.replace(model, "").strip("-_. ") if model else source.stem
+    return rest or source.resolve().parent.name
 
 
 def warnings_of(known: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:

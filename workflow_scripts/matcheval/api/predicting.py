@@ -1,6 +1,5 @@
 """`matcheval.predict_accuracy`: how accurate a model will be on sets without labels."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,28 +12,29 @@ from matcheval.accuracy_prediction.estimation import (
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
-)
+)  # fmt: skip
 from matcheval.accuracy_prediction.output_files import (
     UserFile,
     check_comparable,
     outputs_of_model,
     read_user_file,
-)
+)  # fmt: skip
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.api.inputs import (
     Data,
     Estimate,
-    Given,
-    InputWarning,
     Models,
     check_whole,
+    features_of,
     is_of_several,
     layout_of,
-)
+    source_of,
+    warn_each,
+)  # fmt: skip
 from matcheval.errors import InputError
-from matcheval.predictions.files import contents_of
+from matcheval.predictions.formats import InMemory
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.model_outputs import outputs_of
+from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import LabelRule
 from matcheval.predictions.suspicions import suspicions
 
@@ -51,10 +51,15 @@ class GivenSets:
     Targets that the caller did not name are called as their files say.
     """
 
-    base: Given
-    targets: Mapping[str, Given]
-    calibration: Sequence[Given]
+    base: Path | InMemory
+    targets: Mapping[str, Path | InMemory]
+    calibration: Sequence[Path | InMemory]
     is_named: bool = False
+
+    @property
+    def all(self) -> list[Path | InMemory]:
+        """All sets."""
+        return [self.base, *self.calibration, *self.targets.values()]
 
 
 def predict_given(
@@ -75,9 +80,9 @@ def predict_given(
     check_whole("resamples", resamples, 0, MAX_RESAMPLES)
     chosen = choose_methods(methods, calibrated=bool(given.calibration))
 
-    def read(one: Given, labels: LabelRule) -> UserFile:
-        found = _read_outputs(one, labels, layout, n_classes)
-        if one is not given.base:
+    def read(source: Path | InMemory, labels: LabelRule) -> UserFile:
+        found = _read_outputs(source, labels, layout, n_classes)
+        if source is not given.base:
             check_comparable(base, found)
         outputs, told = found.outputs, found.metadata.get("n_classes")
         values = outputs.labels, outputs.predicted, outputs.confidences
@@ -91,8 +96,8 @@ def predict_given(
     def targets() -> Iterator[tuple[str, Outputs]]:
         """Each has a name of its own."""
         names: set[str] = set()
-        for key, one in given.targets.items():
-            found = read(one, "optional")
+        for key, source in given.targets.items():
+            found = read(source, "optional")
             name = key if given.is_named or found.name in names else found.name
             names.add(name)
             yield name, found.outputs
@@ -105,16 +110,15 @@ def predict_given(
 
 
 def _read_outputs(
-    given: Given, labels: LabelRule, layout: Layout, n_classes: int | None
-) -> UserFile:  # fmt: skip
+    source: Path | InMemory, labels: LabelRule, layout: Layout, n_classes: int | None
+) -> UserFile:
     """Read and check one model's outputs on one dataset."""
-    if given.path is not None:
-        return read_user_file(given.path, labels=labels, n_classes=n_classes, layout=layout)
-    contents = contents_of(given.raw(layout), scores=True, labels=labels, layout=layout)
-    found = outputs_of(contents, file=given.name, n_classes=n_classes)
-    outputs = outputs_of_model(found, given.features(len(found)))
-    name = found.metadata.get("dataset", given.name)
-    return UserFile(name, Path(given.name), outputs, found.metadata)
+    if isinstance(source, Path):
+        return read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
+    found = read_scores(source, labels=labels, n_classes=n_classes, layout=layout)
+    outputs = outputs_of_model(found, features_of(source, len(found)))
+    name = found.metadata.get("dataset", source.name)
+    return UserFile(name, Path(source.name), outputs, found.metadata)
 
 
 @dataclass(frozen=True)
@@ -285,28 +289,26 @@ def predict_accuracy(
     """
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     is_named = is_of_several(targets)
-    named = targets if is_named and isinstance(targets, Mapping) else {"target": targets}
-    if is_of_several(calibration) and isinstance(calibration, Mapping):
+    named = targets if is_of_several(targets) else {"target": targets}
+    if is_of_several(calibration):
         calibration = list(calibration.values())
     if not isinstance(calibration, list | tuple):
-        raise InputError(
-            f"calibration is a {type(calibration).__name__}",
-            remedy="Give a list of files, tables or dicts of arrays, one per set",
-        )
+        remedy = "Give a list of files, tables or dicts of arrays, one per set"
+        raise InputError(f"calibration is a {type(calibration).__name__}", remedy=remedy)
     given = GivenSets(
-        Given.of(base, "base"),
-        {str(name): Given.of(one, str(name)) for name, one in named.items()},
-        [Given.of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
+        source_of(base, "base"),
+        {str(name): source_of(one, str(name)) for name, one in named.items()},
+        [source_of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
         is_named,
     )
-    everything = [given.base, *given.calibration, *given.targets.values()]
-    layout, n_classes = layout_of(everything, columns, classes, first_label)
+    layout, n_classes = layout_of(given.all, columns, classes, first_label)
     told: list[str] = []
     source, table = predict_given(
         given, names, layout, n_classes, resamples=resamples, seed=seed, warn=told.append
     )
     frame: pd.DataFrame = table.to_pandas()
-    result = AccuracyPredictions(
+    warn_each(told)
+    return AccuracyPredictions(
         base=source.name,
         n_base=len(source.outputs),
         accuracy_base=source.outputs.accuracy,
@@ -314,6 +316,3 @@ def predict_accuracy(
         warnings=tuple(told),
         _table=frame,
     )
-    for text in result.warnings:
-        warnings.warn(text, InputWarning, stacklevel=2)
-    return result

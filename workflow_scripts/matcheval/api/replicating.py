@@ -1,40 +1,44 @@
 """`matcheval.replication_table`: accuracies of many models on two sets, ranks and fits."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.api.inputs import (
-    Given,
-    InputWarning,
     Models,
     check_whole,
+    is_number,
     is_of_several,
     layout_of,
-)
+    source_of,
+    warn_each,
+)  # fmt: skip
 from matcheval.api.pairs import (
+    ORIGINS,
     UNNAMED,
     GivenModel,
-    all_given,
+    Origin,
+    all_sources,
     check_names,
     checked_model_name,
     given_models,
-)
+)  # fmt: skip
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.predictions.correctness import ACCURACIES, Correctness
+from matcheval.predictions.correctness import Correctness, accuracy_table
+from matcheval.predictions.files import find_scores, values_of
+from matcheval.predictions.formats import InMemory, RawFile, read_lists, read_raw
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.model_outputs import labels_of, ranked_classes
 from matcheval.predictions.patterns import MODEL
-from matcheval.predictions.published_files import count_hits, counts_of
+from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
 from matcheval.predictions.records import MAX_CLASSES, checked_integers
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
@@ -47,8 +51,6 @@ Table = Literal["results", "fits", "changes"]
 _TABLES: tuple[Table, ...] = ("results", "fits", "changes")
 _COLUMNS = ("model", "accuracy", "n_correct", "n")
 _LARGEST = int(np.iinfo(np.int32).max)
-# Columns, classes and the first label.
-LayoutArguments: TypeAlias = tuple[Mapping[str, str] | None, int | str | Sequence[str] | None, int]
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,6 @@ class ReplicationFit:
     offset_high: float
     r_squared: float
     n_models: int
-
-
-_FIT_FIELDS = fields(ReplicationFit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,223 +245,190 @@ def replication_table(
     """
     check_whole("top", top, 1)
     check_whole("resamples", resamples, 1)
-    is_number = isinstance(confidence, int | float | np.number)
-    if isinstance(confidence, bool) or not is_number or not 0 < confidence < 1:
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence!r:.40}", remedy="Give a level such as 0.95")
     check_names(names)
     pair = Pair("pair", *names, None, bool(paired))
-    layout = (columns, classes, first_label)
-    (old, new), images, told = _read_accuracies(original, replication, pair, int(top), layout)
-    results = tabulate_replication(old, new, pair, int(top), float(confidence), images)
-    fits = _fits(results, int(resamples), told)
+    told: Sequence[str] = ()
+    if tables := _accuracy_tables(original, replication):
+        if paired:
+            raise InputError("paired images need predictions, not accuracies", field="paired")
+        rows = [_given_accuracies(table, origin, int(top)) for origin, table in tables.items()]
+        images = list[Correctness]()
+    else:
+        models, told = given_models(original, replication)
+        layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
+        counted = [_count_set(models, origin, layout, n_classes, int(top)) for origin in ORIGINS]
+        rows, images = [list(part) for part in zip(*counted, strict=True)]
+    old, new = map(accuracy_table, names, rows)
+    of_images = tuple(images) if paired else ()
+    results = tabulate_replication(old, new, pair, int(top), float(confidence), of_images)
+    fits, no_fits = _fits(results, int(resamples))
     changes = summarize_changes([results])
-    result = ReplicationResult(
+    told = [*told, *no_fits]
+    warn_each(told)
+    of_fits = [fit.row for fit in fits]
+    return ReplicationResult(
         original=pair.original,
         replication=pair.replication,
         models=tuple(results["model"]),
         top=int(top),
         confidence=float(confidence),
-        change=float(changes["change"].iloc[0]),
-        spearman=float(changes["spearman"].iloc[0]),
-        kendall=float(changes["kendall"].iloc[0]),
+        **{name: float(changes[name].iloc[0]) for name in ("change", "spearman", "kendall")},
         fits={
-            fit.row["scale"]: ReplicationFit(**{f.name: fit.row[f.name] for f in _FIT_FIELDS})
-            for fit in fits
+            row["scale"]: ReplicationFit(**{f.name: row[f.name] for f in fields(ReplicationFit)})
+            for row in of_fits
         },
         warnings=tuple(told),
         _tables={
             "results": results,
-            "fits": pd.DataFrame([fit.row for fit in fits], columns=FITS.names),
+            "fits": pd.DataFrame(of_fits, columns=FITS.names),
             "changes": changes,
         },
         _region=pd.concat([fit.region for fit in fits] or [pd.DataFrame(columns=REGION.names)]),
     )
-    for text in result.warnings:
-        warnings.warn(text, InputWarning, stacklevel=2)
-    return result
 
 
-def _fits(results: pd.DataFrame, resamples: int, told: list[str]) -> list[Fit]:
-    """Fit a line on every scale; add to `told` why where that cannot be done."""
+def _fits(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:
+    """Fit a line on every scale, and say why where that cannot be done."""
     settings = ReplicationSettings(resamples=resamples)
     if len(results) < MIN_MODELS:
-        told.append(f"no fits: a line needs at least {MIN_MODELS} models, not {len(results)}")
-        return []
-    fits = []
+        return [], [f"no fits: a line needs at least {MIN_MODELS} models, not {len(results)}"]
+    fits, told = [], []
     for scale in settings.scales:
         try:
             fits.append(fit_replication(results, scale, settings))
         except InputError as error:
             told.append(f"no fit on the {scale.value} scale: {error}")
-    return fits
+    return fits, told
 
 
-def _read_accuracies(
-    original: Models, replication: Models, pair: Pair, top: int, arguments: LayoutArguments
-) -> tuple[list[pa.Table], tuple[Correctness, ...], list[str]]:
-    """Return the table `ACCURACIES` of each set, which paired images are right, and remarks."""
-    sets = {"original": original, "replication": replication}
-    known = {origin: _accuracy_columns(given, origin) for origin, given in sets.items()}
-    columns = {origin: found for origin, found in known.items() if found is not None}
-    if columns and pair.paired:
-        raise InputError("paired images need predictions, not accuracies", field="paired")
-    if len(columns) == 1:
+def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns of tables of accuracies by origin; none if these are predictions."""
+    found = {}
+    for origin, given in (("original", original), ("replication", replication)):
+        is_pattern = isinstance(given, str | os.PathLike) and MODEL in os.fspath(given)
+        if not is_pattern and not is_of_several(given):
+            columns = read_lists(source_of(given, origin), _COLUMNS, Layout())
+            if "model" in columns:
+                found[origin] = columns
+    if len(found) == 1:
         raise InputError("one set has accuracies, the other predictions", remedy="Give both alike")
-    if columns:
-        given = [
-            _accuracies(*_checked(found, origin), pair.datasets[origin], top)
-            for origin, found in columns.items()
-        ]
-        return given, (), []
-    models, left_out = given_models(original, replication)
-    layout, n_classes = layout_of(all_given(models), *arguments)
-    tables, images = [], list[Correctness]()
-    for origin, dataset in pair.datasets.items():
-        hits, correctness = _count_set(models, origin, layout, n_classes, top)
-        n = len(correctness)
-        rows = [(k / n, k, n) for k in hits]
-        tables.append(_accuracies(correctness.models, rows, dataset, top))
-        images.append(correctness)
-    return tables, tuple(images) if pair.paired else (), left_out
+    return found
 
 
-def _accuracies(
-    models: Sequence[str], rows: Sequence[tuple[float, int, int]], dataset: str, top: int
-) -> pa.Table:
-    """Return the table `ACCURACIES` of accuracies, correct datapoints and datapoints."""
-    accuracy, n_correct, n = zip(*rows, strict=True)
-    return ACCURACIES.table(
-        {
-            "model": models, "dataset": [dataset] * len(rows), "top": [top] * len(rows),
-            "accuracy": accuracy, "n_correct": n_correct, "n": n,
-        }
-    )  # fmt: skip
-
-
-def _accuracy_columns(given: Models, origin: str) -> dict[str, list[Any]] | None:
-    """Return the columns of a table of accuracies; None if these are predictions."""
-    is_pattern = isinstance(given, str | os.PathLike) and MODEL in os.fspath(given)
-    if is_pattern or is_of_several(given):
-        return None
-    found = Given.of(given, origin).lists(_COLUMNS, Layout())
-    return found if "model" in found else None
-
-
-def _checked(
-    columns: Mapping[str, list[Any]], origin: str
-) -> tuple[list[str], list[tuple[float, int, int]]]:
-    """Check a table of accuracies; return models, and accuracy, correct and all datapoints."""
+def _given_accuracies(
+    columns: Mapping[str, list[Any]], origin: str, top: int
+) -> list[Accuracy]:  # fmt: skip
+    """Check the columns of a table of accuracies."""
+    wrong = partial(InputError, file=origin)
     models = [checked_model_name(str(model)) for model in columns["model"]]
     if not models:
-        raise InputError("no models", file=origin, field="model")
+        raise wrong("no models", field="model")
     if twice := [model for model in models if models.count(model) > 1]:
-        raise InputError(f"model '{twice[0]}' occurs twice", file=origin, field="model")
-    wanted = ("n_correct", "n") if "n_correct" in columns else ("accuracy",)
-    missing = [one for one in wanted if one not in columns]
-    if missing:
-        raise InputError(
-            f"column {missing[0]} missing; found {', '.join(columns)}", file=origin,
+        raise wrong(f"model '{twice[0]}' occurs twice", field="model")
+    is_counted = "n_correct" in columns
+    needed = "n" if is_counted else "accuracy"
+    if needed not in columns:
+        raise wrong(
+            f"column {needed} missing; found {', '.join(columns)}",
             remedy="Give 'n_correct' and 'n', or 'accuracy' and optionally 'n'",
-        )  # fmt: skip
+        )
     for name, values in columns.items():
         if len(values) != len(models):
-            message = f"{len(values)} values of {len(models)} models"
-            raise InputError(message, file=origin, field=name)
+            raise wrong(f"{len(values)} values of {len(models)} models", field=name)
     sizes = np.array(columns.get("n", [0] * len(models)))
     n = checked_integers(sizes, "n", _LARGEST, origin).tolist()
-    if "n_correct" not in columns:
-        return models, _rounded(columns["accuracy"], n, models, origin)
+    places = [f"{origin}, model '{model}'" for model in models]
+    if not is_counted:
+        # What is no number is told as NaN.
+        numbers = [Decimal(repr(one) if is_number(one) else "nan") for one in columns["accuracy"]]
+        last = last_digit(numbers)
+        return [
+            Accuracy(model, top, *counts_of(
+                number, last, {"unit": "fraction", "n": size}, {"file": place, "field": "accuracy"}
+            ))
+            for model, number, size, place in zip(models, numbers, n, places, strict=True)
+        ]  # fmt: skip
     correct = checked_integers(np.array(columns["n_correct"]), "n_correct", _LARGEST, origin)
-    for model, right, size in zip(models, correct, n, strict=True):
+    rows = list(zip(models, correct.tolist(), n, places, strict=True))
+    for _, right, size, place in rows:
         if size < 1 or right > size:
             raise InputError(
-                f"{right} of {size} datapoints", file=f"{origin}, model '{model}'",
-                field="n_correct", remedy="Give counts with 0 <= n_correct <= n and n > 0",
+                f"{right} of {size} datapoints", file=place, field="n_correct",
+                remedy="Give counts with 0 <= n_correct <= n and n > 0",
             )  # fmt: skip
-    return models, [(k / size, k, size) for k, size in zip(correct.tolist(), n, strict=True)]
-
-
-def _rounded(
-    values: Sequence[object], n: Sequence[int], models: Sequence[str], origin: str
-) -> list[tuple[float, int, int]]:
-    """Return accuracies with the counts that their digits determine, where n is known."""
-    numbers = [
-        Decimal(repr(one) if isinstance(one, int | float) and not isinstance(one, bool) else "nan")
-        for one in values
-    ]
-    exponents = [int(one.as_tuple().exponent) for one in numbers if one.is_finite()]
-    return [
-        counts_of(
-            number, min(exponents, default=0), {"unit": "fraction", "n": size},
-            {"file": f"{origin}, model '{model}'", "field": "accuracy"},
-        )
-        for number, size, model in zip(numbers, n, models, strict=True)
-    ]  # fmt: skip
+    return [Accuracy(model, top, right / size, right, size) for model, right, size, _ in rows]
 
 
 def _count_set(
-    models: Sequence[GivenModel], origin: str, layout: Layout, n_classes: int | None, top: int
-) -> tuple[list[int], Correctness]:
-    """Return the hits of each model on one set, and which of its first guesses are right."""
-    problems, names, found = ErrorCollector(), list[str](), list[_Counted]()
+    models: Sequence[GivenModel], origin: Origin, layout: Layout, n_classes: int | None, top: int
+) -> tuple[list[Accuracy], Correctness]:
+    """Return the accuracy of each model on one set, and which of its first guesses are right."""
+    problems, rows, read = ErrorCollector(), list[Accuracy](), list[Correctness]()
     for model in models:
         with problems.collected():
-            one = _Counted.of(model.sets[origin], layout, n_classes, top)
-            if found and not one.is_of(found[0]):
-                raise InputError(
-                    f"model '{model.name}' has other indices or labels than model '{names[0]}'",
-                    file=model.sets[origin].place,
-                )
-            names.append(checked_model_name(model.name or UNNAMED))
-            found.append(one)
+            source = model.sets[origin]
+            found, hits = _count(source, layout, n_classes, top)
+            if read and not (
+                np.array_equal(found.index, read[0].index)
+                and np.array_equal(found.labels, read[0].labels)
+            ):
+                problem = f"model '{model.name}' has other indices or labels than model"
+                raise InputError(f"{problem} '{rows[0].model}'", file=source)
+            name, n = checked_model_name(model.name or UNNAMED), len(found)
+            rows.append(Accuracy(name, top, hits / n, hits, n))
+            read.append(found)
     problems.raise_any()
-    right = np.stack([one.right for one in found])
-    correctness = Correctness(tuple(names), found[0].index, found[0].labels, right)
-    return [one.hits for one in found], correctness
+    right = np.concatenate([found.right for found in read])
+    names = tuple(row.model for row in rows)
+    return rows, replace(read[0], models=names, right=right)
 
 
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """One model on one set: which datapoints, whether each is right, and hits among the top k."""
-
-    index: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    right: npt.NDArray[np.bool_]
-    hits: int
-
-    @classmethod
-    def of(cls, given: Given, layout: Layout, n_classes: int | None, top: int) -> "_Counted":
-        raw, file = given.raw(layout), given.place
-        ranked = ranked_classes(raw, layout, top)
-        known = (n_classes, ranked.n_classes, len(layout.classes or ()))
-        largest = min(filter(None, known), default=MAX_CLASSES) - 1
-        labels = checked_integers(labels_of(raw, layout), "label", largest, file)
-        classes = ranked.classes
-        if classes.ndim == 1:
-            classes = checked_integers(classes, "prediction", largest, file)
-        elif classes.dtype.kind not in "iu":
-            raise InputError(f"has dtype {classes.dtype}", file=file, field="prediction")
-        is_given = np.ndim(raw.columns.get("prediction", ())) > 1
-        hits = count_hits(
-            classes, labels, file=file, n_classes=n_classes, order_is_known=not is_given
+def _count(
+    source: Path | InMemory, layout: Layout, n_classes: int | None, top: int
+) -> tuple[Correctness, int]:
+    """Return which first guesses of a model are right, by index, and its number of top-k hits."""
+    raw, wrong = read_raw(source, layout), partial(InputError, file=source)
+    ranked, n_scores = _ranked_classes(raw, top)
+    known = (n_classes, n_scores, len(layout.classes or ()))
+    largest = min(filter(None, known), default=MAX_CLASSES) - 1
+    if "label" not in raw.columns:
+        remedy = "If it has another name, say which: columns={'label': 'target'}"
+        raise wrong(f"column label missing; found {raw.shown}", remedy=remedy)
+    labels = checked_integers(values_of(raw, "label"), "label", largest, source)
+    if ranked.ndim == 1:
+        ranked = checked_integers(ranked, "prediction", largest, source)
+    elif ranked.dtype.kind not in "iu":
+        raise wrong(f"has dtype {ranked.dtype}", field="prediction")
+    is_given = np.ndim(raw.columns.get("prediction", ())) > 1
+    hits = count_hits(ranked, labels, file=source, n_classes=n_classes, order_is_known=not is_given)
+    if len(hits) < top:
+        raise wrong(
+            f"{len(hits)} predicted classes a row, fewer than top={top}",
+            remedy="Give the scores of all classes, or that many predicted classes",
         )
-        if len(hits) < top:
-            raise InputError(
-                f"{len(hits)} predicted classes a row, fewer than top={top}", file=file,
-                remedy="Give the scores of all classes, or that many predicted classes",
-            )  # fmt: skip
-        index = np.arange(len(labels), dtype=np.int64)
-        if "index" in raw.columns:
-            index = checked_integers(np.asarray(raw.columns["index"]), "index", _LARGEST, file)
-            if len(np.unique(index)) < len(labels) or len(index) != len(labels):
-                raise InputError(
-                    "is not one position per datapoint", file=file, field="index",
-                    remedy="Give each datapoint exactly one row",
-                )  # fmt: skip
-        order = np.argsort(index, kind="stable")
-        right = (classes[:, 0] if classes.ndim > 1 else classes) == labels
-        return cls(index[order], labels[order], right[order], hits[top - 1])
+    index = np.arange(len(labels), dtype=np.int64)
+    if "index" in raw.columns:
+        index = checked_integers(np.asarray(raw.columns["index"]), "index", _LARGEST, source)
+        if len(np.unique(index)) < len(labels) or len(index) != len(labels):
+            remedy = "Give each datapoint exactly one row"
+            raise wrong("is not one position per datapoint", field="index", remedy=remedy)
+    order = np.argsort(index, kind="stable")
+    right = (ranked[:, 0] if ranked.ndim > 1 else ranked) == labels
+    return Correctness(("",), index[order], labels[order], right[None, order]), hits[top - 1]
 
-    def is_of(self, other: "_Counted") -> bool:
-        """Whether both are on the same datapoints."""
-        return np.array_equal(self.index, other.index) and np.array_equal(self.labels, other.labels)
+
+def _ranked_classes(raw: RawFile, top: int) -> tuple[npt.NDArray[Any], int | None]:
+    """Return predicted classes, most probable first, and of how many classes if scores tell."""
+    given = values_of(raw, "prediction") if "prediction" in raw.columns else None
+    scores = find_scores(raw) if given is None or (top > 1 and given.ndim == 1) else None
+    if scores is not None:
+        ranked = np.argsort(-scores.values, axis=1, kind="stable")[:, :top]
+        return ranked, scores.values.shape[1]
+    if given is None:
+        remedy = "Give 'prediction', or the scores of all classes"
+        raise InputError(
+            f"predicted classes missing; found {raw.shown}", file=raw.file, remedy=remedy
+        )
+    return given, None

@@ -82,23 +82,10 @@ def run_init(arguments: argparse.Namespace) -> None:
     """Write a study, and say what runs it."""
     if not arguments.results or Path(arguments.results).is_file():
         raise InputError(f"--results '{arguments.results}' is no folder")
-    if arguments.example:
-        draft, name, file = _example(arguments)
-        models = None
-    else:
-        if not arguments.original or not arguments.other:
-            arguments.parser.error(
-                f"name two sets, ORIGINAL and OTHER, or an example: --example {'|'.join(EXAMPLES)}"
-            )
-        original, other = look_at(arguments.original), look_at(arguments.other)
-        models = arguments.models
-        draft = draft_study(original, other, _wishes(arguments, [original, other]))
-        name, file = _place(arguments, draft.name)
-        _check_files(arguments, name, file)
+    draft, name, file = (_example if arguments.example else _draft)(arguments)
     from matcheval.starting.writing import write_study  # takes a second: all analyses
 
-    written = write_study(draft, name, file, models, arguments.results)
-    report = Path(arguments.results, name, "report.html")
+    written = write_study(draft, name, file, arguments.models, arguments.results)
     told: dict[str, Any] = {
         "study": name,
         "files": [str(path) for path in written.files],
@@ -106,7 +93,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         "datasets": list(written.study.datasets),
         "command": written.command,
         "compare": _compare(draft, Path(arguments.results, f"{name}-compared")),
-        "report": str(report),
+        "report": str(Path(arguments.results, name, "report.html")),
         "missing": written.missing or None,
     }
     if arguments.json:
@@ -115,57 +102,13 @@ def run_init(arguments: argparse.Namespace) -> None:
         sys.stdout.write(printable(_described(told, draft)))
 
 
-def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
-    """Write the data of an example."""
-    unused = (arguments.original, arguments.other, arguments.models, arguments.train,
-              arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
-    if any(one is not None for one in unused):
-        arguments.parser.error("--example takes no sets, models or images")
-    example = EXAMPLES[arguments.example]
-    name, file = _place(arguments, f"example-{arguments.example}")
-    data = Path("data" if _in_checkout() else "", name)  # `data/` is ignored by git
-    _check_files(arguments, name, file, data if example.write else None)
-    if example.write:
-        example.write(data)
-    return example.draft(data), name, file
-
-
-def _place(arguments: argparse.Namespace, default: str) -> tuple[str, Path]:
-    """Return the name of the study, and its file."""
-    name = arguments.name
-    if name is None:
-        name = as_name(arguments.output.stem) if arguments.output else default
-    if not is_name(name):
-        raise InputError(
-            f"--name '{name}' is not a valid name",
-            remedy="Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first",
+def _draft(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
+    """Draft the study of two sets; return it with its name and file."""
+    if not arguments.original or not arguments.other:
+        arguments.parser.error(
+            f"name two sets, ORIGINAL and OTHER, or an example: --example {'|'.join(EXAMPLES)}"
         )
-    file = arguments.output or Path("studies" if _in_checkout() else "", f"{name}.yaml")
-    if file.suffix not in (".yaml", ".yml"):
-        raise InputError("a study file ends in .yaml", file=file)
-    return name, file
-
-
-def _in_checkout() -> bool:
-    return Path("Snakefile").is_file() and Path("studies").is_dir()
-
-
-def _check_files(
-    arguments: argparse.Namespace, name: str, file: Path, data: Path | None = None
-) -> None:
-    from matcheval.starting.writing import catalogue_of, check_absent
-
-    files = {"study": file, "results": Path(arguments.results, name)}
-    if arguments.models is None:
-        files["catalogue"] = catalogue_of(file)
-    elif os.path.realpath(arguments.models) == os.path.realpath(file):
-        raise InputError("is the catalogue of models, too", file=file)
-    if data is not None:
-        files["data"] = data
-    check_absent(files, force=arguments.force)
-
-
-def _wishes(arguments: argparse.Namespace, given: list[Given]) -> Wishes:
+    original, other = look_at(arguments.original), look_at(arguments.other)
     train = None if arguments.train is None else look_at(arguments.train)
     if train is not None and not isinstance(train, ImageSet):
         raise InputError("holds no images in class folders", file=arguments.train, field="--train")
@@ -177,18 +120,69 @@ def _wishes(arguments: argparse.Namespace, given: list[Given]) -> Wishes:
 
         models = read_catalogue(arguments.models).values()
         trains = any(model.recipe is not None for model in models)
-    return Wishes(
+    wishes = Wishes(
         train, arguments.models is not None, trains, arguments.resize, arguments.skip_missing,
-        _layout_options(arguments, given),
+        _layout_options(arguments, [original, other]),
     )  # fmt: skip
+    draft = draft_study(original, other, wishes)
+    return draft, *_place(arguments, draft.name)
+
+
+def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
+    """Write the data of an example; return its draft with its name and file."""
+    unused = (arguments.original, arguments.other, arguments.models, arguments.train,
+              arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
+    if any(one is not None for one in unused):
+        arguments.parser.error("--example takes no sets, models or images")
+    example, name = EXAMPLES[arguments.example], f"example-{arguments.example}"
+    name, file = _place(arguments, name, holds_data=example.write is not None)
+    data = _data_of(name)
+    if example.write:
+        example.write(data)
+    return example.draft(data), name, file
+
+
+def _place(
+    arguments: argparse.Namespace, default: str, *, holds_data: bool = False
+) -> tuple[str, Path]:
+    """Return the name of the study, and its file, once all files are known to be absent."""
+    from matcheval.starting.writing import catalogue_of, check_absent
+
+    name = arguments.name
+    if name is None:
+        name = as_name(arguments.output.stem) if arguments.output else default
+    if not is_name(name):
+        remedy = "Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first"
+        raise InputError(f"--name '{name}' is not a valid name", remedy=remedy)
+    file = arguments.output or Path("studies" if _in_checkout() else "", f"{name}.yaml")
+    if file.suffix not in (".yaml", ".yml"):
+        raise InputError("a study file ends in .yaml", file=file)
+    files = {"study": file, "results": Path(arguments.results, name)}
+    if arguments.models is None:
+        files["catalogue"] = catalogue_of(file)
+    elif os.path.realpath(arguments.models) == os.path.realpath(file):
+        raise InputError("is the catalogue of models, too", file=file)
+    if holds_data:
+        files["data"] = _data_of(name)
+    check_absent(files, force=arguments.force)
+    return name, file
+
+
+def _in_checkout() -> bool:
+    return Path("Snakefile").is_file() and Path("studies").is_dir()
+
+
+def _data_of(name: str) -> Path:
+    """Return the folder of the data of an example; `data/` is ignored by git."""
+    return Path("data" if _in_checkout() else "", name)
 
 
 def _layout_options(arguments: argparse.Namespace, given: list[Given]) -> dict[str, Any]:
     """Return how prediction files are laid out, after reading the first one of every set."""
     sets = [
         one
-        for each in given
-        for one in (each.sets.values() if isinstance(each, SetFolder) else [each])
+        for found in given
+        for one in (found.sets.values() if isinstance(found, SetFolder) else [found])
         if isinstance(one, PredictionSet)
     ]
     if not sets:
@@ -208,9 +202,9 @@ def _layout_options(arguments: argparse.Namespace, given: list[Given]) -> dict[s
 
 def _compare(draft: Draft, output: Path) -> str | None:
     """Return the command that compares prediction files without Snakemake."""
-    blocks = {block.name: block.options for block in draft.datasets}
     if not draft.models or not draft.replication:
         return None
+    blocks = {block.name: block.options for block in draft.datasets}
     original, other = blocks[draft.original], blocks[draft.replication]
     if {"aliases", "columns", "classes", "first_label"} & {*original, *other}:
         return None

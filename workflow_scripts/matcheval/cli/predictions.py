@@ -7,29 +7,22 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.api.comparing import MatchResult
 from matcheval.api.comparison import chosen_analyses, compare_models
 from matcheval.api.comparison_output import check_folder, describe, write_comparison
-from matcheval.api.inputs import Given
-from matcheval.api.pairs import (
-    GivenModel,
-    PairOptions,
-    all_given,
-    by_pattern,
-    read_compared,
-    warnings_of,
-)
+from matcheval.api.inputs import layout_of
+from matcheval.api.pairs import GivenModel, PairOptions, all_sources, by_pattern, read_compared
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_place
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.io.terminal import add_json, json_rows, print_json
-from matcheval.predictions.files import shared_classes
-from matcheval.predictions.formats import check_is_file
-from matcheval.predictions.layout import Layout, check_columns_given, read_classes
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+from matcheval.predictions.formats import InMemory, check_is_file
+from matcheval.predictions.layout import Layout, read_classes
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
 
@@ -82,27 +75,10 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
 
 
 def read_layout(
-    arguments: argparse.Namespace, paths: Sequence[Path]
-) -> tuple[Layout, int | None]:  # fmt: skip
-    """Read these arguments, and find the names of classes in the files where none are given."""
-    columns = _columns(arguments.columns)
-    given = None if arguments.classes is None else read_classes(arguments.classes)
-    if isinstance(given, tuple):
-        return Layout(columns, given, arguments.first_label), None
-    layout = Layout(columns, None, arguments.first_label)
-    found = shared_classes(paths, layout)
-    if found is not None:
-        more = ", ..." if len(found) > _MAX_CLASSES else ""
-        LOGGER.warning(
-            "classes: the %d names that occur in the files, sorted: %s%s (--classes FILE gives "
-            "others, or another order)", len(found), ", ".join(found[:_MAX_CLASSES]), more,
-        )  # fmt: skip
-    return Layout(columns, found, arguments.first_label), given
-
-
-def _columns(text: str | None) -> dict[str, str]:
-    """Read `label=target,prediction=pred`."""
-    columns: dict[str, str] = {}
+    arguments: argparse.Namespace, sources: Sequence[Path | InMemory]
+) -> tuple[Layout, int | None]:
+    """Read these arguments, and tell the names of classes that files have where none are given."""
+    text, columns = arguments.columns, dict[str, str]()
     for part in () if text is None else text.split(","):
         ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
         if not is_pair or ours in columns:
@@ -111,8 +87,16 @@ def _columns(text: str | None) -> dict[str, str]:
                 remedy="Write it like --columns label=target,prediction=pred,probability=conf",
             )
         columns[ours] = theirs
-    check_columns_given(columns, "command line", "--columns")
-    return columns
+    given = None if arguments.classes is None else read_classes(arguments.classes)
+    layout, n_classes = layout_of(sources, columns, given, arguments.first_label)
+    if layout.classes is not None and not isinstance(given, tuple):
+        more = ", ..." if len(layout.classes) > _MAX_CLASSES else ""
+        LOGGER.warning(
+            "classes: the %d names that occur in the files, sorted: %s%s (--classes FILE gives "
+            "others, or another order)", len(layout.classes),
+            ", ".join(layout.classes[:_MAX_CLASSES]), more,
+        )  # fmt: skip
+    return layout, n_classes
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -198,30 +182,33 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
     )  # fmt: skip
 
 
-def _options(arguments: argparse.Namespace, criteria: Sequence[str]) -> PairOptions:
+def _options(arguments: argparse.Namespace, criteria: Sequence[str], **others: Any) -> PairOptions:
     return PairOptions(
-        criteria, arguments.epsilon, arguments.seeds, arguments.pair, arguments.model or ""
+        criteria,
+        arguments.epsilon,
+        arguments.seeds,
+        arguments.pair,
+        arguments.model or "",
+        **others,
     )
 
 
 def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
-    known = _read_two(arguments, _options(arguments, [arguments.criterion]))
-    (comparison,), (method,) = known.comparisons, known.methods.values()
-    matched = MatchedModel.of(comparison, method, known.seeds)
-    runs = matched.runs()
+    known = _read_two(arguments, _options(arguments, [arguments.criterion], source="original"))
+    result = MatchResult.of(known)
+    runs: pa.Table = result._runs
     identity = {
-        "model": comparison.model, "pair": comparison.pair.name, "epsilon": str(arguments.epsilon),
-        "criterion": method.criterion.value,
+        "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
+        "criterion": result.criterion,
     }  # fmt: skip
     columns = {name: runs[name].to_numpy() for name in RUNS.names}
     write_table(RUNS.table(columns, identity), arguments.output)
-    share = float(columns["fraction_unmatched"].mean())
-    for text in warnings_of(known, {method.criterion: share}):
+    for text in result.warnings:
         LOGGER.warning("warning: %s", text)
     if arguments.pairs is not None:
-        write_table(matched.pairs(), arguments.pairs)
+        write_table(result._matched.pairs(), arguments.pairs)
     if arguments.json:
         written = [str(path) for path in (arguments.output, arguments.pairs) if path is not None]
         print_json({**identity, "runs": json_rows(runs), "written": written})
@@ -237,11 +224,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         check_suffix(path)
         check_place(path)
         if os.path.realpath(path) in taken:
-            raise InputError(
-                "occurs twice on the command line, and would be overwritten",
-                file=path,
-                remedy="Give every output a file of its own",
-            )
+            problem = "occurs twice on the command line, and would be overwritten"
+            raise InputError(problem, file=path, remedy="Give every output a file of its own")
         taken.add(os.path.realpath(path))
 
 
@@ -249,20 +233,14 @@ def _read_two(arguments: argparse.Namespace, options: PairOptions) -> ComparedMo
     """Read SOURCE and TARGET, of which `compare` may take the target for the original."""
     files = arguments.source, arguments.target
     layout, n_classes = read_layout(arguments, files)
-    given = [Given.of(path, path.name) for path in files]
-    if getattr(arguments, "original", "source") == "target":
-        model = GivenModel("", *reversed(given))
-        options = replace(options, source="replication")
-    else:
-        model = GivenModel("", *given)
-        options = replace(options, source="original")
+    model = GivenModel("", *(files if options.source == "original" else reversed(files)))
     known = read_compared([model], options, layout, n_classes)
-    comparison = known.comparisons[0]
-    if len(comparison.target) > len(comparison.source):
+    n_source, n_target = len(known.comparisons[0].source), len(known.comparisons[0].target)
+    if n_target > n_source:
         LOGGER.warning(
             "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
             "be matched. The protocol takes the larger set as source: swap the files (with "
-            "'compare', add --original target)", len(comparison.target), len(comparison.source),
+            "'compare', add --original target)", n_target, n_source,
         )  # fmt: skip
     return known
 
@@ -300,36 +278,33 @@ def run_compare(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace) -> ComparedModels:
-    """Read SOURCE and TARGET, or the files of all models; the output's folder is checked before."""
-    models = _find_models(arguments)
-    options = replace(
-        _options(arguments, arguments.criterion or [criterion.value for criterion in Criterion]),
-        paired=arguments.paired, groups_shared=arguments.groups_shared,
-    )  # fmt: skip
-    if arguments.output is not None:
-        check_folder(arguments.output)
-    if not models:
-        return _read_two(arguments, options)
-    layout, n_classes = read_layout(arguments, [g.path for g in all_given(models) if g.path])
-    return read_compared(models, options, layout, n_classes, progress=True)
-
-
-def _find_models(arguments: argparse.Namespace) -> list[GivenModel]:
-    """Find the files that `--original` and `--replication` name; none for SOURCE and TARGET."""
-    has_roles = arguments.original in ("source", "target")
-    if arguments.replication is None:
+    """Read SOURCE and TARGET, or the files of all models that --original and --replication name."""
+    original, replication = arguments.original, arguments.replication
+    has_roles, models = original in ("source", "target"), list[GivenModel]()
+    if replication is None:
         if arguments.target is None or not has_roles:
             arguments.parser.error(
                 "name two files, SOURCE and TARGET (--original is 'source' or 'target'), or give "
                 "both --original and --replication, each a file or a pattern like old/{model}.csv"
             )
-        return []
-    if arguments.source is not None or has_roles:
-        arguments.parser.error("--replication needs --original FILE, and no other files")
-    models, left_out = by_pattern(arguments.original, arguments.replication)
-    for text in left_out:
-        LOGGER.warning("warning: %s", text)
-    return models
+        source = "original" if original == "source" else "replication"
+    else:
+        if arguments.source is not None or has_roles:
+            arguments.parser.error("--replication needs --original FILE, and no other files")
+        models, left_out = by_pattern(original, replication)
+        for text in left_out:
+            LOGGER.warning("warning: %s", text)
+        source = None
+    options = _options(
+        arguments, arguments.criterion or [criterion.value for criterion in Criterion],
+        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
+    )  # fmt: skip
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    if not models:
+        return _read_two(arguments, options)
+    layout, n_classes = read_layout(arguments, all_sources(models))
+    return read_compared(models, options, layout, n_classes, progress=True)
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -363,19 +338,15 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
     from matcheval.api.predicting import GivenSets, predict_given  # takes a while
 
-    given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
-    for path in given:
+    targets = {str(path): path for path in arguments.targets}
+    given = GivenSets(arguments.base, targets, arguments.calibrate_on)
+    for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
         check_is_file(path)
     _check_named_once(arguments)
-    layout, n_classes = read_layout(arguments, given)
+    layout, n_classes = read_layout(arguments, given.all)
     base, table = predict_given(
-        GivenSets(
-            Given.of(arguments.base, "base"),
-            {str(path): Given.of(path, str(path)) for path in arguments.targets},
-            [Given.of(path, str(path)) for path in arguments.calibrate_on],
-        ),
-        arguments.methods, layout, n_classes, resamples=arguments.resamples, seed=arguments.seed,
-        warn=lambda text: LOGGER.warning("warning: %s", text),
+        given, arguments.methods, layout, n_classes, resamples=arguments.resamples,
+        seed=arguments.seed, warn=lambda text: LOGGER.warning("warning: %s", text),
     )  # fmt: skip
     if arguments.json:
         print_json([{"base": base.name, **row} for row in json_rows(table)])
@@ -385,17 +356,15 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
 
 def _check_named_once(arguments: argparse.Namespace) -> None:
     """Refuse a file that counts twice; warn of one that has two roles."""
-    for what in ("calibrate_on", "targets"):
-        paths = [path.resolve() for path in getattr(arguments, what)]
-        twice = [path for path in paths if paths.count(path) > 1]
-        if twice:
-            where = "--calibrate-on" if what == "calibrate_on" else "the targets"
-            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
     base, fitted = arguments.base.resolve(), [p.resolve() for p in arguments.calibrate_on]
-    for path in arguments.targets:
-        if path.resolve() == base:
+    targets = [path.resolve() for path in arguments.targets]
+    for where, paths in (("--calibrate-on", fitted), ("the targets", targets)):
+        if twice := [path for path in paths if paths.count(path) > 1]:
+            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
+    for path, target in zip(arguments.targets, targets, strict=True):
+        if target == base:
             LOGGER.warning("warning: %s is the base and a target", path)
-        if path.resolve() in fitted:
+        if target in fitted:
             LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
     if base in fitted:
         LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
@@ -409,9 +378,8 @@ def _as_text(base: str, table: "pa.Table") -> str:
         f"base {base}: {first['n_base']:,} datapoints, accuracy {_percent(first['accuracy_base'])}"
     ]
     width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
-    for target in dict.fromkeys(row["target"] for row in rows):
-        of_target = [row for row in rows if row["target"] == target]
-        lines += ["", *_block(of_target, width)]
+    for target, of_target in groupby(rows, lambda row: row["target"]):
+        lines += ["", *_block(target, list(of_target), width)]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
@@ -421,29 +389,25 @@ def _as_text(base: str, table: "pa.Table") -> str:
     return "\n".join(lines)
 
 
-def _block(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
-    first = rows[0]
-    has_truth = not _is_nan(first["accuracy"])
-    truth = f"accuracy {_percent(first['accuracy'])}" if has_truth else "no labels"
-    yield f"{first['target']}: {first['n']:,} datapoints, {truth}"
+def _block(target: str, rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    accuracy = rows[0]["accuracy"]
+    has_truth = not math.isnan(accuracy)
+    truth = f"accuracy {_percent(accuracy)}" if has_truth else "no labels"
+    yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"
     error = f"{'error':>8}" if has_truth else ""
     yield f"{'method'.ljust(width)}{'predicted':>9}{'95 % interval':>19}{error}"
     for row in rows:
         variant = f" ({row['variant']})" if row["variant"] else ""
         name = f"{row['title']}{variant}".ljust(width)
-        if _is_nan(row["predicted"]):
+        if math.isnan(row["predicted"]):
             yield f"{name}      n/a   {row['reason']}"
             continue
-        bounds = [_percent(row[f"predicted_{side}"]) for side in ("low", "high")]
-        interval = "" if _is_nan(row["predicted_low"]) else f"{bounds[0][:-2]} – {bounds[1]}"
-        line = f"{name}{_percent(row['predicted']):>9}{interval:>19}"
-        line += f"{100 * row['error']:>8.2f}" if has_truth else ""
+        low, high = (_percent(row[f"predicted_{side}"]) for side in ("low", "high"))
+        interval = "" if math.isnan(row["predicted_low"]) else f"{low[:-2]} – {high}"
+        error = f"{100 * row['error']:>8.2f}" if has_truth else ""
+        line = f"{name}{_percent(row['predicted']):>9}{interval:>19}{error}"
         yield f"{line}   {row['reason']}".rstrip()
 
 
 def _percent(value: float) -> str:
     return f"{100 * value:.2f} %"
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)

@@ -6,6 +6,7 @@ the accuracies come from inference, the user's prediction files or published cla
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from matcheval.predictions.published_files import (
     read_accuracies,
     read_archive,
     read_integers,
-)
+)  # fmt: skip
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import read_top_k
 from matcheval.predictions.suspicions import SameModels
@@ -54,30 +55,35 @@ def dataset_accuracies(
     if spec.kind == ACCURACIES_KIND:
         of_alias = {spec.alias(model): model for model in models}
         read = read_accuracies(Path(spec.options["file"]), spec.options, list(of_alias))
-        rows = [replace(row, model=of_alias[row.model]) for row in read]
-    elif spec.kind in (LABELS_KIND, ARCHIVE_KIND):
+        return accuracy_table(spec.name, [replace(row, model=of_alias[row.model]) for row in read])
+    if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
         found = _published(spec, models)
-        rows = [row for one in found for row in _counted(one.model, one.hits, len(one.labels))]
+        hits = {model: (len(labels), of_model) for model, labels, of_model, _ in found}
     else:
         top_k = dict(zip(models, top_k_files, strict=True)) if top_k_files else {}
-        rows = []
 
-        def count(model: str, known: Predictions) -> None:
-            hits = [int(known.correct.sum())]
-            if model in top_k:
-                hits = _top_k_hits(known, top_k[model])
-            rows.extend(_counted(model, hits, len(known)))
+        def count(model: str, found: Predictions) -> tuple[int, list[int]]:
+            of_top = _top_k_hits(found, top_k[model]) if model in top_k else None
+            return len(found), of_top or [int(found.correct.sum())]
 
-        _read_all(spec, models, predictions, count)
+        hits = dict(zip(models, _read_all(spec, models, predictions, count)[1], strict=True))
+    return accuracy_table(
+        spec.name,
+        [
+            Accuracy(model, k, correct / n, correct, n)
+            for model, (n, of_model) in hits.items()
+            for k, correct in enumerate(of_model, start=1)
+        ],
+    )
+
+
+def accuracy_table(dataset: str, rows: Sequence[Accuracy]) -> pa.Table:
+    """Return the accuracies of models on a dataset as the table `ACCURACIES`."""
     columns: dict[str, list[Any]] = {
         name: [getattr(row, name) for row in rows]
         for name in ("model", "top", "n_correct", "n", "accuracy")
     }
-    return ACCURACIES.table(columns | {"dataset": [spec.name] * len(rows)})
-
-
-def _counted(model: str, hits: Sequence[int], n: int) -> list[Accuracy]:
-    return [Accuracy(model, k, correct / n, correct, n) for k, correct in enumerate(hits, start=1)]
+    return ACCURACIES.table(columns | {"dataset": [dataset] * len(rows)})
 
 
 def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
@@ -85,10 +91,9 @@ def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
     labels, classes = read_top_k(file)
     if not np.array_equal(classes[:, 0], predictions.prediction):
         raise InputError(
-            "its top-1 classes differ from the prediction file beside it",
-            file=file,
+            "its top-1 classes differ from the prediction file beside it", file=file,
             remedy="Delete both files, and run again",
-        )
+        )  # fmt: skip
     return count_hits(classes, labels, file=file, order_is_known=True)
 
 
@@ -121,15 +126,12 @@ class Correctness:
         """Find the rows of datapoints by their positions in the dataset, of which `file` tells."""
         row = {int(position): i for i, position in enumerate(self.index)}
         unknown = [position for position in positions if position not in row]
+        wrong = partial(InputError, file=file, field="index")
         if unknown:
-            raise InputError(
-                f"{len(unknown)} of the values are not datapoints of the dataset, such as "
-                f"{unknown[0]}",
-                file=file,
-                field="index",
-            )
+            of_others = f"{len(unknown)} of the values are not datapoints of the dataset"
+            raise wrong(f"{of_others}, such as {unknown[0]}")
         if len(set(positions)) < len(positions):
-            raise InputError("a datapoint occurs twice", file=file, field="index")
+            raise wrong("a datapoint occurs twice")
         return np.array([row[position] for position in positions], np.int64)
 
 
@@ -142,26 +144,21 @@ def dataset_correctness(
 ) -> Correctness:
     """Determine which datapoints each model predicts correctly."""
     if spec.kind == ACCURACIES_KIND:
-        raise InputError(
-            "has accuracies only, no predictions of single datapoints",
-            file=spec.name,
-            remedy="Remove it from the analysis",
-        )
+        problem = "has accuracies only, no predictions of single datapoints"
+        raise InputError(problem, file=spec.name, remedy="Remove it from the analysis")
     if not models:
         raise InputError("no models", field="models")
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
-        found = list(_published(spec, models))
-        labels = found[0].labels.astype(np.int64)
-        index = np.arange(len(labels), dtype=np.int64)
-        return Correctness(tuple(models), index, labels, np.stack([one.right for one in found]))
-    rows: list[npt.NDArray[np.bool_]] = []
+        _, given, _, right = zip(*_published(spec, models), strict=True)
+        labels = given[0].astype(np.int64)
+        return Correctness(tuple(models), np.arange(len(labels)), labels, np.stack(right))
     same = same_models or SameModels()
 
-    def compare(model: str, known: Predictions) -> None:
-        same.check(model, spec.name, known.metadata)
-        rows.append(np.asarray(is_right(known)))
+    def compare(model: str, found: Predictions) -> npt.NDArray[np.bool_]:
+        same.check(model, spec.name, found.metadata)
+        return np.asarray(is_right(found))
 
-    first = _read_all(spec, models, predictions, compare)
+    first, rows = _read_all(spec, models, predictions, compare)
     index, labels = first.index.astype(np.int64), first.label.astype(np.int64)
     return Correctness(tuple(models), index, labels, np.stack(rows))
 
@@ -170,38 +167,28 @@ def _read_all(
     spec: DatasetSpec,
     models: Sequence[str],
     files: Sequence[str],
-    use: Callable[[str, Predictions], None],
-) -> Predictions:
-    """Read the predictions of all models, of the same datapoints; return the first one's."""
-    layout, errors = layout_of(spec), ErrorCollector()
+    use: Callable[[str, Predictions], Any],
+) -> tuple[Predictions, list[Any]]:
+    """Read the predictions of all models; return the first one's, and what `use` gives of each."""
+    layout, errors, used = layout_of(spec), ErrorCollector(), list[Any]()
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
-            known = read_predictions(file, layout=layout)
-            first = first or (model, known)
-            if known.datapoints_digest != first[1].datapoints_digest:
-                raise InputError(
-                    f"model '{model}' has other indices or labels than model '{first[0]}'",
-                    file=file,
-                )
-            use(model, known)
+            found = read_predictions(file, layout=layout)
+            first = first or (model, found)
+            if found.datapoints_digest != first[1].datapoints_digest:
+                problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
+                raise InputError(problem, file=file)
+            used.append(use(model, found))
     errors.raise_any()
     assert first is not None
-    return first[1]
+    return first[1], used
 
 
-@dataclass(frozen=True, eq=False)
-class _Published:
-    """One model's published classes: hits by k, and which of the first classes are right."""
-
-    model: str
-    labels: Integers
-    hits: list[int]
-    right: npt.NDArray[np.bool_]
-
-
-def _published(spec: DatasetSpec, models: Sequence[str]) -> Iterator[_Published]:
-    """Read and check the classes of models, from a file each or from an archive."""
+def _published(
+    spec: DatasetSpec, models: Sequence[str]
+) -> Iterator[tuple[str, Integers, list[int], npt.NDArray[np.bool_]]]:
+    """Read published classes: model, labels, hits by k, and which first classes are right."""
     errors, options = ErrorCollector(), spec.options
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(options["labels"]))
@@ -216,11 +203,9 @@ def _published(spec: DatasetSpec, models: Sequence[str]) -> Iterator[_Published]
                 classes = read_integers(Path(spec.results_file(model)))
             else:
                 file, classes = f"{path}, model '{model}'", archive[positions[number]]
-            is_reversed = model in options.get("reversed", ())
-            hits = count_hits(
-                classes, labels, file=file, is_reversed=is_reversed,
-                n_classes=options.get("classes"),
-            )  # fmt: skip
-            best = classes if classes.ndim == 1 else classes[:, -1 if is_reversed else 0]
-            yield _Published(model, labels, hits, best == labels)
+            if model in options.get("reversed", ()):
+                classes = classes[..., ::-1] if classes.ndim > 1 else classes
+            hits = count_hits(classes, labels, file=file, n_classes=options.get("classes"))
+            first = classes if classes.ndim == 1 else classes[:, 0]
+            yield model, labels, hits, first == labels
     errors.raise_any()

@@ -4,11 +4,10 @@ A file holds `label`, `prediction`, `probability` and optionally `index` (withou
 dataset order). Scores of all classes may take the place of prediction and probability: lists
 `logits` or `probabilities`, or columns `logit_0`, `logit_1`, ... or `p_0`, `p_1`, ..., or with the
 names of the classes, `prob_cat`, `prob_dog`, .... Classes may be names instead of numbers. How a
-file differs from this is described by a `layout.Layout`.
+file differs from this is described by a `layout.Layout`. A table in memory is read in the same way.
 """
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,34 +19,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.predictions.formats import (
-    CLASSES_ONLY,
-    Column,
-    RawFile,
-    check_is_file,
-    read_raw,
-    texts_of,
-)
-from matcheval.predictions.layout import (
-    KINDS,
-    ClassColumns,
-    Kind,
-    Layout,
-    as_numbers,
-    names_in,
-)
+from matcheval.predictions import formats
+from matcheval.predictions.formats import Column, RawFile, Source
+from matcheval.predictions.layout import KINDS, Kind, Layout, as_numbers, names_in
 from matcheval.predictions.records import (
     MAX_CLASSES,
     PREDICTIONS,
+    ROWS_FROM_0,
     LabelRule,
     Predictions,
     check_predictions,
 )
 from matcheval.predictions.softmax import most_probable
 
-_FROM_ZERO = "Rows are counted from 0"
 # Logits of fewer rows may be probabilities by chance.
 _MIN_ROWS = 10
+_DEFAULT = Layout()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,59 +53,55 @@ class ScoreMatrix:
     values: npt.NDArray[Any]
 
 
-def find_matrix(columns: Mapping[str, Column], layout: Layout, file: object) -> ScoreMatrix | None:
+def find_scores(raw: RawFile) -> ScoreMatrix | None:
     """Find the scores in a file: one column of lists, an array, or one column per class."""
-    single = {kind: layout.class_columns(list(columns), kind) for kind in KINDS}
-    found = [kind for kind in KINDS if kind in columns or single[kind]]
-    if len(found) > 1:
-        shown = [kind if kind in columns else _first(single[kind]) for kind in found]
-        problem = f"holds logits ({shown[0]}) and probabilities ({shown[1]})"
-        raise InputError(problem, file=file, remedy="Give one of 'logits' and 'probabilities'")
-    if not found:
+    names, given = list(raw.columns), list[tuple[Kind, str]]()
+    for kind in KINDS:
+        per_class = raw.layout.class_columns(names, kind)
+        given += [(kind, kind)] * (kind in names)
+        given += [(kind, next(iter(per_class.columns.values())))] if per_class else []
+    if not given:
         return None
-    (kind,) = found
-    if kind in columns:
-        if single[kind]:
-            problem = f"occurs beside '{_first(single[kind])}'"
-            raise InputError(problem, file=file, field=kind, remedy="Give one of them")
-        whole = columns[kind]
-        values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, file)
-        return ScoreMatrix(kind, checked_scores(kind, values, file))
-    ordered = _in_order(single[kind], layout, file)
-    parts = [_numbers(columns[name], name, file) for name in ordered]
-    return ScoreMatrix(kind, checked_scores(kind, np.stack(parts, axis=1), file))
+    if len(given) > 1:
+        shown = " and ".join(f"{kind} ({name})" for kind, name in given)
+        remedy = "Give one of 'logits' and 'probabilities'"
+        raise InputError(f"holds {shown}", file=raw.file, remedy=remedy)
+    ((kind, name),) = given
+    if name != kind:
+        columns = [_numbers(raw.columns[name], name, raw.file) for name in _in_order(raw, kind)]
+        return ScoreMatrix(kind, _checked_scores(kind, np.stack(columns, axis=1), raw.file))
+    whole = raw.columns[kind]
+    values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, raw.file)
+    return ScoreMatrix(kind, _checked_scores(kind, values, raw.file))
 
 
-def _first(columns: ClassColumns | None) -> str:
-    return next(iter(columns.columns.values())) if columns else ""
-
-
-def _in_order(found: ClassColumns | None, layout: Layout, file: object) -> list[str]:
+def _in_order(raw: RawFile, kind: Kind) -> list[str]:
     """Return the names of the columns of single classes in order of the labels."""
+    found, first = raw.layout.class_columns(list(raw.columns), kind), raw.layout.first_label
     assert found is not None
     if found.numbered:
-        first = layout.first_label
         expected = [str(first + label) for label in range(len(found.columns))]
         example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
         remedy = f"Give one per class, named {example}, ... without gaps"
         if "0" not in found.columns and not first:
             remedy += "; if labels are counted from 1, say so (--first-label 1, or 'first_label')"
-    elif layout.classes is None:
+    elif raw.layout.classes is None:
         raise InputError(
-            f"columns such as '{_first(found)}' have names of classes",
-            file=file,
+            f"columns such as '{next(iter(found.columns.values()))}' have names of classes",
+            file=raw.file,
             remedy="Give the classes in the order of their labels ('classes' of the dataset)",
         )
     else:
-        expected = list(layout.classes)
+        expected = list(raw.layout.classes)
         remedy = "Give one per class, for all classes"
     missing = [name for name in expected if name not in found.columns]
-    beyond = [name for name in found.columns if name not in expected]
-    if missing or beyond:
-        name = found.prefix + (missing or beyond)[0]
-        what = "missing or repeated" if missing else "of no class"
-        problem = f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is {what}"
-        raise InputError(problem, file=file, remedy=remedy)
+    wrong = missing or [name for name in found.columns if name not in expected]
+    if wrong:
+        what = (
+            f"'{found.prefix}{wrong[0]}' is {'missing or repeated' if missing else 'of no class'}"
+        )
+        problem = f"has {len(found.columns)} columns {found.prefix}..., of which {what}"
+        raise InputError(problem, file=raw.file, remedy=remedy)
     return [found.columns[name] for name in expected]
 
 
@@ -139,7 +122,7 @@ def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[
         return column
     if column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=_FROM_ZERO)
+        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=ROWS_FROM_0)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
     values = np.asarray(column.to_numpy())
@@ -147,7 +130,7 @@ def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
+def _checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
     """Check shape, type and values of scores, and return them."""
     wrong = partial(InputError, file=file, field=kind)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
@@ -160,14 +143,13 @@ def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.ND
     if kind == "logits":
         if not np.isfinite(matrix).all():
             row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-            raise wrong(f"row {row} holds NaN or infinite values", remedy=_FROM_ZERO)
+            raise wrong(f"row {row} holds NaN or infinite values", remedy=ROWS_FROM_0)
         if are_softmaxed(matrix):
             raise wrong(
                 "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
-                remedy="Name them 'probabilities' (in a column per class: prob_...); a second "
-                "softmax would make all confidences small",
+                remedy="Name them 'probabilities' (in a column per class: prob_...)",
             )
-    elif not (fine := are_distributions(matrix)).all():
+    elif not (fine := _are_distributions(matrix)).all():
         row = int((~fine).argmax())
         remedy = "If these are scores before the softmax, name the array 'logits'"
         if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
@@ -175,7 +157,7 @@ def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.ND
         raise wrong(
             f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
             f"{matrix[row].min():g} to {matrix[row].max():g})",
-            remedy=f"{remedy}. {_FROM_ZERO}",
+            remedy=f"{remedy}. {ROWS_FROM_0}",
         )
     return matrix
 
@@ -189,17 +171,14 @@ def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
     """
     if len(logits) < _MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
         return False
-    return bool(are_distributions(logits, rounding=1e-3).all())
+    return bool(_are_distributions(logits, rounding=1e-3).all())
 
 
-def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
+def _are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
     """Say which rows are probability distributions, up to rounding."""
     totals = matrix.sum(axis=1, dtype=np.float64)
     inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
     return np.asarray(inside & (abs(totals - 1) <= rounding))
-
-
-_DEFAULT = Layout()
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,60 +187,47 @@ class Contents:
 
     columns: dict[str, npt.NDArray[Any]]
     metadata: dict[str, str]
-    scores: ScoreMatrix | None = None
+    scores: ScoreMatrix | None
 
 
 def read_predictions(
-    path: str | os.PathLike[str], n_classes: int | None = None, layout: Layout = _DEFAULT
+    source: Source, n_classes: int | None = None, layout: Layout = _DEFAULT
 ) -> Predictions:
-    """Read and check a prediction file."""
-    found = read_contents(path, layout=layout)
+    """Read and check a prediction file, or a table in memory."""
+    found = read_contents(source, layout)
     return check_predictions(
-        found.columns, file=path, n_classes=n_classes, metadata=found.metadata
+        found.columns, file=source, n_classes=n_classes, metadata=found.metadata
     )  # fmt: skip
 
 
 def read_contents(
-    path: str | os.PathLike[str],
+    source: Source,
+    layout: Layout = _DEFAULT,
     *,
     scores: bool = False,
     labels: LabelRule = "required",
-    layout: Layout = _DEFAULT,
 ) -> Contents:
-    """Read a prediction file of any format."""
-    return contents_of(read_raw(Path(path), layout), scores=scores, labels=labels, layout=layout)
-
-
-def contents_of(
-    raw: RawFile,
-    *,
-    scores: bool = False,
-    labels: LabelRule = "required",
-    layout: Layout = _DEFAULT,
-) -> Contents:
-    """Return what the columns of a prediction file, or of a table in memory, hold."""
-    columns = {
-        name: values_of(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
-    }
+    """Read a prediction file of any format; with `scores`, also those of all classes."""
+    raw = formats.read_raw(source, layout)
+    columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
     matrix, numbers = None, {}
     if layout.classes is not None:
         numbers["classes"] = len(layout.classes)
     is_complete = {"prediction", "probability"} <= set(columns)
     if scores or not is_complete:
-        matrix = find_matrix(raw.columns, layout, raw.file)
+        matrix = find_scores(raw)
     if matrix is not None:
         numbers[matrix.kind] = matrix.values.shape[1]
         if not is_complete:
             found = most_probable(matrix.values, logits=matrix.kind == "logits")
             columns |= dict(zip(("prediction", "probability"), found, strict=True))
-    metadata = raw.metadata
+    metadata = dict(raw.metadata)
     for field, n in numbers.items():
-        known = metadata.get("n_classes", str(n))
+        known = metadata.setdefault("n_classes", str(n))
         if known != str(n):
             given = f"{n} classes are given" if field == "classes" else f"has {n} columns"
             problem = f"{given}, but the file is of {known:.20} classes"
             raise InputError(problem, file=raw.file, field=field)
-        metadata = metadata | {"n_classes": known}
     needed = [name for name in PREDICTIONS.names[1:] if name != "label" or labels == "required"]
     missing = [name for name in needed if name not in columns]
     if missing:
@@ -280,7 +246,7 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
             f"predict-accuracy) do without. {remedy}"
         )
     elif missing == ["probability"]:
-        remedy = f"{CLASSES_ONLY}. {remedy}"
+        remedy = f"{formats.CLASSES_ONLY}. {remedy}"
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
     what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
@@ -288,30 +254,26 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
 
 
 def shared_classes(
-    paths: Sequence[str | os.PathLike[str]], layout: Layout = _DEFAULT
-) -> tuple[str, ...] | None:
+    sources: Sequence[Source], layout: Layout = _DEFAULT
+) -> tuple[str, ...] | None:  # fmt: skip
     """Return the names of classes that occur in files that are to be compared, sorted."""
     found: set[str] = set()
-    for path in map(Path, paths):
-        if check_is_file(path) == ".parquet" and not _may_hold_names(path):
-            continue
-        found |= class_names_of(read_raw(path, layout), layout)
-    return tuple(sorted(found)) if found else None
-
-
-def class_names_of(raw: RawFile, layout: Layout = _DEFAULT) -> set[str]:
-    """Return the names of classes that occur in a file or table; none if classes are numbers."""
-    found: set[str] = set()
-    texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
-    for values in texts:
-        if values is not None and as_numbers(values).dtype == object:
-            found |= names_in(values, raw.file)
-    for kind in KINDS:
-        columns = layout.class_columns(list(raw.columns), kind)
-        # Other columns may begin alike where prediction and probability are there.
-        if columns and not columns.numbered and "probability" not in raw.columns:
-            found |= set(columns.columns)
-    return found
+    for source in sources:
+        if not isinstance(source, formats.InMemory):
+            path = Path(source)
+            if formats.check_is_file(path) == ".parquet" and not _may_hold_names(path):
+                continue
+        raw = formats.read_raw(source, layout)
+        for name in {"label", "prediction"} & raw.columns.keys():
+            texts = formats.texts_of(raw.columns[name])
+            if texts is not None and as_numbers(texts).dtype == object:
+                found |= names_in(texts, raw.file)
+        for kind in KINDS:
+            columns = layout.class_columns(list(raw.columns), kind)
+            # Other columns may begin alike where prediction and probability are there.
+            if columns and not columns.numbered and "probability" not in raw.columns:
+                found |= set(columns.columns)
+    return tuple(sorted(found)) or None
 
 
 def _may_hold_names(path: Path) -> bool:
@@ -327,18 +289,19 @@ def _may_hold_names(path: Path) -> bool:
     )
 
 
-def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
+def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
     """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
     if not isinstance(column, np.ndarray) and column.null_count:
         row = column.is_null().to_numpy().argmax()
         problem = f"row {row} is empty or NaN"
-        raise InputError(problem, file=raw.file, field=name, remedy=_FROM_ZERO)
-    texts = texts_of(column)
-    if texts is not None:
-        values = as_numbers(texts) if name != "probability" and layout.classes is None else texts
-    else:
+        raise InputError(problem, file=raw.file, field=name, remedy=ROWS_FROM_0)
+    texts = formats.texts_of(column)
+    if texts is None:
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
+    else:
+        may_be_numbers = name != "probability" and raw.layout.classes is None
+        values = as_numbers(texts) if may_be_numbers else texts
     if name not in ("label", "prediction"):
         return values
-    return layout.labels(values, raw.file, name)
+    return raw.layout.labels(values, raw.file, name)

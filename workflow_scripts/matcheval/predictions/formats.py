@@ -1,10 +1,11 @@
-"""Formats of prediction files: each is read as named columns, before anything is checked."""
+"""Formats of prediction files, and tables in memory: all are read as named columns, unchecked."""
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from matcheval.datasets.kinds import KINDS as KINDS_OF_DATASET
 from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
+from matcheval.io.files import readable
 from matcheval.io.tables import read_parquet
 from matcheval.io.user_files import read_csv_table
 from matcheval.predictions.layout import COLUMNS, Layout
@@ -24,7 +26,6 @@ from matcheval.predictions.layout import COLUMNS, Layout
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
 SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 CLASSES_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
@@ -32,13 +33,29 @@ CLASSES_ONLY = (
 
 
 @dataclass(frozen=True, eq=False)
+class InMemory:
+    """A table or arrays in memory, with the name that messages have for it."""
+
+    name: str
+    data: pa.Table | Mapping[str, npt.NDArray[Any]]
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+Source: TypeAlias = str | os.PathLike[str] | InMemory
+
+
+@dataclass(frozen=True, eq=False)
 class RawFile:
-    """What a prediction file holds, unchecked."""
+    """What a prediction file, or a table in memory, holds, by the names that columns have here."""
 
     file: object
-    columns: dict[str, Column]
-    names: list[str]
-    metadata: dict[str, str]
+    layout: Layout
+    columns: Mapping[str, Column]
+    names: Sequence[str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
 
     @property
@@ -53,42 +70,46 @@ def suffix_of(path: Path) -> str:
     return (before + last if last.lower() == ".gz" else last).lower()
 
 
-def read_raw(path: Path, layout: Layout) -> RawFile:
-    """Read a prediction file of any format."""
+def read_raw(source: Source, layout: Layout) -> RawFile:
+    """Read a prediction file of any format, or take the columns of a table in memory."""
+    if isinstance(source, InMemory):
+        arrays = source.data
+        if isinstance(arrays, pa.Table):
+            return _of_table(arrays, layout, source)
+        return _of_arrays(list(arrays), lambda _: arrays, layout, source)
+    path = Path(source)
     suffix = check_is_file(path)
     if suffix == ".npy":
         raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     if suffix == ".npz":
         return _of_arrays(array_names(path), partial(read_arrays, path), layout, path)
-    readers: dict[str, Callable[[Path], pa.Table]] = {
-        ".parquet": _from_parquet,
-        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
-        **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
-    }
-    if suffix not in readers:
+    if suffix not in _READERS:
         raise InputError(
-            f"unknown format of prediction file '{suffix}'",
-            file=path,
+            f"unknown format of prediction file '{suffix}'", file=path,
             remedy=f"Use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
-        )
-    return raw_of_table(readers[suffix](path), layout, path)
+        )  # fmt: skip
+    return _of_table(_READERS[suffix](path), layout, path)
 
 
-def raw_of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
-    """Return the columns of a table by their names here."""
-    names = table.schema.names
-    chosen = {name: table.column(at) for name, at in _distinct(names, layout, file).items()}
-    for name in {*COLUMNS} & {*chosen}:
-        kind = chosen[name].type
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            remedy = "Save it as UTF-8; spreadsheets often save Latin-1"
-            raise InputError("holds text that is not UTF-8", file=file, field=name, remedy=remedy)
-    metadata = {
-        key.decode(errors="replace"): value.decode(errors="replace")
-        for key, value in (table.schema.metadata or {}).items()
-        if key not in (b"pandas", b"ARROW:schema")  # which are no provenance
-    }
-    return RawFile(file, chosen, names, metadata)
+def read_lists(source: Source, names: Sequence[str], layout: Layout) -> dict[str, list[Any]]:
+    """Read columns, or arrays by their own names, as far as they are there, as lists of values."""
+    columns: Mapping[str, Column]
+    if isinstance(source, InMemory) and isinstance(source.data, Mapping):
+        columns = source.data
+    elif not isinstance(source, InMemory) and suffix_of(Path(source)) == ".npz":
+        columns = read_arrays(Path(source), names)
+    else:
+        columns = read_raw(source, layout).columns
+    found = {}
+    for name in [name for name in columns if name in names]:
+        column = columns[name]
+        if not isinstance(column, np.ndarray):
+            found[name] = column.to_pylist()
+        elif column.ndim == 1:
+            found[name] = column.tolist()
+        else:
+            raise InputError(f"has shape {column.shape}, not (n,)", file=source, field=name)
+    return found
 
 
 def check_is_file(path: Path) -> str:
@@ -104,6 +125,39 @@ def check_is_file(path: Path) -> str:
             what += ": it is a link to nothing, or to itself"
         raise InputError(what, file=path)
     return suffix_of(path)
+
+
+def _of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
+    names = table.schema.names
+    chosen = {name: table.column(at) for name, at in _distinct(names, layout, file).items()}
+    for name in {*COLUMNS} & {*chosen}:
+        kind = chosen[name].type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            remedy = "Save it as UTF-8; spreadsheets often save Latin-1"
+            raise InputError("holds text that is not UTF-8", file=file, field=name, remedy=remedy)
+    metadata = {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in (table.schema.metadata or {}).items()
+        if key not in (b"pandas", b"ARROW:schema")  # which are no provenance
+    }
+    return RawFile(file, layout, chosen, names, metadata)
+
+
+def _of_arrays(
+    names: list[str],
+    read: Callable[[list[str]], Mapping[str, npt.NDArray[Any]]],
+    layout: Layout,
+    file: object,
+) -> RawFile:
+    """Return arrays by their names here; those that are not read are left out."""
+    columns = _distinct(names, layout, file)
+    wanted = {ours: names[at] for ours, at in columns.items() if layout.reads(ours)}
+    arrays = read(list(wanted.values()))
+    for theirs in wanted.values():
+        if arrays[theirs].ndim == 0:
+            raise InputError("is a single value, not an array", file=file, field=theirs)
+    found = {ours: arrays[theirs] for ours, theirs in wanted.items()}
+    return RawFile(file, layout, found, names, is_arrays=True)
 
 
 def _distinct(names: list[str], layout: Layout, file: object) -> dict[str, int]:
@@ -127,85 +181,61 @@ def _from_parquet(path: Path) -> pa.Table:
 
 
 def _from_csv(path: Path) -> pa.Table:
-    separator = _SEPARATORS[suffix_of(path).removesuffix(".gz")]
-    table = read_csv_table(path, separator)
+    table = read_csv_table(path, "\t" if suffix_of(path).startswith(".tsv") else ",")
     header = table.schema.names[0] if table.num_columns == 1 else ""
     if any(mark in header for mark in ";\t,"):
-        raise InputError(
-            f"its header is '{header:.100}'",
-            file=path,
-            remedy="Separate the columns by commas (.csv) or tabs (.tsv)",
-        )
+        remedy = "Separate the columns by commas (.csv) or tabs (.tsv)"
+        raise InputError(f"its header is '{header:.100}'", file=path, remedy=remedy)
     return table
 
 
 def _from_json(path: Path) -> pa.Table:
-    try:
+    with readable(path, "a readable file", EOFError, zlib.error):
         opened = gzip.open if path.suffix.lower() == ".gz" else open
         with opened(path, "rb") as stream:
             content = stream.read().decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"not a readable file ({error})", file=path) from error
-    columns = read_records(content, path, is_lines=".jsonl" in suffix_of(path))
-    if columns is None:
+    parsed = _parsed(content, path)
+    if isinstance(parsed, Mapping):
+        columns = _by_column(parsed, path)
+    elif not isinstance(parsed, list):
+        raise InputError("holds neither records nor columns", file=path)
+    elif parsed and not any(isinstance(record, Mapping) for record in parsed):
         raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
+    else:
+        for number, record in enumerate(parsed, 1):
+            if not isinstance(record, Mapping):
+                raise InputError(f"entry {number} is not a record", file=path)
+        names = dict.fromkeys(name for record in parsed for name in record)
+        columns = {name: [record.get(name) for record in parsed] for name in names}
     arrays = {}
-    for name, values in columns.items():
+    for name, values in _with_scores(columns, path).items():
         try:
             arrays[name] = pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError) as error:
             reason = str(error).splitlines()[0]
-            raise InputError(
-                f"holds values of several types, or none of a table ({reason:.200})",
-                file=path,
-                field=name,
-            ) from error
+            problem = f"holds values of several types, or none of a table ({reason:.200})"
+            raise InputError(problem, file=path, field=name) from error
     return pa.table(arrays)
 
 
-def read_records(content: str, path: Path, *, is_lines: bool) -> dict[str, list[Any]] | None:
-    """Read a table from JSON."""
-    found = _lines(content, path) if is_lines else _parsed(content, path)
-    if isinstance(found, Mapping):
-        return _columns(found, path)
-    if found and not any(isinstance(record, Mapping) for record in found):
-        return None
-    for number, record in enumerate(found):
-        if not isinstance(record, Mapping):
-            raise InputError(
-                f"{'line' if is_lines else 'entry'} {number + 1} is not a record", file=path
-            )
-    names = dict.fromkeys(name for record in found for name in record)
-    columns = {name: [record.get(name) for record in found] for name in names}
-    return _with_scores(columns, path)
-
-
 def _parsed(content: str, path: Path) -> Any:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
-            return _lines(content, path)
-        raise InputError(f"not readable as JSON ({error})", file=path) from error
-    if not isinstance(found, list | dict):
-        raise InputError("holds neither records nor columns", file=path)
-    return found
-
-
-def _lines(content: str, path: Path) -> list[Any]:
+    """Parse JSON, or JSON Lines, which files that end in `.json` may hold, too."""
+    if ".jsonl" not in suffix_of(path):
+        with readable(path, "readable as JSON", RecursionError):
+            try:
+                return json.loads(content)
+            except json.JSONDecodeError as error:
+                if error.msg != "Extra data":
+                    raise
     found = []
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
-            try:
+            with readable(f"{path}, line {number}", "readable as JSON", RecursionError):
                 found.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"line {number} is not readable as JSON ({error})", file=path
-                ) from error
     return found
 
 
-def _columns(found: Mapping[str, Any], path: Path) -> dict[str, list[Any]]:
+def _by_column(found: Mapping[str, Any], path: Path) -> dict[str, list[Any]]:
     """Take lists by column; where values are by row, all columns must have the same rows."""
     rows = next((list(values) for values in found.values() if isinstance(values, Mapping)), None)
     columns = {}
@@ -219,29 +249,24 @@ def _columns(found: Mapping[str, Any], path: Path) -> dict[str, list[Any]]:
     lengths = {name: len(values) for name, values in columns.items()}
     if not columns or len(set(lengths.values())) > 1:
         raise InputError(f"holds no columns of equal lengths; found {lengths}", file=path)
-    return _with_scores(columns, path)
+    return columns
 
 
 def _with_scores(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
-    """Replace scores by class by columns."""
+    """Replace scores by class, as of Hugging Face's pipelines, by columns."""
     name = next((name for name in columns if name.casefold() == "scores"), None)
-    if name is None or not any(isinstance(_inner(one), Mapping) for one in columns[name]):
+    values = columns.get(name or "", [])
+    firsts = (one[0] if isinstance(one, list) and one else one for one in values)
+    if name is None or not any(isinstance(one, Mapping) for one in firsts):
         return columns
     others = {key: values for key, values in columns.items() if key != name}
-    rows = [_by_class(value, row, path) for row, value in enumerate(columns[name])]
+    rows = [_by_class(value, row, path) for row, value in enumerate(values)]
     classes = list(rows[0])
     if all(set(row) == set(classes) for row in rows):
         return others | {f"prob_{one}": [row[one] for row in rows] for one in classes}
-    best = [max(row.items(), key=lambda item: item[1]) for row in rows]
-    first: dict[str, list[Any]] = {
-        "prediction": [one[0] for one in best],
-        "probability": [one[1] for one in best],
-    }
-    return first | others
-
-
-def _inner(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and value else value
+    best = [max(row, key=row.__getitem__) for row in rows]
+    highest = [row[one] for row, one in zip(rows, best, strict=True)]
+    return {"prediction": best, "probability": highest, **others}
 
 
 def _by_class(value: Any, row: int, path: Path) -> dict[str, float]:
@@ -256,36 +281,11 @@ def _by_class(value: Any, row: int, path: Path) -> dict[str, float]:
     }
     if not scores or len(scores) < len(pairs):
         raise InputError(
-            f"row {row}: no scores of different classes, but {value!r:.100}",
-            file=path,
-            field="scores",
-            remedy="Give records of 'label' and 'score', or a list of probabilities (rows are "
-            "counted from 0)",
-        )
+            f"row {row} (from 0): no scores of different classes, but {value!r:.100}",
+            file=path, field="scores",
+            remedy="Give records of 'label' and 'score', or a list of probabilities",
+        )  # fmt: skip
     return scores
-
-
-def raw_of_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]], layout: Layout, file: object
-) -> RawFile:  # fmt: skip
-    """Return arrays by their names here; those of other names are left out."""
-    return _of_arrays(list(arrays), lambda _: arrays, layout, file)
-
-
-def _of_arrays(
-    names: list[str],
-    read: Callable[[list[str]], Mapping[str, npt.NDArray[Any]]],
-    layout: Layout,
-    file: object,
-) -> RawFile:
-    columns = _distinct(names, layout, file)
-    wanted = {ours: names[at] for ours, at in columns.items() if layout.reads(ours)}
-    arrays = read(list(wanted.values()))
-    for theirs in wanted.values():
-        if arrays[theirs].ndim == 0:
-            raise InputError("is a single value, not an array", file=file, field=theirs)
-    found: dict[str, Column] = {ours: arrays[theirs] for ours, theirs in wanted.items()}
-    return RawFile(file, found, names, {}, is_arrays=True)
 
 
 def texts_of(column: Column) -> npt.NDArray[Any] | None:
@@ -296,3 +296,10 @@ def texts_of(column: Column) -> npt.NDArray[Any] | None:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
     return np.array(column.cast(pa.large_string()).to_pylist(), object)
+
+
+_READERS: Mapping[str, Callable[[Path], pa.Table]] = {
+    ".parquet": _from_parquet,
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
+    **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
+}

@@ -1,6 +1,6 @@
 """Groups of datapoints, such as writers or videos: a column of prediction files, or a CSV file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,22 +8,21 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.io.user_files import read_csv_rows
-from matcheval.predictions.formats import read_raw, suffix_of
+from matcheval.predictions.formats import InMemory, Source, read_lists, suffix_of
 from matcheval.predictions.layout import Layout
 
 GROUP = "group"
 Texts = npt.NDArray[np.str_]
 
 
-def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
-    """Read the groups that a prediction file names.
+def read_group_column(source: Source, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
+    """Read the groups that a prediction file, or a table in memory, names.
 
     Parameters
     ----------
-    path : Path
-        A file that `files.read_predictions` has read.
+    source : path-like or InMemory
+        What `files.read_predictions` has read.
     index : int32 array, shape (n,)
         Indices of its predictions, increasing.
     layout : Layout
@@ -32,41 +31,26 @@ def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) 
     Returns
     -------
     str array, shape (n,), or None
-        In order of the indices; None if the file has no column `group`.
+        In order of the indices; None if there is no column `group`.
 
     Raises
     ------
     InputError
         If a group is empty, or their number is another.
     """
-    wanted, suffix = (GROUP, "index"), suffix_of(path)
-    if suffix == ".npz":
-        arrays = read_arrays(path, [name for name in wanted if name in array_names(path)])
-        return groups_of({k: array.tolist() for k, array in arrays.items()}, index, path)
-    if suffix == ".parquet" and GROUP not in pq.read_schema(path).names:
+    is_parquet = not isinstance(source, InMemory) and suffix_of(Path(source)) == ".parquet"
+    if is_parquet and GROUP not in pq.read_schema(source).names:
         return None  # without reading the scores of all classes
-    found = read_raw(path, layout).columns
-    columns = {
-        name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-        for name, column in found.items()
-        if name in wanted
-    }
-    return groups_of(columns, index, path)
-
-
-def groups_of(
-    columns: Mapping[str, Sequence[object]], index: npt.NDArray[np.int32], file: object
-) -> Texts | None:
-    """Return the groups that the columns of a prediction file, or of a table in memory, name."""
+    columns = read_lists(source, (GROUP, "index"), layout)
     if GROUP not in columns:
         return None
     groups = columns[GROUP]
     if len(groups) != len(index):
-        raise InputError(f"{len(groups)} for {len(index)} datapoints", file=file, field=GROUP)
+        raise InputError(f"{len(groups)} for {len(index)} datapoints", file=source, field=GROUP)
     if "index" in columns:
         order = np.argsort(np.array(columns["index"], np.int64), kind="stable")
         groups = [groups[row] for row in order.tolist()]
-    return _checked(groups, file)
+    return _checked(groups, source)
 
 
 def read_group_file(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError, suggest
+from matcheval.io.files import readable
 
 Kind = Literal["logits", "probabilities"]
 KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
@@ -20,10 +21,7 @@ COLUMNS = ("index", "label", "prediction", "probability", *KINDS)
 
 # Columns of single classes begin with one of these, and end with the number or name of the class;
 # after `p_` comes a number, since a column such as `p_value` is no class.
-_PREFIXES: dict[Kind, tuple[str, ...]] = {
-    "logits": ("logit_",),
-    "probabilities": ("prob_", "p_"),
-}
+_PREFIXES: dict[Kind, tuple[str, ...]] = {"logits": ("logit_",), "probabilities": ("prob_", "p_")}
 _NUMBERED_ONLY = "p_"
 # Further names: of arrays in `.npz` files, and of lists in JSON files.
 _ALIASES = {"labels": "label", "scores": "probabilities"}
@@ -48,46 +46,47 @@ class Layout:
 
     def renamed(self, names: Sequence[str], file: object) -> list[tuple[int, str]]:
         """Find the columns of a file by the names that they have here."""
-        given: dict[int, str] = {}
-        for ours, theirs in self.columns.items():
-            if not theirs.endswith("*"):
-                given[_position(names, theirs, ours, file)] = ours
+        given = {
+            _position(names, theirs, ours, file): ours
+            for ours, theirs in self.columns.items()
+            if not theirs.endswith("*")
+        }
         ours_given = set(given.values())
         taken = {n for n in names if n in COLUMNS} | ours_given
-        found = []
-        for position, name in enumerate(names):
-            if position in given:
-                found.append((position, given[position]))
-                continue
-            known = name if name in COLUMNS else self._known(name, taken)
-            if known not in ours_given:
-                found.append((position, known))
-        return found
+        others = [
+            (at, name if name in COLUMNS else self._our_name(name, taken))
+            for at, name in enumerate(names)
+            if at not in given
+        ]
+        return sorted([*given.items(), *((at, our) for at, our in others if our not in ours_given)])
 
-    def _known(self, name: str, taken: set[str]) -> str:
+    def _our_name(self, name: str, taken: set[str]) -> str:
         """Return our name of a column in other case, or its own."""
         small = name.casefold().strip()
-        known = _ALIASES.get(small, small)
-        if known in COLUMNS and known not in taken:
-            return known
-        for prefix in (one for kind in KINDS for one in self.prefixes(kind)):
+        ours = _ALIASES.get(small, small)
+        if ours in COLUMNS and ours not in taken:
+            return ours
+        for prefix in self._all_prefixes:
             if small.startswith(prefix.casefold()):
                 return prefix + name.strip()[len(prefix) :]
         return name
 
-    def prefixes(self, kind: Kind) -> tuple[str, ...]:
+    def _prefixes(self, kind: Kind) -> tuple[str, ...]:
         """Return what the names of a column per class begin with."""
         given = self.columns.get(kind, "")
         return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
 
+    @property
+    def _all_prefixes(self) -> tuple[str, ...]:
+        return self._prefixes("logits") + self._prefixes("probabilities")
+
     def reads(self, name: str) -> bool:
         """Whether a column of this name, which is ours, is read."""
-        prefixes = tuple(prefix for kind in KINDS for prefix in self.prefixes(kind))
-        return name in COLUMNS or name.startswith(prefixes)
+        return name in COLUMNS or name.startswith(self._all_prefixes)
 
     def class_columns(self, names: Sequence[str], kind: Kind) -> ClassColumns | None:
         """Find the columns that hold the scores of one class each."""
-        for prefix in self.prefixes(kind):
+        for prefix in self._prefixes(kind):
             found = {n.removeprefix(prefix): n for n in names if n.startswith(prefix)}
             found.pop("", None)
             numbers = {key: name for key, name in found.items() if key.isdecimal()}
@@ -100,19 +99,16 @@ class Layout:
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
         """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
         wrong = partial(InputError, file=file, field=field)
-        classes, kind = self.classes, values.dtype.kind
+        classes, kind, first = self.classes, values.dtype.kind, self.first_label
         if kind in "iu" and classes and all(map(_is_whole, classes)):
             values, kind = values.astype(str), "U"
         if values.ndim != 1 or not len(values):
             return values
-        if kind in "iuf" and self.first_label:
-            if (values < self.first_label).any():
-                row = int((values < self.first_label).argmax())
-                raise wrong(
-                    f"row {row}: {values[row]} is below {self.first_label}, the first label",
-                    remedy="Rows are counted from 0",
-                )
-            return values.astype(np.float64 if kind == "f" else np.int64) - self.first_label
+        if kind in "iuf" and first:
+            if (values < first).any():
+                row = int((values < first).argmax())
+                raise wrong(f"row {row} (from 0): {values[row]} is below {first}, the first label")
+            return values.astype(np.float64 if kind == "f" else np.int64) - first
         if kind not in "OU":
             return values
         texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
@@ -128,9 +124,9 @@ class Layout:
         number = {name: label for label, name in enumerate(classes)}
         unknown = next((row for row, text in enumerate(texts) if text not in number), None)
         if unknown is not None:
+            problem = f"'{texts[unknown]:.60}' is none of the {len(classes)} classes"
             raise wrong(
-                f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
-                remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
+                f"row {unknown} (from 0): {problem}", remedy=suggest(texts[unknown], classes)
             )
         return np.array([number[text] for text in texts], np.int64)
 
@@ -150,12 +146,9 @@ def check_columns_given(columns: Mapping[str, str], file: object, field: str) ->
     """Check the names of columns that a person gave."""
     unknown = [name for name in columns if name not in COLUMNS]
     if unknown:
-        raise InputError(
-            f"there is no column '{unknown[0]}'",
-            file=file,
-            field=field,
-            remedy=f"Name {', '.join(COLUMNS)}, as in label=target",
-        )
+        remedy = f"Name {', '.join(COLUMNS)}, as in label=target"
+        problem = f"there is no column '{unknown[0]}'"
+        raise InputError(problem, file=file, field=field, remedy=remedy)
     theirs = list(columns.values())
     twice = [name for name in theirs if not name or theirs.count(name) > 1]
     if twice:
@@ -164,16 +157,13 @@ def check_columns_given(columns: Mapping[str, str], file: object, field: str) ->
 
 def _position(names: Sequence[str], theirs: str, ours: str, file: object) -> int:
     """Return where a column is that a person named."""
-    found = [at for at, name in enumerate(names) if name == theirs]
-    found = found or [
-        at for at, name in enumerate(names) if name.strip().casefold() == theirs.casefold()
-    ]
+    same = [at for at, name in enumerate(names) if name.strip().casefold() == theirs.casefold()]
+    found = [at for at, name in enumerate(names) if name == theirs] or same
     if len(found) != 1:
         raise InputError(
-            f"{'no column' if not found else 'several columns'} '{theirs}', which was named as "
-            f"'{ours}'; found {', '.join(names) or 'none'}",
-            file=file,
-        )
+            f"{'several columns' if found else 'no column'} '{theirs}', which was named as "
+            f"'{ours}'; found {', '.join(names) or 'none'}", file=file,
+        )  # fmt: skip
     return found[0]
 
 
@@ -197,10 +187,8 @@ def read_classes(text: str) -> tuple[str, ...] | int:
         ) from error
     names: Any = [line.strip() for line in content.splitlines() if line.strip()]
     if path.suffix.lower() == ".json":
-        try:
+        with readable(path, "readable as JSON", RecursionError):
             names = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"not readable as JSON ({error})", file=path) from error
     if not isinstance(names, list) or len(names) < 2:
         raise InputError("holds no list of at least two class names", file=path)
     return resolve_classes(names)
@@ -235,10 +223,8 @@ def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
         name = min(names.difference(numbers))
         raise InputError(
             f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
-            file=file,
-            remedy="Correct the one or the other; if both are names, give all of them (--classes "
-            "FILE)",
-        )
+            file=file, remedy="Correct them; if all are names, give all of them (--classes FILE)",
+        )  # fmt: skip
     return names
 
 

@@ -1,6 +1,5 @@
 """One model's outputs on one dataset, as far as a file holds them; labels may be unknown."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.predictions.files import Contents, ScoreMatrix, find_matrix, read_contents, values_of
-from matcheval.predictions.formats import RawFile
+from matcheval.predictions.files import ScoreMatrix, read_contents
+from matcheval.predictions.formats import Source
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule, check_columns
 
@@ -55,39 +54,32 @@ class ModelOutputs:
 
 
 def read_scores(
-    path: str | os.PathLike[str],
+    source: Source,
     *,
     labels: LabelRule = "required",
     n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> ModelOutputs:
-    """Read a prediction file with all that it says about every class."""
-    found = read_contents(path, scores=True, labels=labels, layout=layout)
-    return outputs_of(found, file=path, n_classes=n_classes)
-
-
-def outputs_of(found: Contents, *, file: object, n_classes: int | None = None) -> ModelOutputs:
-    """Check the contents of a prediction file, or of a table in memory."""
-    checked = check_columns(found.columns, file=file, n_classes=n_classes, metadata=found.metadata)
+    """Read a prediction file, or a table in memory, with all that it says about every class."""
+    found = read_contents(source, layout, scores=True, labels=labels)
+    columns, metadata, scores = found.columns, found.metadata, found.scores
+    checked = check_columns(columns, file=source, n_classes=n_classes, metadata=metadata)
     outputs = ModelOutputs(
         index=checked["index"],
         labels=checked.get("label"),
         predicted=checked["prediction"],
         confidences=checked["probability"].astype(np.float64),
-        metadata=found.metadata,
+        metadata=metadata,
     )
-    if found.scores is None:
+    if scores is None:
         return outputs
-    values = found.scores.values
+    values = scores.values
     if len(values) != len(outputs):
-        raise InputError(
-            f"has {len(values)} rows, the other columns {len(outputs)}",
-            file=file,
-            field=found.scores.kind,
-        )
-    if "index" in found.columns:
-        values = values[np.argsort(found.columns["index"], kind="stable")]
-    return with_scores(outputs, ScoreMatrix(found.scores.kind, values), file)
+        problem = f"has {len(values)} rows, the other columns {len(outputs)}"
+        raise InputError(problem, file=source, field=scores.kind)
+    if "index" in columns:
+        values = values[np.argsort(columns["index"], kind="stable")]
+    return with_scores(outputs, ScoreMatrix(scores.kind, values), source)
 
 
 def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> ModelOutputs:
@@ -108,50 +100,12 @@ def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> Mod
         raise InputError(
             f"datapoint {outputs.index[row]}: the highest score is that of class "
             f"{probabilities[row].argmax()}, the predicted class is {predicted[row]}",
-            file=file,
-            field=scores.kind,
+            file=file, field=scores.kind,
             remedy="Scores and predictions must come from the same model",
-        )
+        )  # fmt: skip
     return replace(
         outputs,
         confidences=np.minimum(highest, 1),
         logits=scores.values if is_logits else None,
         probabilities=probabilities,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class RankedClasses:
-    """Predicted classes, most probable first."""
-
-    classes: npt.NDArray[Any]
-    n_classes: int | None
-
-
-def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
-    """Return the predicted classes of a file or table that may lack probabilities."""
-    given = values_of(raw, "prediction", layout) if "prediction" in raw.columns else None
-    if given is not None and (top == 1 or given.ndim > 1):
-        return RankedClasses(given, None)
-    matrix = find_matrix(raw.columns, layout, raw.file)
-    if matrix is None:
-        if given is not None:
-            return RankedClasses(given, None)
-        raise InputError(
-            f"predicted classes missing; found {raw.shown}",
-            file=raw.file,
-            remedy="Give 'prediction', or the scores of all classes",
-        )
-    ranked = np.argsort(-matrix.values, axis=1, kind="stable")[:, :top]
-    return RankedClasses(ranked, matrix.values.shape[1])
-
-
-def labels_of(raw: RawFile, layout: Layout) -> npt.NDArray[Any]:
-    """Return the true classes of a file or table, not checked further."""
-    if "label" not in raw.columns:
-        raise InputError(
-            f"column label missing; found {raw.shown}",
-            file=raw.file,
-            remedy="If it has another name, say which: columns={'label': 'target'}",
-        )
-    return values_of(raw, "label", layout)

@@ -7,17 +7,13 @@ from pathlib import Path
 from matcheval.errors import InputError
 
 MODEL = "{model}"
+REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
 
 
-def check_pattern(pattern: str, what: object = None) -> None:
+def check_pattern(pattern: str) -> None:
     """Check that a pattern holds `{model}` once."""
     if pattern.count(MODEL) != 1:
-        raise InputError(
-            f"must hold {MODEL} once",
-            file=pattern,
-            field=what,
-            remedy="Write it where the names of the files differ: 'old/{model}.parquet'",
-        )
+        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=REMEDY)
 
 
 def files_by_model(pattern: str) -> dict[str, Path]:

@@ -6,7 +6,7 @@ datapoint. An archive (`.npz`) holds the classes of all models in one array.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, array_names, read_arrays
+from matcheval.io.files import readable
 from matcheval.io.user_files import read_csv_rows
-from matcheval.predictions.records import MAX_CLASSES
+from matcheval.predictions.records import MAX_CLASSES, ROWS_FROM_0
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -29,7 +30,6 @@ def count_hits(
     labels: Integers,
     *,
     file: object,
-    is_reversed: bool = False,
     n_classes: int | None = None,
     order_is_known: bool = False,
 ) -> list[int]:
@@ -43,8 +43,6 @@ def count_hits(
         True classes.
     file : object
         File that error messages name.
-    is_reversed : bool
-        Whether the columns of `classes` are in the opposite order, least probable first.
     n_classes : int, optional
         Number of classes; labels and predicted classes must be below it. By default the number
         of classes that int16 can hold.
@@ -70,20 +68,18 @@ def count_hits(
             remedy="Give a row per datapoint, in the order of the labels",
         )
     rows = classes[:, None] if classes.ndim == 1 else classes
-    largest, from_zero = (n_classes or MAX_CLASSES) - 1, "Rows are counted from 0"
+    largest = (n_classes or MAX_CLASSES) - 1
     for what, values in (("label", labels[:, None]), ("class", rows)):
         bad = (values < 0) | (values > largest)
         if bad.any():
             at, column = np.unravel_index(int(bad.argmax()), bad.shape)
             problem = f"row {at}: {what} {values[at, column]} is not in 0..{largest}"
-            raise wrong(problem, remedy=from_zero)
+            raise wrong(problem, remedy=ROWS_FROM_0)
     ordered = np.sort(rows, axis=1)
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if repeated.any():
         row = int(repeated.argmax())
-        raise wrong(f"row {row} holds a class twice: {rows[row].tolist()}", remedy=from_zero)
-    if is_reversed:
-        rows = rows[:, ::-1]
+        raise wrong(f"row {row} holds a class twice: {rows[row].tolist()}", remedy=ROWS_FROM_0)
     by_column = (rows == labels[:, None]).sum(axis=0)
     first, last = int(by_column[0]), int(by_column[-1])
     if not order_is_known and last - first > 4 * np.sqrt(first + last):  # beyond chance
@@ -97,17 +93,10 @@ def count_hits(
 
 def read_integers(path: Path) -> Integers:
     """Read a JSON list or `.npy` array of classes or labels."""
-    if not path.is_file():
-        raise InputError("no such file", file=path)
-    try:
+    with readable(path, f"readable as {path.suffix}", *UNREADABLE), path.open("rb") as file:
         if path.suffix.lower() == ".json":
-            values = np.asarray(json.loads(path.read_text(encoding="utf-8")))
-        else:
-            with path.open("rb") as file:
-                values = np.lib.format.read_array(file, allow_pickle=False)
-    except UNREADABLE as error:
-        raise InputError(f"not readable as {path.suffix} ({error})", file=path) from error
-    return _whole(values, path)
+            return _whole(np.asarray(json.load(file)), path)
+        return _whole(np.lib.format.read_array(file, allow_pickle=False), path)
 
 
 def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
@@ -122,30 +111,24 @@ def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Int
     if classes.shape[:2] == (len(labels), len(names)) and len(labels) != len(names):
         classes = np.swapaxes(classes, 0, 1)
     if classes.ndim not in (2, 3) or classes.shape[:2] != (len(names), len(labels)):
-        raise InputError(
-            f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels",
-            file=path,
-            field=wanted[1],
-        )
+        problem = f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels"
+        raise InputError(problem, file=path, field=wanted[1])
     return names, classes, labels
 
 
-def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:
+def models_at(names: list[str], wanted: Sequence[str], file: object) -> list[int]:
     """Find the positions of models in a list of names."""
-    missing = [model for model in wanted if model not in names]
-    if missing:
+    if missing := [model for model in wanted if model not in names]:
         raise InputError(f"no model {', '.join(missing)}", file=file, field="models")
-    twice = [model for model in wanted if list(names).count(model) > 1]
-    if twice:
+    if twice := [model for model in wanted if names.count(model) > 1]:
         raise InputError(f"model {', '.join(twice)} occurs twice", file=file, field="models")
-    return [list(names).index(model) for model in wanted]
+    return [names.index(model) for model in wanted]
 
 
 def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
     if values.dtype.kind not in "iu":
-        raise InputError(
-            f"values of type {values.dtype}", file=path, remedy="Give classes as whole numbers"
-        )
+        remedy = "Give classes as whole numbers"
+        raise InputError(f"values of type {values.dtype}", file=path, remedy=remedy)
     return values
 
 
@@ -173,13 +156,12 @@ def read_accuracies(
     rows = read_csv_rows(path, [*key, *values.values()])
     at = models_at(["-".join(row[part] for part in key) for row in rows], models, path)
     numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
-    # Trailing zeros may have been dropped, so the column as a whole shows the number of digits.
-    digits = {top: min(map(_exponent, numbers[top]), default=0) for top in values}
+    last_digits = {top: last_digit(of_column) for top, of_column in numbers.items()}
     for model, position in zip(models, at, strict=True):
         for top, column in values.items():
             place = {"file": f"{path}, model '{model}'", "field": column}
-            accuracy, correct, n = counts_of(numbers[top][position], digits[top], options, place)
-            yield Accuracy(model, top, accuracy, correct, n)
+            counts = counts_of(numbers[top][position], last_digits[top], options, place)
+            yield Accuracy(model, top, *counts)
 
 
 def _number(text: str) -> Decimal:
@@ -189,8 +171,10 @@ def _number(text: str) -> Decimal:
         return Decimal("nan")
 
 
-def _exponent(number: Decimal) -> int:
-    return int(number.as_tuple().exponent) if number.is_finite() else 0
+def last_digit(numbers: Iterable[Decimal]) -> int:
+    """Return the exponent of the last digit of a column: trailing zeros may have been dropped."""
+    exponents = [int(n.as_tuple().exponent) for n in numbers if n.is_finite()]
+    return min(exponents, default=0)
 
 
 def counts_of(
@@ -209,13 +193,10 @@ def counts_of(
     rounding += _SINGLE_PRECISION * n
     least, most = math.ceil(exact - rounding), math.floor(exact + rounding)
     if least > most:
-        raise InputError(
-            f"{number} is not an accuracy on {n} datapoints", **place, remedy="Check 'n' and 'unit'"
-        )
+        problem = f"{number} is not an accuracy on {n} datapoints"
+        raise InputError(problem, **place, remedy="Check 'n' and 'unit'")
     if least < most:
-        raise InputError(
-            f"{number} could be {least} to {most} of {n} datapoints",
-            **place,
-            remedy="Give more digits, or omit 'n', in which case there are no intervals",
-        )
+        remedy = "Give more digits, or omit 'n', in which case there are no intervals"
+        problem = f"{number} could be {least} to {most} of {n} datapoints"
+        raise InputError(problem, **place, remedy=remedy)
     return least / n, least, n

@@ -35,6 +35,7 @@ _PERCENT = 100 + 1e-4
 _FROM_ONE = (
     "If labels are counted from 1, say so (--first-label 1, or 'first_label' of the dataset)"
 )
+ROWS_FROM_0 = "Rows are counted from 0"
 
 LabelRule = Literal["required", "optional"]
 
@@ -128,12 +129,9 @@ def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: obj
     given = str(metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes)
     is_short = len(given) <= _MAX_DIGITS and given.isascii() and given.isdecimal()
     if not is_short or not 1 <= int(given) <= MAX_CLASSES:
-        raise InputError(
-            f"{given:.{_MAX_DIGITS}}{'...' * (len(given) > _MAX_DIGITS)} classes",
-            file=file,
-            field="n_classes",
-            remedy=f"Give a number from 1 to {MAX_CLASSES}",
-        )
+        shown = f"{given:.{_MAX_DIGITS}}{'...' * (len(given) > _MAX_DIGITS)}"
+        remedy = f"Give a number from 1 to {MAX_CLASSES}"
+        raise InputError(f"{shown} classes", file=file, field="n_classes", remedy=remedy)
     return int(given)
 
 
@@ -162,60 +160,52 @@ def checked_integers(
     InputError
         If they are not such numbers, naming the first row that is not.
     """
-    values = np.asarray(values)
-    if values.ndim != 1:
-        raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
+    values = _checked_values(values, name, "Give classes as whole numbers, 0, 1, ...", file)
     if values.dtype.kind == "f":
         whole = np.isfinite(values) & (values == np.floor(values))
         _raise_if_any(~whole, values, "is not a whole number", name, file)
-    elif values.dtype.kind not in "iu":
-        raise InputError(
-            f"has dtype {values.dtype}",
-            file=file,
-            field=name,
-            remedy="Give classes as whole numbers, 0, 1, ...",
-        )
     _raise_if_any(values < 0, values, "is negative", name, file)
     from_one = (
         values.min(initial=1) == 1 and values.max(initial=0) == largest + 1 != MAX_CLASSES + 1
     )
-    remedy = _FROM_ONE if name != "index" and from_one else ""
-    _raise_if_any(
-        values > largest, values, f"is too large; the maximum is {largest}", name, file, remedy
-    )
+    remedy = f"{_FROM_ONE}. " if name != "index" and from_one else ""
+    why = f"is too large; the maximum is {largest}"
+    _raise_if_any(values > largest, values, why, name, file, remedy)
     return values.astype(np.int64)
 
 
 def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32]:
-    values, name = np.asarray(values), "probability"
-    if values.ndim != 1:
-        raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
-    if values.dtype.kind not in "iuf":  # a CSV column with only 0 and 1 is read as integers
-        raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy="Give floats")
+    # A CSV column with only 0 and 1 is read as integers.
+    name = "probability"
+    values = _checked_values(values, name, "Give floats", file)
     _raise_if_any(~np.isfinite(values), values, "is not a finite number", name, file)
     # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
     outside = (values < 0) | (values > 1 + 1e-6)
     percent = values.min(initial=0) >= 0 and 2 < values.max(initial=0) <= _PERCENT
-    remedy = "These look like percentages: divide them by 100" if percent else ""
+    remedy = "These look like percentages: divide them by 100. " if percent else ""
     _raise_if_any(outside, values, "is outside [0, 1]", name, file, remedy)
     return np.minimum(values.astype(np.float32), np.float32(1))
 
 
+def _checked_values(
+    values: npt.NDArray[Any], name: str, remedy: str, file: object
+) -> npt.NDArray[Any]:  # fmt: skip
+    """Check that an array is of numbers and of one dimension."""
+    values = np.asarray(values)
+    if values.ndim != 1:
+        raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
+    if values.dtype.kind not in "iuf":
+        raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy=remedy)
+    return values
+
+
 def _raise_if_any(
-    bad: npt.NDArray[np.bool_],
-    values: npt.NDArray[Any],
-    why: str,
-    name: str,
-    file: object,
+    bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object,
     remedy: str = "",
-) -> None:
+) -> None:  # fmt: skip
     """Raise an error that names the first bad row and its value, if there is one."""
     if bad.any():
         row = int(bad.argmax())
         more = f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""
-        raise InputError(
-            f"row {row}: {values[row]} {why}{more}",
-            file=file,
-            field=name,
-            remedy=f"{remedy}. Rows are counted from 0" if remedy else "Rows are counted from 0",
-        )
+        problem = f"row {row}: {values[row]} {why}{more}"
+        raise InputError(problem, file=file, field=name, remedy=f"{remedy}{ROWS_FROM_0}")

@@ -100,10 +100,7 @@ def top_k_schema(k: int) -> TableSchema:
 
 
 def write_top_k(
-    labels: Classes,
-    classes: Classes,
-    path: str | os.PathLike[str],
-    metadata: Mapping[str, str],
+    labels: Classes, classes: Classes, path: str | os.PathLike[str], metadata: Mapping[str, str]
 ) -> None:
     """Write the top-k classes of all datapoints of a dataset.
 

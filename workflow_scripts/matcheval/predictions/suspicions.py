@@ -23,25 +23,19 @@ _PIXEL_RANGE = re.compile(r"uint8 / \d+")  # that of a dataset, which may differ
 
 
 def check_same_model(
-    ours: Mapping[str, str],
-    theirs: Mapping[str, str],
-    names: tuple[str, str],
-    file: object,
+    ours: Mapping[str, str], theirs: Mapping[str, str], names: tuple[str, str], file: object
 ) -> None:
     """Check that two files are of one model, run in the same way, where both tell."""
     for key, meaning in _KEYS.items():
-        one, other = (
-            _PIXEL_RANGE.sub("uint8", d[key]) if key in d else None for d in (ours, theirs)
-        )
-        if None not in (one, other) and one != other:
-            raise InputError(
-                f"{meaning} is {ours[key]:.200} in {names[0]}, and {theirs[key]:.200} in "
-                f"{names[1]}",
-                file=file,
-                field=key,
-                remedy="Both must come from the same model and label space: predict both sets again"
-                " with one model",
-            )
+        if key in ours and key in theirs:
+            one, other = (_PIXEL_RANGE.sub("uint8", told[key]) for told in (ours, theirs))
+            if one != other:
+                raise InputError(
+                    f"{meaning} is {ours[key]:.200} in {names[0]}, and {theirs[key]:.200} in "
+                    f"{names[1]}", file=file, field=key,
+                    remedy="Both must come from the same model and label space: predict both sets "
+                    "again with one model",
+                )  # fmt: skip
 
 
 @dataclass
@@ -110,15 +104,14 @@ def suspicions(
 def _one_off(
     labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer], accuracy: float
 ) -> list[str]:
-    difference = predicted.astype(np.int64) - labels
-    for shift, where in ((1, "labels"), (-1, "predictions")):
-        share = float(np.mean(difference == -shift))
+    difference = labels - predicted.astype(np.int64)
+    for sign, later, other in (("+", "labels", "predictions"), ("-", "predictions", "labels")):
+        share = float(np.mean(difference == (1 if sign == "+" else -1)))
         if share >= _SHIFTED and share > 3 * accuracy:
-            other = "predictions" if where == "labels" else "labels"
             return [
-                f"{100 * share:.3g} % of the labels are the prediction {'+' if shift > 0 else '-'} "
-                f"1, and {100 * accuracy:.2g} % the prediction: are {where} counted from 1, and "
-                f"{other} from 0?"
+                f"{100 * share:.3g} % of the labels are the prediction {sign} 1, and "
+                f"{100 * accuracy:.2g} % the prediction: are {later} counted from 1, and {other} "
+                "from 0?"
             ]
     return []
 

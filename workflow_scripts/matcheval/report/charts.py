@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WIDTH = 640.0
-_MARGINS = (14.0, 16.0, 46.0, 58.0)  # top, right, bottom, left
+_RIGHT_MARGIN, _BOTTOM_MARGIN = 16.0, 46.0
 _PER_CHARACTER = 6.6  # width of a character, at most on average
 _LONGEST = 64  # characters of a category's name that are shown
 _NARROWEST = 300.0  # width between the axes beside long names
@@ -89,50 +89,41 @@ class Chart:
     zero: str = ""
     is_square: bool = False
 
+    top = 14.0  # where the y axis ends
+
     @property
     def width(self) -> float:
         """Width of the drawing."""
-        if self.is_square:
-            return 480.0
-        return max(_WIDTH, self.left + _NARROWEST + _MARGINS[1])
+        return 480.0 if self.is_square else max(_WIDTH, self.left + _NARROWEST + _RIGHT_MARGIN)
 
     @cached_property
     def height(self) -> float:
         """Height of the drawing."""
         if self.categories:
-            return _MARGINS[0] + _MARGINS[2] + _ROW * len(self.categories)
-        return (
-            self.width - self.left - _MARGINS[1] + _MARGINS[0] + _MARGINS[2]
-            if self.is_square
-            else 340.0
-        )
+            return self.top + _BOTTOM_MARGIN + _ROW * len(self.categories)
+        return self.right - self.left + self.top + _BOTTOM_MARGIN if self.is_square else 340.0
 
     @cached_property
     def left(self) -> float:
         """Where the x axis begins."""
         longest = min(max(map(len, self.categories), default=0), _LONGEST)
-        return max(_MARGINS[3], _PER_CHARACTER * longest + 16)
+        return max(58.0, _PER_CHARACTER * longest + 16)
+
+    @property
+    def right(self) -> float:
+        """Where the x axis ends."""
+        return self.width - _RIGHT_MARGIN
+
+    @property
+    def bottom(self) -> float:
+        """Where the y axis begins."""
+        return self.height - _BOTTOM_MARGIN
 
     @property
     def x_title_at(self) -> float:
         """Where the middle of the title of the x axis is: below the axis, if there is room."""
         half = _PER_CHARACTER * len(self.x_title) / 2
         return max(half, min((self.left + self.right) / 2, self.width - half))
-
-    @property
-    def right(self) -> float:
-        """Where the x axis ends."""
-        return self.width - _MARGINS[1]
-
-    @property
-    def top(self) -> float:
-        """Where the y axis ends."""
-        return _MARGINS[0]
-
-    @property
-    def bottom(self) -> float:
-        """Where the y axis begins."""
-        return self.height - _MARGINS[2]
 
     @cached_property
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -159,43 +150,33 @@ class Chart:
         return [[self._mark(point) for point in each.defined] for each in self.series]
 
     def _mark(self, point: Point) -> Mark:
-        x, y = self.place(point.x, point.y)
-        bars = []
+        ends = []
         if all(map(math.isfinite, point.x_bounds)):
-            ends = [self.place(end, point.y)[0] for end in point.x_bounds]
-            bars.append((ends[0], y, ends[1], y))
+            ends.append([(end, point.y) for end in point.x_bounds])
         if all(map(math.isfinite, point.y_bounds)):
-            ends = [self.place(point.x, end)[1] for end in point.y_bounds]
-            bars.append((x, ends[0], x, ends[1]))
-        return Mark(x, y, point.name, point.text, bars)
+            ends.append([(point.x, end) for end in point.y_bounds])
+        bars = [(*self.place(*first), *self.place(*last)) for first, last in ends]
+        return Mark(*self.place(point.x, point.y), point.name, point.text, bars)
 
     @property
     def x_ticks(self) -> list[tuple[float, str]]:
         """Positions and texts of the ticks of the x axis."""
-        low, high = self._ranges[0]
-        return [(self.place(v, 0)[0], text) for v, text in _ticks(low, high)]
+        return [(self.place(v, 0)[0], text) for v, text in _ticks(*self._ranges[0])]
 
     @property
     def y_ticks(self) -> list[tuple[float, str]]:
         """Positions and texts of the ticks of the y axis."""
-        if self.categories:
-            return [
-                (self.place(0, i)[1], name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…")
-                for i, name in enumerate(self.categories)
-            ]
-        low, high = self._ranges[1]
-        return [(self.place(0, v)[1], text) for v, text in _ticks(low, high)]
+        if not self.categories:
+            return [(self.place(0, v)[1], text) for v, text in _ticks(*self._ranges[1])]
+        names = (n if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in self.categories)
+        return [(self.place(0, i)[1], name) for i, name in enumerate(names)]
 
     @property
     def zero_line(self) -> tuple[float, float, float, float] | None:
         """Ends of the line at 0, if it is asked for."""
-        if self.zero == "x":
-            x = self.place(0, 0)[0]
-            return x, self.top, x, self.bottom
-        if self.zero == "y":
-            y = self.place(0, 0)[1]
-            return self.left, y, self.right, y
-        return None
+        x, y = self.place(0, 0)
+        lines = {"x": (x, self.top, x, self.bottom), "y": (self.left, y, self.right, y)}
+        return lines.get(self.zero)
 
     def path(self, line: Line) -> str:
         """Return a line as the data of an SVG path."""

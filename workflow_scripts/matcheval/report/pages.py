@@ -67,39 +67,37 @@ class MarkdownTable:
 def read_markdown(text: str, file: str) -> list[MarkdownTable]:
     """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
-    starts = [i for i, line in enumerate(lines) if _is_heading(lines, i)]
-    pieces = itertools.pairwise([0, *starts, len(lines)])
-    return [_read_piece(lines[start:end], file) for start, end in pieces if start < end]
+    headings = [
+        i
+        for i, (line, following) in enumerate(itertools.pairwise(lines))
+        if line.startswith("**") and line.endswith("**") and following.startswith("|")
+    ]
+    pieces = itertools.pairwise([0, *headings, len(lines)])
+    return [
+        _read_piece(lines[start:end], start in headings, file)
+        for start, end in pieces
+        if start < end
+    ]
 
 
-def _is_heading(lines: Sequence[str], i: int) -> bool:
-    is_bold = lines[i].startswith("**") and lines[i].endswith("**")
-    return is_bold and lines[i + 1 : i + 2] != [] and lines[i + 1].startswith("|")
-
-
-def _read_piece(lines: Sequence[str], file: str) -> MarkdownTable:
-    heading = lines[0].strip("*") if _is_heading(lines, 0) else ""
-    rows = [_cells(line) for line in lines if line.startswith("|")]
-    others = lines[1:] if heading else lines
+def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> MarkdownTable:
+    heading, others = (lines[0].strip("*"), lines[1:]) if has_heading else ("", lines)
+    rows = [
+        [cell.strip().replace(r"\|", "|") for cell in _CELLS.split(line)[1:-1]]
+        for line in lines
+        if line.startswith("|")
+    ]
     paragraphs = tuple(line.strip("# ") for line in others if not line.startswith("|"))
     if len(rows) < 2:
         return MarkdownTable(heading, (), paragraphs)
     if len({len(row) for row in rows}) != 1:
-        raise InputError(
-            "is not a table: its rows differ in length", file=file,
-            remedy="If the workflow wrote it, delete it and run again",
-        )  # fmt: skip
-    head, alignment, *body = rows
-    cells: Sequence[Sequence[str]] = list(zip(*body, strict=True)) or [()] * len(head)
+        remedy = "If the workflow wrote it, delete it and run again"
+        raise InputError("is not a table: its rows differ in length", file=file, remedy=remedy)
     columns = tuple(
-        TextColumn(name, list(column), is_number=mark.endswith(":"))
-        for name, mark, column in zip(head, alignment, cells, strict=True)
+        TextColumn(head, cells, is_number=mark.endswith(":"))
+        for head, mark, *cells in zip(*rows, strict=True)
     )
     return MarkdownTable(heading, columns, paragraphs)
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().replace(r"\|", "|") for cell in _CELLS.split(line)[1:-1]]
 
 
 MOST_BYTES = 4_000_000  # of all figures of a page, as characters in it
@@ -130,7 +128,7 @@ class FigureSpace:
         source = _source(shown.paths)
         if not source or len(source) > self.left:
             self.left_out.append(shown.paths[0])
-            return ShownFigure(shown.title, caption, "", shown.paths[0])
+            source = ""
         self.left -= len(source)
         return ShownFigure(shown.title, caption, source, shown.paths[0])
 
@@ -140,11 +138,11 @@ def _source(paths: tuple[str, ...]) -> str:
     by_suffix = {Path(path).suffix: path for path in paths}
     svg, png = by_suffix.get(".svg"), by_suffix.get(".png")
     if svg and (not png or Path(svg).stat().st_size <= LARGEST_SVG):
-        return _address("svg+xml", read_result(svg))
-    return _address("png", _reduced(read_result(png))) if png else ""
-
-
-def _address(kind: str, content: bytes) -> str:
+        kind, content = "svg+xml", read_result(svg)
+    elif png:
+        kind, content = "png", _reduced(read_result(png))
+    else:
+        return ""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
@@ -196,17 +194,14 @@ def render_report(
     """Render a report."""
     space = FigureSpace()
     rendered = [_render_section(section, space) for section in sections]
-    return (
-        _environment()
-        .get_template("report/page.html")
-        .render(
-            title=title,
-            sections=rendered,
-            headlines=[line for one in rendered for line in one.content.headlines],
-            notes=[*(note for one in rendered for note in one.content.notes), *notes],
-            left_out=space.left_out,
-            provenance=provenance,
-        )
+    template = _environment().get_template("report/page.html")
+    return template.render(
+        title=title,
+        sections=rendered,
+        headlines=[line for one in rendered for line in one.content.headlines],
+        notes=[*(note for one in rendered for note in one.content.notes), *notes],
+        left_out=space.left_out,
+        provenance=provenance,
     )
 
 
@@ -223,12 +218,9 @@ def _render_section(section: Section, space: FigureSpace) -> Rendered:
     tables = [one for shown in section.shown if shown.is_table for one in _tables(shown)]
     figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
     own = "/".join(section.room.split(".")[1:]) + "/report.html"
-    template = own if (_LIBRARY / own).is_file() else "report/section.html"
-    html = (
-        _environment()
-        .get_template(template)
-        .render(section=section, tables=tables, figures=figures, **content.variables)
-    )
+    name = own if (_LIBRARY / own).is_file() else "report/section.html"
+    template = _environment().get_template(name)
+    html = template.render(section=section, tables=tables, figures=figures, **content.variables)
     return Rendered(section, content, html)
 
 
@@ -277,24 +269,9 @@ def _environment() -> "Environment":
 PACKAGES = ("jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "scipy")
 _UNKNOWN = "–"
 _OF_MODEL = {
-    "weights_sha256": "SHA-256 of the weights",
-    "transform": "Transform",
-    "dtype": "Precision",
-    "device": "Device",
-    "torch": "torch",
-}
-
-
-def study_provenance(
-    asked: str,
-    models: Mapping[str, Mapping[str, str]],
-    datasets: Mapping[str, Mapping[str, str]],
-    files: Sequence[Path],
-) -> Provenance:
-    """Collect what a reader needs to make a study's results again."""
-    tables = digests(files, "Tables that this page is made from")
-    described = [_models(models), _datasets(datasets), tables]
-    return Provenance(software_versions(*PACKAGES), asked, described)
+    "weights_sha256": "SHA-256 of the weights", "transform": "Transform", "dtype": "Precision",
+    "device": "Device", "torch": "torch",
+}  # fmt: skip
 
 
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
@@ -307,13 +284,8 @@ def _listed(
     caption: str, columns: Mapping[str, Sequence[str]], numbers: Sequence[str] = ()
 ) -> HtmlTable:
     """Return a table by its heads, of which some are of numbers."""
-    return HtmlTable(
-        caption,
-        tuple(
-            TextColumn(head, list(cells), is_number=head in numbers)
-            for head, cells in columns.items()
-        ),
-    )
+    cells = columns.items()
+    return HtmlTable(caption, tuple(TextColumn(h, list(c), h in numbers) for h, c in cells))
 
 
 def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
@@ -322,9 +294,12 @@ def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     for one in models.values():
         path = one["predictions"]
         stored = pq.read_schema(path).metadata if path.endswith(".parquet") else None
-        metadata = {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
-        found.append({head: metadata.get(key, _UNKNOWN) for key, head in _OF_MODEL.items()})
-    columns = {head: [one[head] for one in found] for head in _OF_MODEL.values()}
+        found.append(
+            {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
+        )
+    columns = {
+        head: [metadata.get(key, _UNKNOWN) for metadata in found] for key, head in _OF_MODEL.items()
+    }
     told = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
     sources = [one["source"] for one in models.values()]
     return _listed("Models", {"Model": list(models), "From": sources, **told})
@@ -332,21 +307,16 @@ def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
 
 def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     """List datasets; images may be deleted once all models have seen them."""
-    found = [
-        read_json(path) if (path := Path(one["description"])).is_file() else {}
-        for one in datasets.values()
-    ]
-    return _listed(
-        "Datasets",
-        {
-            "Dataset": list(datasets),
-            "Kind": [one["kind"] for one in datasets.values()],
-            "Options": [one["options"] for one in datasets.values()],
-            "Images": [f"{one['n']:,}" if one else _UNKNOWN for one in found],
-            "SHA-256 of the images": [one.get("sha256", _UNKNOWN) for one in found],
-        },
-        numbers=["Images"],
-    )
+    paths = [Path(one["description"]) for one in datasets.values()]
+    found = [read_json(path) if path.is_file() else {} for path in paths]
+    columns = {
+        "Dataset": list(datasets),
+        "Kind": [one["kind"] for one in datasets.values()],
+        "Options": [one["options"] for one in datasets.values()],
+        "Images": [f"{one['n']:,}" if one else _UNKNOWN for one in found],
+        "SHA-256 of the images": [one.get("sha256", _UNKNOWN) for one in found],
+    }
+    return _listed("Datasets", columns, numbers=["Images"])
 
 
 def write_report(
@@ -361,8 +331,10 @@ def write_report(
     page: Path,
 ) -> None:
     """Write the report of a study."""
-    tables = [path for path in files if path.suffix == ".parquet"]
-    provenance = study_provenance(asked, models, datasets, tables)
+    sources = [path for path in files if path.suffix == ".parquet"]
+    tables = digests(sources, "Tables that this page is made from")
+    described = [_models(models), _datasets(datasets), tables]
+    provenance = Provenance(software_versions(*PACKAGES), asked, described)
     text = render_report(f"Study {study}", sections, provenance, notes)
     with atomic_file(page) as partial:
         partial.write_text(text, encoding="utf-8")

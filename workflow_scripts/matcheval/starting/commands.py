@@ -16,9 +16,7 @@ def run_command_line(study: Path) -> str | None:
     if snakemake is None or workflow is None:
         return None
     place = [] if workflow == Path("Snakefile") else ["--snakefile", str(workflow)]
-    return shlex.join(
-        [snakemake, *place, "--cores", "all", "--configfile", str(study)]
-    )  # fmt: skip
+    return shlex.join([snakemake, *place, "--cores", "all", "--configfile", str(study)])
 
 
 def own_command_line(arguments: Sequence[str]) -> str:

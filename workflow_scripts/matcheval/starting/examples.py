@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from matcheval.datasets.digits import rows_of
 from matcheval.io.files import check_place, disk_errors
@@ -15,8 +14,6 @@ from matcheval.starting.looking import SPACES, look_at, published_set
 
 KNOWN, NEW = "known-writers", "new-writers"
 _MAX_VALUE = 16  # of a pixel of the scans
-_CORRUPTIONS = ["gaussian_noise", "contrast", "motion_blur", "fog"]
-_SEVERITIES = [1, 3, 5]
 
 
 @dataclass(frozen=True)
@@ -30,11 +27,12 @@ class Example:
 
 def _write_predictions(folder: Path) -> None:
     """Write what three classifiers predict of digits by known and by new writers."""
+    from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
-    scans, labels = _digits()
+    scans, labels = load_digits(return_X_y=True)
     train = rows_of("train")
     for name, classifier in {
         "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
@@ -55,8 +53,9 @@ def _write_predictions(folder: Path) -> None:
 def _write_images(folder: Path) -> None:
     """Write the scans by known and by new writers, a folder per digit."""
     from PIL import Image
+    from sklearn.datasets import load_digits
 
-    scans, labels = _digits()
+    scans, labels = load_digits(return_X_y=True)
     known = np.sort(np.concatenate([rows_of("train"), rows_of("known")]))
     for place, rows in ((KNOWN, known), (NEW, rows_of("new-writers"))):
         for row in rows:
@@ -67,17 +66,10 @@ def _write_images(folder: Path) -> None:
                 Image.fromarray(pixels).save(path)
 
 
-def _digits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    return digits.data, digits.target
-
-
 def _shifts(_: Path) -> Draft:
     """Draft a study of corrupted scans, which are made when they are read."""
-    training = SPACES["digits"].training
-    blocks = [Block(name, options) for name, options in training.values()]
+    space = SPACES["digits"]
+    blocks = [Block(name, options) for name, options in space.training.values()]
     found = published_set("digits")
     base = Block(found.name, found.block)
     member = {
@@ -86,15 +78,18 @@ def _shifts(_: Path) -> Draft:
             "severity": "{severity}", "size": 32, "parameters": 224, "jpeg_quality": "none",
             "restore": True,
         },
-        "values": {"corruption": _CORRUPTIONS, "severity": _SEVERITIES},
+        "values": {
+            "corruption": ["gaussian_noise", "contrast", "motion_blur", "fog"],
+            "severity": [1, 3, 5],
+        },
         "name": "digits-{corruption}-{severity}",
         "group": "corruptions", "subgroup": "{corruption}", "severity": "{severity}",
     }  # fmt: skip
     return Draft(
         "digits-known against corrupted versions of it", (*blocks, base), base.name,
         suite=Block("shifts", member, "corruptions and severities; docs/datasets.md has more"),
-        training={key: name for key, (name, _) in training.items()},
-        catalogue=SPACES["digits"].catalogue, more_models=SPACES["digits"].all_models,
+        training={key: name for key, (name, _) in space.training.items()},
+        catalogue=space.catalogue, more_models=space.all_models,
     )  # fmt: skip
 
 

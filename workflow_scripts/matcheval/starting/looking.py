@@ -45,51 +45,56 @@ SPACES: Mapping[str, LabelSpace] = {
     "digits": LabelSpace(
         "digits.csv",
         {
-            "train": ("digits-train", {"kind": "digits", "part": "train"}),
-            "validation": ("digits-validation", {"kind": "digits", "part": "validation"}),
+            part: (f"digits-{part}", {"kind": "digits", "part": part})
+            for part in ("train", "validation")
         },
         "studies/digits-models.csv",
     ),
 }
 _IMAGENET = {
-    "kind": "imagenet",
-    "source": "data/imagenet/ILSVRC2012_img_val.tar",
+    "kind": "imagenet", "source": "data/imagenet/ILSVRC2012_img_val.tar",
     "devkit": "data/imagenet/ILSVRC2012_devkit_t12.tar.gz",
-}
-_SETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "cifar10": ("cifar10", _CIFAR10_TEST),
-    "cifar10.1": ("cifar10", {"kind": "cifar10_1", "version": "v6"}),
-    "cifar10.1-v4": ("cifar10", {"kind": "cifar10_1", "version": "v4"}),
-    "cifar10.1-v6": ("cifar10", {"kind": "cifar10_1", "version": "v6"}),
-    "cifar10.2": ("cifar10", {"kind": "cifar10_2", "part": "test"}),
-    "cinic10": ("cifar10", {"kind": "cinic10", "part": "test"}),
-    "imagenet": ("imagenet", _IMAGENET),
-    "imagenetv2": ("imagenet", {"kind": "imagenetv2", "variant": "matched-frequency"}),
-    "imagenetv2-threshold": ("imagenet", {"kind": "imagenetv2", "variant": "threshold-0.7"}),
-    "imagenetv2-top": ("imagenet", {"kind": "imagenetv2", "variant": "top-images"}),
-    "digits": ("digits", {"kind": "digits", "part": "known"}),
-    "digits-new-writers": ("digits", {"kind": "digits", "part": "new-writers"}),
-}
-# Names of the sets in this repository's studies, where they differ.
-_NAMES = {"cifar10.1": "cifar10.1-v6", "digits": "digits-known", "cifar10.2": "cifar10.2-test"}
+}  # fmt: skip
+# By the name that a person gives: label space, name in this repository's studies, and block.
+_SETS: Mapping[str, PublishedSet] = {
+    given: PublishedSet(name, block, space)
+    for given, space, name, block in (
+        ("cifar10", "cifar10", "cifar10", _CIFAR10_TEST),
+        ("cifar10.1", "cifar10", "cifar10.1-v6", {"kind": "cifar10_1", "version": "v6"}),
+        ("cifar10.1-v4", "cifar10", "cifar10.1-v4", {"kind": "cifar10_1", "version": "v4"}),
+        ("cifar10.1-v6", "cifar10", "cifar10.1-v6", {"kind": "cifar10_1", "version": "v6"}),
+        ("cifar10.2", "cifar10", "cifar10.2-test", {"kind": "cifar10_2", "part": "test"}),
+        ("cinic10", "cifar10", "cinic10", {"kind": "cinic10", "part": "test"}),
+        ("imagenet", "imagenet", "imagenet", _IMAGENET),
+        *(
+            (name, "imagenet", name, {"kind": "imagenetv2", "variant": variant})
+            for name, variant in (
+                ("imagenetv2", "matched-frequency"), ("imagenetv2-threshold", "threshold-0.7"),
+                ("imagenetv2-top", "top-images"),
+            )
+        ),
+        ("digits", "digits", "digits-known", {"kind": "digits", "part": "known"}),
+        (
+            "digits-new-writers", "digits", "digits-new-writers",
+            {"kind": "digits", "part": "new-writers"},
+        ),
+    )
+}  # fmt: skip
 
 
 def published_set(name: str) -> PublishedSet:
-    """Find a published set by its name."""
-    known = {_folded(one): one for one in _SETS}
-    found = known.get(_folded(name))
-    if found is None:
+    """Find a published set by its name, whose case, dashes and spaces do not matter."""
+
+    def folded(name: str) -> str:
+        return re.sub(r"[-_ ]", "", name.lower())
+
+    found = [one for given, one in _SETS.items() if folded(given) == folded(name)]
+    if not found:
         raise InputError(
-            "no such file or folder, and no published set of this name",
-            file=name[:_MAX_SHOWN],
+            "no such file or folder, and no published set of this name", file=name[:_MAX_SHOWN],
             remedy=suggest(name[:_MAX_SHOWN].lower(), _SETS),
-        )
-    space, block = _SETS[found]
-    return PublishedSet(_NAMES.get(found, found), block, space)
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name.lower())
+        )  # fmt: skip
+    return found[0]
 
 
 IMAGE_SUFFIXES = frozenset(
@@ -143,37 +148,31 @@ def look_at(text: str) -> Given:
         given = _in_folder(path)
         if isinstance(given, ImageSet) and len(given.classes) < 2:  # a set of several may have one
             raise InputError(
-                f"holds images of one class only, '{next(iter(given.classes))}'",
-                file=given.path,
+                f"holds images of one class only, '{next(iter(given.classes))}'", file=given.path,
                 remedy="A folder per class, such as old/cat and old/dog",
-            )
+            )  # fmt: skip
         return given
     if not is_there:
         return published_set(text)
     if suffix_of(path) in SUFFIXES:
         raise InputError(
-            "is the file of one model",
-            file=text,
+            "is the file of one model", file=text,
             remedy="For one model use `matched-eval compare`; for many, write {model} in the place "
             "of their names",
-        )
+        )  # fmt: skip
     raise InputError(
-        "is neither a folder nor a prediction file",
-        file=text,
+        "is neither a folder nor a prediction file", file=text,
         remedy="Images in an archive: unpack it, or write a study with kind `image_folder` "
         "(docs/datasets.md)",
-    )
+    )  # fmt: skip
 
 
 def _by_pattern(pattern: str) -> PredictionSet:
     check_pattern(pattern)
     files = files_by_model(pattern)
     if not files:
-        raise InputError(
-            "there are no files of this name",
-            file=pattern,
-            remedy="Look at the folder, and at the pattern: quotes keep the shell from reading it",
-        )
+        remedy = "Look at the folder, and at the pattern: quotes keep the shell from reading it"
+        raise InputError("there are no files of this name", file=pattern, remedy=remedy)
     return PredictionSet(pattern, files)
 
 
@@ -184,11 +183,8 @@ def _in_folder(path: Path) -> Given:
         return _images(path, folders)
     formats = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
     if len(formats) > 1:
-        raise InputError(
-            f"holds files of several formats: {', '.join(formats)}",
-            file=path,
-            remedy=f"Give a pattern: '{path}/{MODEL}{formats[0]}'",
-        )
+        problem = f"holds files of several formats: {', '.join(formats)}"
+        raise InputError(problem, file=path, remedy=f"Give a pattern: '{path}/{MODEL}{formats[0]}'")
     if formats:
         return _by_pattern(str(path / f"{MODEL}{formats[0]}"))
     sets = {
@@ -197,15 +193,13 @@ def _in_folder(path: Path) -> Given:
         if _holds(folder, SUFFIXES)
         or any(_holds(one, IMAGE_SUFFIXES) for one in _visible(folder) if one.is_dir())
     }
-    kinds = {type(one) for one in sets.values()}
     if not sets:
         raise InputError(
-            "holds no images in class folders, and no prediction files",
-            file=path,
+            "holds no images in class folders, and no prediction files", file=path,
             remedy="Give a folder that holds a folder of images per class, such as old/cat/1.png; "
             f"or prediction files ({', '.join(SUFFIXES[:3])}, ...)",
-        )
-    if len(kinds) > 1:
+        )  # fmt: skip
+    if len({type(one) for one in sets.values()}) > 1:
         raise InputError("holds both sets of images and prediction files", file=path)
     return SetFolder(path, sets)  # type: ignore[arg-type]  # neither holds folders of sets
 
@@ -223,33 +217,25 @@ def _holds(folder: Path, suffixes: Collection[str]) -> bool:
 
 
 def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
-    by_class = {folder.name: list(_files(folder)) for folder in folders}
-    images = {
-        name: [p for p in files if suffix_of(p) in IMAGE_SUFFIXES]
-        for name, files in by_class.items()
-    }
-    empty = [name for name, files in images.items() if not files]
-    if empty:
-        raise InputError(
-            f"class folders without images: {', '.join(empty[:10])}",
-            file=path,
-            remedy="Delete them, or put the images there",
-        )
-    found = [p for files in images.values() for p in files]
-    others = sum(map(len, by_class.values())) - len(found)
-    step = -(-len(found) // _LOOKED_AT)
-    sizes = {_size(p) for p in found[::step]}
-    (height, width), *more = sizes
+    images, others = dict[str, list[Path]](), 0
+    for folder in folders:
+        images[folder.name] = []
+        # As datasets read them: at any depth, but no hidden ones.
+        for root, inner, files in os.walk(folder, followlinks=True):
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
+            for file in (Path(root, name) for name in sorted(files) if not name.startswith(".")):
+                if suffix_of(file) in IMAGE_SUFFIXES:
+                    images[folder.name].append(file)
+                else:
+                    others += 1
+    if empty := [name for name, files in images.items() if not files]:
+        problem = f"class folders without images: {', '.join(empty[:10])}"
+        raise InputError(problem, file=path, remedy="Delete them, or put the images there")
+    found = [file for files in images.values() for file in files]
+    (height, width), *more = {_size(file) for file in found[:: -(-len(found) // _LOOKED_AT)]}
     is_small = not more and height == width <= _MAX_KEPT_SIDE
     counts = {name: len(files) for name, files in images.items()}
     return ImageSet(path, counts, height if is_small else None, others)
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    """Return the files of a class as datasets read them: at any depth, but no hidden ones."""
-    for root, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
 
 
 def _size(path: Path) -> tuple[int, int]:

@@ -28,11 +28,11 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_INLINE = 80  # characters of a mapping on one line
 
 
-def render_study(draft: Draft, study: str, models: str, results: str, command: str) -> str:
+def _render_study(draft: Draft, study: str, models: str, results: str, command: str) -> str:
     """Write a study file."""
     # The texts are no HTML: what a person names is quoted as YAML.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.filters |= {"yaml": as_yaml, "mapping": as_mapping}
+    environment.filters |= {"yaml": as_yaml, "mapping": _as_mapping}
     template = environment.from_string(_template("study.yaml.j2"))
     prediction = {"base": draft.original}
     if draft.reference:
@@ -44,7 +44,7 @@ def render_study(draft: Draft, study: str, models: str, results: str, command: s
     )  # fmt: skip
 
 
-def render_catalogue(draft: Draft) -> str:
+def _render_catalogue(draft: Draft) -> str:
     """Write the catalogue of models."""
     rows = [["name", "kind", "note"], *([name, "predictions", ""] for name in draft.models)]
     if draft.catalogue:
@@ -78,7 +78,7 @@ def _as_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _OneLine.add_representer(str, _as_text)
 
 
-def as_mapping(value: Mapping[str, Any], indent: int, note: str = "") -> str:
+def _as_mapping(value: Mapping[str, Any], indent: int, note: str = "") -> str:
     """Write a mapping as the value of a key: on the key's line if it is short."""
     comment = f"    # {note}" if note else ""
     flow = as_yaml(value)
@@ -127,8 +127,8 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
     catalogue = models or catalogue_of(file)
 
     def texts() -> dict[Path, str]:
-        found = {} if models else {catalogue: render_catalogue(draft)}
-        return found | {file: render_study(draft, name, str(catalogue), results, shown)}
+        found = {} if models else {catalogue: _render_catalogue(draft)}
+        return found | {file: _render_study(draft, name, str(catalogue), results, shown)}
 
     study = _loaded(texts(), file, catalogue)
     try:
