@@ -85,6 +85,7 @@ OUTPUTS = {
     "/dev/null/x.csv": "cannot be written (File exists)",
     "a.csv/x.csv": "cannot be written",
     "a.csv": "occurs twice on the command line",
+    "runs.xlsx": "cannot write '.xlsx' tables",
 }
 
 
@@ -100,15 +101,14 @@ def test_outputs(here, capsys, name, message):
 
 
 def test_two_outputs_in_one_file(here, capsys):
-    error = error_of(capsys, "match", "a.csv", "b.csv", "--output", "r.csv", "--pairs", "r.csv")
-    assert "occurs twice" in error
+    both = ["--output", "r.csv", "--pairs", "r.csv"]
+    assert "occurs twice" in error_of(capsys, "match", "a.csv", "b.csv", *both)
     assert not (here / "r.csv").exists()
 
 
-@pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300])
 def test_folders_of_outputs(here, capsys, folder):
-    error = error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)
-    assert "cannot be written" in error
+    assert "cannot be written" in error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)
     assert (here / "a.csv").read_text() == FINE
 
 
@@ -159,15 +159,17 @@ class TestStudyFiles:
 
     def test_a_study_is_checked(self, here, capsys):
         (here / "models.csv").write_text("name,kind\na,predictions\n")
-        datasets = {name: f"{{kind: predictions, files: '{name}/{{model}}.csv'}}" for name in "vw"}
-        study = (
-            "study: s\nmodels: models.csv\ndatasets:\n"
-            + "".join(f"  {name}: {block}\n" for name, block in datasets.items())
-            + "pairs: {p: {original: v, replication: w}}\n"
-        )
+        study = """\
+study: s
+models: models.csv
+datasets:
+  v: {kind: predictions, files: 'v/{model}.csv'}
+  w: {kind: predictions, files: 'w/{model}.csv'}
+pairs: {p: {original: v, replication: w}}
+"""
         (here / "s.yaml").write_text(study)
         assert "no predictions of model 'a'" in error_of(capsys, "check-study", "s.yaml")
-        for name in datasets:
+        for name in "vw":
             (here / name).mkdir()
             (here / name / "a.csv").write_text(FINE)
         main(["check-study", "s.yaml"])

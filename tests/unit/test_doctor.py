@@ -113,9 +113,9 @@ class TestGpus:
         for name in files:
             (tmp_path / name).touch()
         monkeypatch.setattr(health, "DEVICES", tmp_path)
-        found = health._gpus(torch, {"PATH": "", **environment})
-        assert (found.state, said in found.found) == (state, True)
-        assert bool(found.remedy) == (state != OK)
+        found, told, remedy = health._gpus(torch, {"PATH": "", **environment})
+        assert (found, said in told) == (state, True)
+        assert bool(remedy) == (state != OK)
 
     def test_the_driver_is_asked(self, tmp_path):
         program = tmp_path / "nvidia-smi"
@@ -133,11 +133,9 @@ class TestGpus:
 
 
 class TestWorkflow:
-    def test_without_a_checkout(self, monkeypatch):
+    def test_without_a_checkout_and_with_slurm(self, monkeypatch):
         monkeypatch.setattr(health, "snakefile", lambda: None)
         assert health.check_workflow().state == NOTE
-
-    def test_slurm(self, monkeypatch):
         monkeypatch.setattr(health.shutil, "which", lambda name: None)
         assert states(health.check_slurm()) == [OK]
         monkeypatch.setattr(health.shutil, "which", lambda name: "/usr/bin/sinfo")
@@ -147,7 +145,7 @@ class TestWorkflow:
         assert (first.state, first.found) == (OK, "partitions short (1 node, GPUs)")
 
         def silent():
-            raise InputError("'sinfo' failed: no reason given")
+            raise InputError("'sinfo' failed")
 
         monkeypatch.setattr(slurm, "nodes", silent)
         assert states(health.check_slurm()) == [NOTE]

@@ -81,21 +81,16 @@ class TestForms:
 class TestRows:
     def test_scores_follow_the_index(self, tmp_path):
         index = np.random.default_rng(2).permutation(N)
-        path = write(
-            tmp_path / "m.parquet", {"index": index, "label": LABELS, "logits": list(LOGITS)}
-        )
-        found = read_scores(path)
+        columns = {"index": index, "label": LABELS, "logits": list(LOGITS)}
+        found = read_scores(write(tmp_path / "m.parquet", columns))
         assert found.index.tolist() == list(range(N))
-        for row in range(N):
-            assert found.logits[index[row]].tolist() == LOGITS[row].tolist()
-            assert found.labels[index[row]] == LABELS[row]
+        np.testing.assert_array_equal(found.logits[index], LOGITS)
+        np.testing.assert_array_equal(found.labels[index], LABELS)
 
-    def test_large_logits_do_not_overflow(self, tmp_path):
-        write(tmp_path / "m.parquet", {"label": [0], "logits": [[1e4, 1e4 - 1.0]]})
-        found = read_scores(tmp_path / "m.parquet").probabilities
-        np.testing.assert_allclose(found, [[1 / (1 + np.exp(-1)), 1 / (1 + np.e)]])
-
-    def test_predictions_alone(self, tmp_path):
+    def test_large_logits_do_not_overflow_and_predictions_may_be_alone(self, tmp_path):
+        path = write(tmp_path / "m.parquet", {"label": [0], "logits": [[1e4, 1e4 - 1.0]]})
+        expected = [[1 / (1 + np.exp(-1)), 1 / (1 + np.e)]]
+        np.testing.assert_allclose(read_scores(path).probabilities, expected)
         columns = {"prediction": [1, 0], "probability": [0.75, 0.5]}
         found = read_scores(write(tmp_path / "m.csv", columns), labels="optional")
         assert found.confidences.tolist() == [0.75, 0.5]
@@ -103,27 +98,19 @@ class TestRows:
 
 
 ROWS = {"label": [0, 1]}
+BOTH = ROWS | {"probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2}
 BAD = [
-    (ROWS | {"p_0": [0.5, 0.5], "p_1": [0.5, 0.6]}, "row 1 is not a probability distribution"),
     (ROWS | {"p_0": [1, 1], "p_2": [0, 0]}, "'p_1' is missing or repeated"),
-    (ROWS | {"logit_0": [0.5, np.nan], "logit_1": [0.0, 1.0]}, "row 1 holds NaN or infinite"),
     (ROWS | {"logit_0": [0.5, None], "logit_1": [0.0, 1.0]}, "value 1 is empty or NaN"),
     (ROWS | {"logit_0": ["a", "b"]}, "Give numbers"),
     (ROWS | {"logits": [[1.0], [1.0, 2.0]]}, "lists of unequal lengths"),
     (ROWS | {"logits": [1.0, 2.0]}, "is of type double, not lists"),
-    (ROWS | {"logits": [[1.0, 2]] * 2, "p_0": [1.0, 1.0]}, "holds logits (logits) and prob"),
     (
         ROWS | {"logits": [[1.0, 2]] * 2, "logit_0": [1.0, 1.0]},
         "holds logits (logits) and logits (logit_0)",
     ),
-    (
-        ROWS | {"prediction": [0, 1], "probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2},
-        "datapoint 1: the highest score is that of class 0, the predicted class is 1",
-    ),
-    (
-        ROWS | {"prediction": [0, 5], "probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2},
-        "'prediction': row 1: 5 is too large; the maximum is 1",
-    ),
+    (BOTH | {"prediction": [0, 1]}, "datapoint 1: the highest score is that of class 0, the pr"),
+    (BOTH | {"prediction": [0, 5]}, "'prediction': row 1: 5 is too large; the maximum is 1"),
 ]
 
 
@@ -137,10 +124,8 @@ def test_bad_scores(tmp_path, columns, message):
 
 
 def test_scores_of_another_number_of_classes_than_said(tmp_path):
-    table = pa.table(ROWS | {"logits": [[1.0, 2.0]] * 2}).replace_schema_metadata(
-        {"n_classes": "9"}
-    )
-    pq.write_table(table, tmp_path / "m.parquet")
+    table = pa.table(ROWS | {"logits": [[1.0, 2.0]] * 2})
+    pq.write_table(table.replace_schema_metadata({"n_classes": "9"}), tmp_path / "m.parquet")
     with pytest.raises(InputError, match="has 2 columns, but the file is of 9 classes"):
         read_scores(tmp_path / "m.parquet")
 
@@ -156,11 +141,8 @@ class TestFilesOfInference:
         self.vectors(tmp_path / "net.v2.features.parquet", "features", LOGITS[:, :2])
         running = RunningStatistics()
         running.add(LOGITS[:, :2], PROBABILITIES.astype(np.float32))
-        np.savez(
-            tmp_path / "net.v2.statistics.npz",
-            **dataclasses.asdict(running.result()),
-            metadata="{}",
-        )
+        statistics = dataclasses.asdict(running.result())
+        np.savez(tmp_path / "net.v2.statistics.npz", **statistics, metadata="{}")
         return tmp_path / "net.v2.parquet"
 
     def vectors(self, path, name, values, start=0):
@@ -199,13 +181,11 @@ class TestFilesOfInference:
         base = read_user_file(path)
         check_comparable(base, base)
         narrow = dataclasses.replace(base.outputs, features=base.outputs.features[:, :1])
+        seven = {"n_classes": "7", "model": "m"}
+        of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
         for change, message in (
             ({"outputs": narrow}, "features of 1 numbers, but of 2 in net.v2.parquet"),
-            (
-                {"metadata": {"n_classes": "7", "model": "m"}},
-                "of classes is 4 in net.v2.parquet, and 7 in",
-            ),
+            ({"metadata": seven}, "of classes is 4 in net.v2.parquet, and 7 in"),
         ):
-            of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
             with pytest.raises(InputError, match=message):
                 check_comparable(of_four, dataclasses.replace(of_four, **change))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from helpers import predictions, simulate
+from helpers import predictions
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import PREDICTIONS, check_predictions, write_predictions
@@ -34,12 +34,8 @@ class TestReading:
         labels = rng.integers(0, 4, 50)
         index = rng.permutation(50)
         np.savez(tmp_path / "a.npz", labels=labels, logits=logits)
-        of_index = {
-            "index": index,
-            "labels": labels[index],
-            "probabilities": softmax(logits[index]),
-        }
-        np.savez(tmp_path / "b.npz", **of_index)
+        scores = {"labels": labels[index], "probabilities": softmax(logits[index])}
+        np.savez(tmp_path / "b.npz", index=index, **scores)
         read = read_predictions(tmp_path / "a.npz")
         types = [getattr(read, column).dtype for column in PREDICTIONS.names]
         assert types == [np.int32, np.int16, np.int16, np.float32]
@@ -55,9 +51,11 @@ class TestReading:
         assert read.prediction.tolist() == logits.argmax(1).tolist()
 
     def test_metadata_survives_and_foreign_metadata_does_not(self, tmp_path):
-        table = pa.table(FINE).replace_schema_metadata({"model": "m", "pandas": "{}"})
+        foreign = {"pandas": "{}", b"camera": b"\xff\xfe"}
+        table = pa.table(FINE).replace_schema_metadata({"model": "m", **foreign})
         pq.write_table(table, tmp_path / "p.parquet")
-        assert read_predictions(tmp_path / "p.parquet").metadata == {"model": "m"}
+        found = read_predictions(tmp_path / "p.parquet").metadata
+        assert found == {"model": "m", "camera": "\ufffd\ufffd"}
 
     def test_rows_are_in_index_order(self, tmp_path):
         path = csv(tmp_path / "p.csv", "index,label,prediction,probability\n2,1,1,.3\n0,0,0,.5\n")
@@ -112,10 +110,6 @@ class TestBadInput:
         assert "bad.csv" in str(caught.value)
         assert "(and 0 more)" not in str(caught.value)
 
-    def test_missing_file(self, tmp_path):
-        with pytest.raises(InputError, match=r"none\.csv: no such file"):
-            read_predictions(tmp_path / "none.csv")
-
     def test_unknown_suffix(self, tmp_path):
         with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv, \.tsv"):
             read_predictions(csv(tmp_path / "p.txt", ""))
@@ -127,26 +121,14 @@ class TestBadInput:
         with pytest.raises(InputError, match=r"p\.parquet: not a readable Parquet.*delete it"):
             read_predictions(path)
 
-    def test_corrupt_parquet_data(self, tmp_path):
-        path = tmp_path / "p.parquet"
-        write_predictions(simulate(5000, 10, 0), path)
-        content = bytearray(path.read_bytes())
-        content[200:1200] = bytes(1000)
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"p\.parquet"):
-            read_predictions(path)
-
-    def test_names_of_columns_that_are_no_text(self, tmp_path):
-        path = parquet(tmp_path / "p.parquet", extra=[1, 2, 3], **FINE)
-        path.write_bytes(path.read_bytes().replace(b"extra", b"e\xe9tra"))
-        with pytest.raises(InputError, match=r"p\.parquet: (not a readable|a damaged) Parquet"):
-            read_predictions(path)
-
-    def test_texts_that_are_no_text(self, tmp_path):
-        columns = FINE | {"label": ["ape", "bee", "cow"]}
+    @pytest.mark.parametrize(
+        ("old", "new"), [(b"extra", b"e\xe9tra"), (b"ape", b"a\xe9e"), (b"PAR1", b"PAR2")]
+    )
+    def test_bytes_that_are_no_text_and_other_damage(self, tmp_path, old, new):
+        columns = FINE | {"label": ["ape", "bee", "cow"], "extra": [1, 2, 3]}
         path = parquet(tmp_path / "p.parquet", **columns)
-        path.write_bytes(path.read_bytes().replace(b"ape", b"a\xe9e"))
-        with pytest.raises(InputError, match=r"p\.parquet: a damaged Parquet file"):
+        path.write_bytes(path.read_bytes().replace(old, new))
+        with pytest.raises(InputError, match=r"p\.parquet: (not a readable|a damaged) Parquet"):
             read_predictions(path)
 
     @pytest.mark.parametrize(
@@ -174,24 +156,14 @@ class TestBadInput:
     def test_impossible_numbers_of_classes(self, tmp_path, n_classes):
         table = pa.table(FINE).replace_schema_metadata({"n_classes": n_classes})
         pq.write_table(table, tmp_path / "p.parquet")
-        with pytest.raises(
-            InputError, match=f"'n_classes': {n_classes} classes. Give a number from 1 to"
-        ):
+        message = f"'n_classes': {n_classes} classes. Give a number from 1 to"
+        with pytest.raises(InputError, match=message):
             read_predictions(tmp_path / "p.parquet")
-
-    def test_foreign_bytes_in_metadata(self, tmp_path):
-        table = pa.table(FINE).replace_schema_metadata({b"\xffcamera": b"\xff\xfe"})
-        pq.write_table(table, tmp_path / "p.parquet")
-        assert len(read_predictions(tmp_path / "p.parquet")) == 3
 
     def test_rounding_above_1_becomes_1(self):
         columns = {name: np.array(values) for name, values in FINE.items()}
         read = check_predictions(columns | {"probability": np.array([0.5, 1.0000001, 1.0])})
         assert read.probability.tolist() == [0.5, 1, 1]
-
-    def test_a_folder(self, tmp_path):
-        with pytest.raises(InputError, match="is a folder"):
-            read_predictions(tmp_path)
 
     @pytest.mark.parametrize(
         ("changes", "n_classes", "message"),
@@ -209,25 +181,17 @@ class TestBadInput:
 
 
 BAD_NPZ = [
-    (
-        {"labels": [0]},
-        "columns prediction, probability missing; found labels. Give 'labels' and one",
-    ),
+    ({"labels": [0]}, "columns prediction, probability missing; found labels. Give 'labels' and"),
     ({"logits": [[0.0, 1.0]]}, "column label missing; found logits. The true classes are needed"),
     ({"labels": [0], "logits": [[0.0]], "probabilities": [[1.0]]}, "one of 'logits'"),
     ({"labels": [0], "logits": [0.0, 1.0]}, "has shape (2,)"),
     ({"labels": [0], "logits": [[0, 1]]}, "dtype int64"),
-    ({"labels": [0, 1], "logits": [[0.0, 1.0]]}, "unequal lengths"),
     ({"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds NaN"),
-    ({"labels": [0], "logits": [[np.inf, 1.0]]}, "row 0 holds NaN or infinite"),
     ({"labels": [2], "logits": [[0.0, 1.0]]}, "2 is too large; the maximum is 1"),
     ({"labels": [0], "probabilities": [[0.9, 0.9]]}, "not a probability distribution (sum 1.8"),
     ({"labels": [0], "probabilities": [[-1.0, 2.0]]}, "range -1 to 2"),
     ({"labels": [0], "probabilities": [[3.0, -1.2]]}, "name the array 'logits'"),
-    (
-        {"labels": [0], "logits": np.zeros((1, 32769))},
-        "32769 columns; the maximum is",
-    ),
+    ({"labels": [0], "logits": np.zeros((1, 32769))}, "32769 columns; the maximum is"),
     ({"labels": np.empty(0, int), "logits": np.empty((0, 3))}, "no datapoints"),
 ]
 
@@ -241,18 +205,17 @@ class TestNpz:
         assert message in str(caught.value)
         assert "p.npz" in str(caught.value)
 
-    def test_damaged(self, tmp_path):
-        np.savez(tmp_path / "p.npz", labels=np.zeros(100, int), logits=np.ones((100, 3)))
-        content = (tmp_path / "p.npz").read_bytes()
-        for kept in (content[:50], content[:-60], b"", b"PK no zip"):
-            (tmp_path / "p.npz").write_bytes(kept)
-            with pytest.raises(InputError, match=r"p\.npz"):
-                read_predictions(tmp_path / "p.npz")
-
-    def test_pickled_objects_are_not_run(self, tmp_path):
-        np.savez(tmp_path / "p.npz", labels=np.array([object()]), logits=np.ones((1, 2)))
+    def test_damaged_or_with_pickled_objects(self, tmp_path):
+        path = tmp_path / "p.npz"
+        np.savez(path, labels=np.array([object()]), logits=np.ones((1, 2)))
         with pytest.raises(InputError, match=r"p\.npz: 'labels': not a readable"):
-            read_predictions(tmp_path / "p.npz")
+            read_predictions(path)
+        np.savez(path, labels=np.zeros(100, int), logits=np.ones((100, 3)))
+        content = path.read_bytes()
+        for kept in (content[:50], content[:-60], b"", b"PK no zip"):
+            path.write_bytes(kept)
+            with pytest.raises(InputError, match=r"p\.npz"):
+                read_predictions(path)
 
 
 class TestSoftmax:
