@@ -52,13 +52,10 @@ def in_subprocess(module: str, n: int, seed: int) -> Outcome:
         "json.dump([o.counts, o.failures], sys.stdout)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         env={"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY)),
-        text=True,
-        check=False,
-    )
+    )  # fmt: skip
     found = Outcome(module, seed)
     if done.returncode:
         found.crashes = n

@@ -12,7 +12,8 @@ import json
 import logging
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class Written:
 
     columns: dict[str, list[Any]]
     expected: dict[str, np.ndarray]
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
 
 
 def _meant(rng: np.random.Generator) -> Written:
@@ -53,12 +54,11 @@ def _meant(rng: np.random.Generator) -> Written:
     probabilities = softmax(logits)
     label, prediction = rng.integers(0, len(CLASSES), N_ROWS), logits.argmax(1)
     expected = {"label": label, "prediction": prediction, "probability": probabilities.max(1)}
-    options: dict[str, Any] = {"columns": None, "classes": None, "first_label": 0}
     named, first = bool(rng.integers(2)), int(rng.integers(2))
-    if named:
-        options["classes"] = "classes.txt"
-    else:
-        options["first_label"] = first
+    options: dict[str, Any] = {
+        "columns": None, "classes": "classes.txt" if named else None,
+        "first_label": 0 if named else first,
+    }  # fmt: skip
 
     def shown(labels: np.ndarray) -> list[Any]:
         return [CLASSES[k] for k in labels] if named else (labels + first).tolist()
@@ -66,10 +66,8 @@ def _meant(rng: np.random.Generator) -> Written:
     columns: dict[str, list[Any]] = {"label": shown(label)}
     form = rng.integers(3)
     if form == 0:
-        columns |= {
-            "prediction": shown(prediction),
-            "probability": expected["probability"].tolist(),
-        }
+        columns["prediction"] = shown(prediction)
+        columns["probability"] = expected["probability"].tolist()
     else:
         kind, matrix = (("prob_", probabilities), ("logit_", logits))[form - 1]
         names = CLASSES if named else [str(k + first) for k in range(len(CLASSES))]
@@ -86,9 +84,8 @@ def _meant(rng: np.random.Generator) -> Written:
         columns["truth"] = columns.pop("label")
         options["columns"] = "label=truth"
     names = list(columns)
-    return Written(
-        {names[i]: columns[names[i]] for i in rng.permutation(len(names))}, expected, options
-    )
+    shuffled = {names[i]: columns[names[i]] for i in rng.permutation(len(names))}
+    return Written(shuffled, expected, options)
 
 
 def _bytes(columns: dict[str, list[Any]], form: str) -> bytes:
@@ -127,20 +124,7 @@ def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
         elif kind == 4:
             del changed[at:]
         else:
-            pieces = [
-                b",",
-                b"\n",
-                b'"',
-                b"\t",
-                b"\x00",
-                b"\xff",
-                b"-",
-                b".",
-                b"e",
-                b"nan",
-                b"[",
-                b"{",
-            ]
+            pieces = [*(bytes([c]) for c in b',\n"\t\x00\xff-.e'), b"nan", b"[", b"{"]
             changed[at:at] = pieces[int(rng.integers(len(pieces)))]
     return bytes(changed)
 
@@ -150,10 +134,8 @@ def _independent(path: Path) -> dict[str, list[Any]]:
     name = path.name
     if name.endswith((".csv", ".tsv", ".csv.gz")):
         content = path.read_bytes()
-        text = (gzip.decompress(content) if name.endswith("gz") else content).decode(
-            "utf-8-sig",
-            errors="replace",  # in columns that are not read
-        )
+        content = gzip.decompress(content) if name.endswith("gz") else content
+        text = content.decode("utf-8-sig", errors="replace")  # in columns that are not read
         lines = [line for line in text.splitlines() if line]
         rows = list(csv.reader(lines, delimiter="\t" if name.endswith("tsv") else ","))
         cells = list(zip(*rows[1:], strict=True))
@@ -161,16 +143,8 @@ def _independent(path: Path) -> dict[str, list[Any]]:
     if name.endswith((".json", ".jsonl")):
         text = path.read_text(encoding="utf-8-sig")
         with suppress(ValueError):
-            records = json.loads(text)
-            return {
-                key: [r.get(key) for r in records]
-                for key in dict.fromkeys(k for r in records for k in r)
-            }
-        records = [json.loads(line) for line in text.splitlines() if line.strip()]
-        return {
-            key: [r.get(key) for r in records]
-            for key in dict.fromkeys(k for r in records for k in r)
-        }
+            return _by_column(json.loads(text))
+        return _by_column([json.loads(line) for line in text.splitlines() if line.strip()])
     if name.endswith(".parquet"):
         frame = pd.read_parquet(path)
         return {str(key): frame[key].tolist() for key in frame}
@@ -245,6 +219,22 @@ def _whole_command(path: Path, options: dict[str, Any], other: Path) -> None:
             raise AssertionError(f"exit {error.code}: {errors.getvalue()}") from error
 
 
+def _is_right(path: Path, written: Written, damage: str, whole: bool) -> bool:
+    """Read a file; whether that gives what was meant, or what an independent reader finds."""
+    options = written.options
+    if whole:
+        _whole_command(path, options, path)
+    layout, n_classes = read_layout(argparse.Namespace(**options), [path])
+    predictions = read_predictions(path, n_classes, layout)
+    if damage == "cell":
+        return False
+    if _agrees(predictions, written.expected):
+        return True
+    with suppress(ValueError, KeyError, TypeError, IndexError):
+        return damage == "bytes" and _agrees(predictions, _reference(path, options))
+    return False  # read, although an independent reader fails
+
+
 def outcome(n: int, seed: int) -> Outcome:
     """Read `n` files: as written, with damaged bytes, or with a cell that is not valid."""
     rng = np.random.default_rng(seed)
@@ -263,27 +253,10 @@ def outcome(n: int, seed: int) -> Outcome:
             content = _bytes(columns, form)
             path = folder / f"p.{form}"
             path.write_bytes(_mutated(content, rng) if damage == "bytes" else content)
-            options = dict(written.options)
-            if options["classes"]:
-                options["classes"] = str(folder / "classes.txt")
-
-            def read(
-                path: Path = path, options: dict[str, Any] = options, damage: str = damage,
-                written: Written = written, number: int = number,
-            ) -> bool:  # fmt: skip
-                if number % _EVERY == 0:
-                    _whole_command(path, options, path)
-                layout, n_classes = read_layout(argparse.Namespace(**options), [path])
-                predictions = read_predictions(path, n_classes, layout)
-                if damage == "cell":
-                    return False
-                if _agrees(predictions, written.expected):
-                    return True
-                with suppress(ValueError, KeyError, TypeError, IndexError):
-                    return damage == "bytes" and _agrees(predictions, _reference(path, options))
-                return False  # read, although an independent reader fails
-
-            found.attempt(f"number {number}: {form}, {damage}: {path.read_bytes()[:400]!r}", read)
+            if written.options["classes"]:
+                written.options["classes"] = str(folder / "classes.txt")
+            what = f"number {number}: {form}, {damage}: {path.read_bytes()[:400]!r}"
+            found.attempt(what, partial(_is_right, path, written, damage, number % _EVERY == 0))
             if damage == "none" and found.last == "refused":
                 found.note("wrong", f"number {number}: {form} refused as written")
     logging.disable(logging.NOTSET)

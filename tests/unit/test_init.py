@@ -57,10 +57,15 @@ def written(name):
     return yaml.safe_load(Path(f"{name}.yaml").read_text())
 
 
+@pytest.fixture
+def photos():
+    """Two sets of the same classes."""
+    images("old", ["cat", "dog"], n=5)
+    images("new", ["cat", "dog"], n=3)
+
+
 class TestImages:
-    def test_two_folders(self, capsys):
-        images("old", ["cat", "dog"], n=5)
-        images("new", ["cat", "dog"], n=3)
+    def test_two_folders(self, capsys, photos):
         told = init(capsys, "old", "new")
         study = written("old-new")
         assert told["files"] == ["old-new.yaml", "old-new-models.csv"]
@@ -86,9 +91,7 @@ class TestImages:
             assert block["resize"] == 32
             assert not {"per_class", "skip_per_class"} & set(block)
 
-    def test_models_of_ones_own_are_not_trained(self, capsys):
-        images("old", ["cat", "dog"])
-        images("new", ["cat", "dog"])
+    def test_custom_models_are_not_trained(self, capsys, photos):
         Path("nets.py").write_text("def make(): ...\n")
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nets:make\n")
         told = init(capsys, "old", "new", "--models", "nets.csv")
@@ -120,9 +123,7 @@ class TestImages:
         assert study["suite_accuracies"] == {"suites": {"sets": "clean"}}
         assert study["accuracy_prediction"]["suites"]["sets"]["reference"] == "clean-train"
 
-    def test_files_that_are_no_images_are_skipped_and_said(self, capsys):
-        images("old", ["cat", "dog"])
-        images("new", ["cat", "dog"])
+    def test_files_that_are_no_images_are_skipped_and_said(self, capsys, photos):
         Path("new/cat/notes.txt").write_text("x")
         Path("new/labels.csv").write_text("x")  # beside class folders, no prediction file
         Path("new/cat/.hidden").write_text("x")
@@ -131,9 +132,7 @@ class TestImages:
         assert "unreadable" not in written("old-new")["datasets"]["old"]
         assert "1 file without the name of an image" in Path("old-new.yaml").read_text()
 
-    def test_names_that_another_study_has_used_are_not_used_again(self, capsys):
-        images("old", ["cat", "dog"])
-        images("new", ["cat", "dog"])
+    def test_names_that_another_study_has_used_are_not_used_again(self, capsys, photos):
         Path("results/studies").mkdir(parents=True)
         there = {"dataset": {"old": {"kind": "digits", "part": "known"}}, "model": {}}
         Path("results/studies/other.json").write_text(json.dumps(there))
@@ -147,27 +146,30 @@ class TestImages:
     def test_what_is_refused(self, capsys):
         images("old", ["cat", "dog", "owl"])
         images("new", ["cat", "dog", "fox"])
-        err = refused(capsys, "old", "new")
-        assert "only old has owl; only new has fox" in err
         Path("empty/cat").mkdir(parents=True)
-        assert "empty: holds no images in class folders" in refused(capsys, "old", "empty")
-        Path("new/ant").mkdir()
-        assert "new: class folders without images: ant" in refused(capsys, "old", "new")
+        images("hollow", ["cat", "dog", "owl"])
+        Path("hollow/ant").mkdir()
         images("one", ["cat"])
-        assert "one: holds images of one class only, 'cat'" in refused(capsys, "old", "one")
-        images("few", ["cat", "dog"], n=1)
-        images("few2", ["cat", "dog"], n=1)
-        assert "class 'cat' has one image, too few" in refused(capsys, "few", "few2")
-        Path("few/cat/0.png").write_bytes(b"no image")
-        assert "0.png: is not a readable image" in refused(capsys, "few", "few2")
-        assert "which cannot be compared with images" in refused(capsys, "digits", "old")
-        assert "no classes of cifar10: owl" in refused(capsys, "cifar10", "old")
-        assert "compared with itself" in refused(capsys, "old", "old/../old")
-        assert "learned from" in refused(capsys, "old", "few2", "--train", "old/../few2")
+        for name in ("few", "few2", "bad"):
+            images(name, ["cat", "dog"], n=1)
+        Path("bad/cat/0.png").write_bytes(b"no image")
         images("{x}/one", ["cat", "dog", "owl"])
-        assert "braces stand for" in refused(capsys, "old", "{x}")
-        assert "no published set of this name" in refused(capsys, "x" * 5000, "old")
-        assert "no published set of this name" in refused(capsys, "a\0b", "old")
+        for arguments, said in (
+            (["old", "new"], "only old has owl; only new has fox"),
+            (["old", "empty"], "empty: holds no images in class folders"),
+            (["old", "hollow"], "hollow: class folders without images: ant"),
+            (["old", "one"], "one: holds images of one class only, 'cat'"),
+            (["few", "few2"], "class 'cat' has one image, too few"),
+            (["bad", "few2"], "0.png: is not a readable image"),
+            (["digits", "old"], "which cannot be compared with images"),
+            (["cifar10", "old"], "no classes of cifar10: owl"),
+            (["old", "old/../old"], "compared with itself"),
+            (["old", "few2", "--train", "old/../few2"], "learned from"),
+            (["old", "{x}"], "braces stand for"),
+            (["x" * 5000, "old"], "no published set of this name"),
+            (["a\0b", "old"], "no published set of this name"),
+        ):
+            assert said in refused(capsys, *arguments)
         assert not list(Path().glob("*.yaml"))
 
 
@@ -215,23 +217,28 @@ class TestPredictions:
     def test_what_is_refused(self, capsys):
         predictions("old", ["a", "b"])
         predictions("new", ["b", "c"])
-        err = refused(capsys, "old", "new")
-        assert "old/{model}.csv has no files of c; new/{model}.csv has no files of a" in err
-        init(capsys, "old", "new", "--skip-missing")
-        assert Path("old-new-models.csv").read_text().count("predictions") == 1
         predictions("other", ["d"])
-        assert "no model has files on all sets" in refused(capsys, "old", "other")
-        assert "there are no files of this name" in refused(capsys, "x/{model}.csv", "new")
-        assert "must hold {model} once" in refused(capsys, "{model}/{model}.csv", "new")
-        assert "is the file of one model" in refused(capsys, "old/a.csv", "new")
         predictions("mixed", ["a"])
         predictions("mixed", ["b"], suffix="parquet")
-        assert "several formats: .csv, .parquet" in refused(capsys, "mixed", "new")
         images("photos", ["cat", "dog"])
-        assert "prediction files, the other images" in refused(capsys, "old", "photos")
-        Path("old/a.csv").write_text("label,prediction\n1,1\n")
-        Path("new/a.csv").write_text("label,prediction\n1,1\n")
-        assert "a.csv" in refused(capsys, "old", "new", "--skip-missing", "--name", "bad")
+        for arguments, said in (
+            (
+                ["old", "new"],
+                "old/{model}.csv has no files of c; new/{model}.csv has no files of a",
+            ),
+            (["old", "other"], "no model has files on all sets"),
+            (["x/{model}.csv", "new"], "there are no files of this name"),
+            (["{model}/{model}.csv", "new"], "must hold {model} once"),
+            (["old/a.csv", "new"], "is the file of one model"),
+            (["mixed", "new"], "several formats: .csv, .parquet"),
+            (["old", "photos"], "prediction files, the other images"),
+        ):
+            assert said in refused(capsys, *arguments)
+        init(capsys, "old", "new", "--skip-missing")
+        assert Path("old-new-models.csv").read_text().count("predictions") == 1
+        for name in ("old", "new"):
+            Path(name, "b.csv").write_text("label,prediction\n1,1\n")
+        assert "b.csv" in refused(capsys, "old", "new", "--skip-missing", "--name", "bad")
         assert not Path("bad.yaml").exists()
 
 
@@ -256,33 +263,38 @@ class TestPublished:
         rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
         assert set(rows) < set((ROOT / "studies" / f"{name}-models.csv").read_text().splitlines())
 
-    def test_what_is_refused(self, capsys):
-        err = refused(capsys, "cifar10", "cifr10.1")
-        assert "no published set of this name. Did you mean 'cifar10.1'" in err
-        assert "those of cifar10 and of imagenet" in refused(capsys, "cifar10", "imagenetv2")
-        assert "compared with itself" in refused(capsys, "cifar10", "cifar10")
+    @pytest.mark.parametrize(
+        ("other", "said"),
+        [
+            ("cifr10.1", "no published set of this name. Did you mean 'cifar10.1'"),
+            ("imagenetv2", "those of cifar10 and of imagenet"),
+            ("cifar10", "compared with itself"),
+        ],
+    )
+    def test_what_is_refused(self, capsys, other, said):
+        assert said in refused(capsys, "cifar10", other)
+
+
+DIGITS = ("digits", "digits-new-writers")
 
 
 class TestFiles:
     def test_nothing_is_overwritten_unasked(self, capsys):
-        init(capsys, "digits", "digits-new-writers", "--name", "mine")
+        Path("results/mine").mkdir(parents=True)
+        err = refused(capsys, *DIGITS, "--name", "mine")
+        assert "there already: results/mine (results)" in err
+        Path("results/mine").rmdir()
+        init(capsys, *DIGITS, "--name", "mine")
         Path("mine.yaml").write_text("precious")
-        err = refused(capsys, "digits", "digits-new-writers", "--name", "mine")
+        err = refused(capsys, *DIGITS, "--name", "mine")
         assert "there already: mine.yaml (study), mine-models.csv (catalogue)" in err
         assert Path("mine.yaml").read_text() == "precious"
-        init(capsys, "digits", "digits-new-writers", "--name", "mine", "--force")
+        init(capsys, *DIGITS, "--name", "mine", "--force")
         assert written("mine")["study"] == "mine"
 
-    def test_results_of_another_study_of_this_name_are_not_mixed_with(self, capsys):
-        Path("results/mine").mkdir(parents=True)
-        err = refused(capsys, "digits", "digits-new-writers", "--name", "mine")
-        assert "there already: results/mine (results)" in err
-
-    def test_bad_folders_of_results_are_refused_before_data_are_written(self, capsys):
+    def test_an_example_is_left_alone(self, capsys):
         assert "is no folder" in refused(capsys, "--example", "images", "--results", "")
         assert not list(Path().iterdir())
-
-    def test_an_example_is_left_alone(self, capsys):
         Path("example-predictions").mkdir()
         Path("example-predictions/mine.txt").write_text("precious")
         err = refused(capsys, "--example", "predictions")
@@ -299,20 +311,19 @@ class TestFiles:
 
     def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys):
         Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
-        args = ("digits", "digits-new-writers", "--models", "m.yaml", "--output", "m.yaml")
-        assert "is the catalogue of models, too" in refused(capsys, *args, "--force")
+        err = refused(capsys, *DIGITS, "--models", "m.yaml", "--output", "m.yaml", "--force")
+        assert "is the catalogue of models, too" in err
         assert "name: a" in Path("m.yaml").read_text()
 
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
         [
-            ([], 2, "name two sets"),
             (["digits"], 2, "name two sets"),
             (["digits", "--example", "digits"], 2, "--example takes no sets"),
-            (["digits", "digits-new-writers", "--name", "../x"], 1, "not a valid name"),
-            (["digits", "digits-new-writers", "--output", "x.txt"], 1, "ends in .yaml"),
-            (["digits", "digits-new-writers", "--resize", "0"], 1, "--resize 0"),
-            (["digits", "digits-new-writers", "--name", "predictions"], 1, "predictions"),
+            ([*DIGITS, "--name", "../x"], 1, "not a valid name"),
+            ([*DIGITS, "--output", "x.txt"], 1, "ends in .yaml"),
+            ([*DIGITS, "--resize", "0"], 1, "--resize 0"),
+            ([*DIGITS, "--name", "predictions"], 1, "predictions"),
         ],
     )
     def test_invalid_arguments(self, capsys, arguments, code, said):
@@ -331,20 +342,16 @@ class TestFiles:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("photos", "photos"), ("Ä b/ć", "b"), ("..", "set"), ("-x", "x"), ("x" * 300, "x" * 50)],
-)
-def test_names(text, name):
-    assert as_name(text) == name
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name"),
-    [("old/{model}.csv", "old"), ("p/{model}-v2.csv", "v2"), ("p/{model}/test.csv", "test"),
-     ("p/old/{model}/{x}.csv", "x")],
+    ("name_of", "text", "name"),
+    [
+        (as_name, "photos", "photos"), (as_name, "Ä b/ć", "b"), (as_name, "..", "set"),
+        (as_name, "-x", "x"), (as_name, "x" * 300, "x" * 50),
+        (pattern_name, "old/{model}.csv", "old"), (pattern_name, "p/{model}-v2.csv", "v2"),
+        (pattern_name, "p/{model}/test.csv", "test"), (pattern_name, "p/old/{model}/{x}.csv", "x"),
+    ],
 )  # fmt: skip
-def test_names_of_patterns(pattern, name):
-    assert pattern_name(pattern) == name
+def test_names(name_of, text, name):
+    assert name_of(text) == name
 
 
 @pytest.mark.parametrize("value", ["a", "no", "1", "a: b", "{x}", "é", "", ["1", "b\nc"], {"a": 1}])

@@ -239,7 +239,7 @@ class TestLayout:
 
 
 def test_aliases(tmp_path):
-    """Of prediction files, an archive and a table; those of files of labels are tested elsewhere."""
+    """Of prediction files, an archive and a table."""
     aliases = {"aliases": {"ours": "theirs"}}
     spec = DatasetSpec("d", "predictions", {"files": f"{tmp_path}/{{model}}.csv", **aliases})
     assert spec.results_files(["ours"]) == [f"{tmp_path}/theirs.csv"]

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -48,11 +47,22 @@ def folder(tmp_path_factory):
         for i, model in enumerate("ab"):
             found = simulate(n, 5, 10 * n + i, accuracy=accuracy - 0.1 * i, label=label)
             write_predictions(found, folder / part / f"{model}.csv")
-        logits = (
-            rng.normal(size=(n, 5)) + 2 * np.eye(5)[np.where(rng.random(n) < accuracy, label, 0)]
-        )
+        likely = np.where(rng.random(n) < accuracy, label, 0)
+        logits = rng.normal(size=(n, 5)) + 2 * np.eye(5)[likely]
         np.savez(folder / part / "c.npz", labels=label, logits=logits)
     return folder
+
+
+@pytest.fixture
+def files(folder):
+    """Files of model a."""
+    return folder / "old" / "a.csv", folder / "new" / "a.csv"
+
+
+@pytest.fixture
+def patterns(folder):
+    """Patterns of the files of both models."""
+    return [str(folder / part / "{model}.csv") for part in ("old", "new")]
 
 
 def printed(capsys, *arguments):
@@ -75,8 +85,7 @@ def in_forms(path):
 
 
 class TestCompare:
-    def test_has_the_commands_numbers(self, folder, capsys):
-        files = folder / "old" / "a.csv", folder / "new" / "a.csv"
+    def test_has_the_commands_numbers(self, files, capsys):
         expected = printed(capsys, "compare", *files, "--json", "--seeds", 3)
         for given in (files, *zip(*map(in_forms, files), strict=True)):
             result = me.compare(*given, seeds=3, names=("old/a", "new/a"))
@@ -91,12 +100,9 @@ class TestCompare:
         )
         assert (result.source, result.models) == ("old/a", ("model",))
 
-    def test_many_models_by_name_or_by_pattern(self, folder, capsys, tmp_path):
-        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
-        expected = printed(
-            capsys, "compare", "--original", patterns[0], "--replication", patterns[1], "--json",
-            "--seeds", 2, "--criterion", "probability",
-        )  # fmt: skip
+    def test_many_models_by_name_or_by_pattern(self, folder, patterns, capsys, tmp_path):
+        options = ["--original", patterns[0], "--replication", patterns[1], "--seeds", 2]
+        expected = printed(capsys, "compare", *options, "--json", "--criterion", "probability")
         by_pattern = me.compare(*patterns, seeds=2, criteria="probability")
         sets = [
             {model: pd.read_csv(folder / part / f"{model}.csv") for model in "ab"}
@@ -108,24 +114,20 @@ class TestCompare:
             assert rows(result.to_pandas("models")) == expected["models"]["probability"]
             assert result.models == ("a", "b")
             assert "2 models: old (original) against new (replication)" in str(result)
-        written = by_name.write(tmp_path / "out")
-        assert all(path.is_file() for path in written)
-        assert tmp_path / "out" / "report.html" in written
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        report = tmp_path / "out" / "report.html"
+        assert report in by_name.write(tmp_path / "out")
+        page = report.read_text(encoding="utf-8")
         assert "seeds=2, pair=&#39;pair&#39;, paired=False" in page  # what was asked for
         table = pd.read_parquet(tmp_path / "out" / "tables" / "pair" / "probability.parquet")
         assert rows(table) == expected["tables"]["probability"]
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
             by_name.plot("reliability")
 
-    def test_further_analyses_have_the_workflows_numbers(self, folder, capsys, tmp_path):
+    def test_further_analyses_have_the_workflows_numbers(self, folder, patterns, capsys, tmp_path):
         names = ["mcnemar", "class_gaps", "maximum_matching", "epsilon_sweep"]
-        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
         result = me.compare(*patterns, seeds=2, analyses=names)
-        told = printed(
-            capsys, "compare", "--original", patterns[0], "--replication", patterns[1], "--json",
-            "--seeds", 2, "--analyses", ",".join(names),
-        )  # fmt: skip
+        options = ["--original", patterns[0], "--replication", patterns[1], "--seeds", 2]
+        told = printed(capsys, "compare", *options, "--json", "--analyses", ",".join(names))
         assert result.analyses == tuple(names)
         methods = {c.value: MatchingMethod(criterion=c) for c in Criterion}
         of_set = {"original": "old", "replication": "new"}
@@ -151,25 +153,29 @@ class TestCompare:
         assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.pdf"} < written
         assert "McNemar&#39;s test" in (tmp_path / "out" / "report.html").read_text("utf-8")
 
-    def test_an_analysis_that_cannot_be_made(self, folder):
-        files = folder / "old" / "a.csv", folder / "new" / "a.csv"
-        with pytest.raises(me.InputError, match=r"unknown analysis 'x'. Known: mcnemar"):
-            me.compare(*files, analyses="x")
-        with pytest.raises(me.InputError, match="'difficulty' needs a study"):
-            me.compare(*files, analyses=["mcnemar", "difficulty"])
-        with pytest.raises(me.InputError, match=r"not declared as paired.*--paired"):
-            me.compare(*files, seeds=1, analyses="paired_gaps")
+    @pytest.mark.parametrize(
+        ("analyses", "message"),
+        [
+            ("x", r"unknown analysis 'x'. Known: mcnemar"),
+            (["mcnemar", "difficulty"], "'difficulty' needs a study"),
+            ("paired_gaps", r"not declared as paired.*--paired"),
+        ],
+    )
+    def test_an_analysis_that_cannot_be_made(self, files, analyses, message):
+        with pytest.raises(me.InputError, match=message):
+            me.compare(*files, seeds=1, analyses=analyses)
 
-    def test_figures(self, folder):
-        result = me.compare(folder / "old" / "a.csv", folder / "new" / "a.csv", seeds=2)
+    def test_figures(self, files):
+        result = me.compare(*files, seeds=2)
         for kind, panels in (("gaps", 2), ("confidence", 1), ("reliability", 2)):
             assert len(result.plot(kind, criterion="probability").axes) >= panels
-        with pytest.raises(me.InputError, match="unknown kind of figure 'gap'"):
-            result.plot("gap")
-        with pytest.raises(me.InputError, match="unknown criterion 'x'"):
-            result.plot(criterion="x")
-        with pytest.raises(me.InputError, match="unknown table 'means'"):
-            result.to_pandas("means")
+        for call, message in (
+            (lambda: result.plot("gap"), "unknown kind of figure 'gap'"),
+            (lambda: result.plot(criterion="x"), "unknown criterion 'x'"),
+            (lambda: result.to_pandas("means"), "unknown table 'means'"),
+        ):
+            with pytest.raises(me.InputError, match=message):
+                call()
 
     def test_groups_and_the_source_are_taken_over(self):
         of = simulate(60, 3, 1)
@@ -217,10 +223,7 @@ class TestPredictAccuracy:
         assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
         assert len(by_files.plot().axes) == 1
         named = me.predict_accuracy(base, {"photos": target}, methods="ac", resamples=0)
-        assert [one.target for one in (*by_files.predictions[:1], *named.predictions)] == [
-            "c",
-            "photos",
-        ]
+        assert [first.target, *(one.target for one in named.predictions)] == ["c", "photos"]
 
     def test_features_calibration_and_missing_labels(self):
         rng = np.random.default_rng(2)
@@ -251,16 +254,14 @@ class TestPredictAccuracy:
             me.predict_accuracy(base, target, methods="acc")
 
 
+@pytest.mark.filterwarnings("ignore:no fits")
 class TestReplicationTable:
-    def test_has_the_workflows_numbers(self, folder):
-        pair = Pair("pair", "old", "new")
+    def test_has_the_workflows_numbers(self, patterns):
         tables = []
-        for part in ("old", "new"):
-            spec = DatasetSpec(part, "predictions", {"files": str(folder / part / "{model}.csv")})
-            files = [str(folder / part / f"{model}.csv") for model in "ab"]
-            tables.append(dataset_accuracies(spec, ["a", "b"], files))
-        expected = tabulate_replication(*tables, pair)
-        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
+        for part, pattern in zip(("old", "new"), patterns, strict=True):
+            spec = DatasetSpec(part, "predictions", {"files": pattern})
+            tables.append(dataset_accuracies(spec, "ab", spec.results_files("ab")))
+        expected = tabulate_replication(*tables, Pair("pair", "old", "new"))
         with pytest.warns(me.InputWarning, match="no fits: a line needs at least 3 models, not 2"):
             result = me.replication_table(*patterns, names=("old", "new"))
         pd.testing.assert_frame_equal(result.to_pandas(), expected)
@@ -291,25 +292,20 @@ class TestReplicationTable:
         logits = np.array([[3.0, 2.0, 1.0], [0.0, 5.0, 6.0], [1.0, 1.0, 2.0]])
         scores = {"labels": [1, 0, 0], "logits": logits}
         ranked = {"labels": [1, 0, 0], "prediction": np.array([[0, 1, 2], [2, 1, 0], [2, 0, 1]])}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # no fits
-            for top, correct in ((1, 0), (2, 2), (3, 3)):
-                result = me.replication_table({"m": scores}, {"m": ranked}, top=top)
-                assert result.to_pandas().n_correct_original.tolist() == [correct]
-                assert result.to_pandas().n_correct_replication.tolist() == [correct]
+        for top, correct in ((1, 0), (2, 2), (3, 3)):
+            table = me.replication_table({"m": scores}, {"m": ranked}, top=top).to_pandas()
+            assert table.n_correct_original.tolist() == [correct]
+            assert table.n_correct_replication.tolist() == [correct]
         with pytest.raises(me.InputError, match="1 predicted classes a row, fewer than top=2"):
             me.replication_table(*[{"m": {"labels": [0, 1], "prediction": [0, 1]}}] * 2, top=2)
 
     def test_the_same_images(self):
         given = {"labels": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]}
         worse = {"labels": [0, 1, 1, 0], "prediction": [1, 1, 0, 1]}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
+        table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
         mixed = {"labels": [1, 0, 0, 1], "prediction": [0, 0, 1, 1], "index": [2, 0, 3, 1]}
         models = {"m": given, "n": mixed}  # n names its rows in another order
-        with pytest.warns(me.InputWarning, match="no fits"):
-            both = me.replication_table(models, {"m": worse, "n": worse}, paired=True)
+        both = me.replication_table(models, {"m": worse, "n": worse}, paired=True)
         assert both.to_pandas().accuracy_original.tolist() == [0.75, 0.5]
         assert table.is_paired.tolist() == [True]
         assert table.gap.tolist() == [0.5]
