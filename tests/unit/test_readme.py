@@ -15,6 +15,10 @@ TOLERANCE = 0.3  # percentage points, as the page says
 SEEN = {"gap": (4.26, 4.46), "label_probability": (1.58, 1.73), "probability": (2.52, 2.68)}
 
 
+def words_of(page):
+    return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+
+
 def test_tables_of_pages_are_made_by_their_script():
     named = set()
     for name in make_readme.PAGES:
@@ -29,7 +33,7 @@ def test_tables_of_pages_are_made_by_their_script():
 def test_the_protocols_page_has_the_numbers(folder):
     means = pd.read_csv(ROOT / "docs" / folder / "gaps.csv").set_index("matching")
     row = means.loc[Criterion.LABEL_PROBABILITY.value]
-    page = " ".join((ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").split())
+    page = words_of("protocol.md")
     narrower = f"points is narrower by {percent(row.narrowing)}"
     said = [
         f"the mean gap of {with_interval(row, 'gap')} {narrower}",
@@ -56,8 +60,7 @@ def test_the_protocols_page_has_the_numbers(folder):
 @pytest.mark.parametrize("criterion", list(Criterion))
 def test_the_tolerance_is_kept(criterion):
     table = pd.read_csv(ROOT / "docs" / "digits" / f"{criterion.value}.csv")
-    page = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8")
-    assert f"within {TOLERANCE} points of those here" in " ".join(page.split())
+    assert f"within {TOLERANCE} points of those here" in words_of("demo.md")
     for name, values in (("gap", table.gap), (criterion.value, table.matched_gap_mean)):
         found = 100 * values.abs().mean()
         low, high = SEEN[name]
@@ -67,10 +70,7 @@ def test_the_tolerance_is_kept(criterion):
 def test_the_spread_of_the_excess_is_the_measured_one():
     table = pd.read_csv(ROOT / "benchmarks" / "results" / "reference_spread.csv")
     spreads = table.groupby("n_original")["excess_sd"].apply(lambda s: [round(v) for v in s])
-    protocol, demo = (
-        " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
-        for name in ("protocol.md", "demo.md")
-    )
+    protocol, demo = words_of("protocol.md"), words_of("demo.md")
     label, probability = spreads.iloc[0]  # in the order of the criteria
     said = f"deviation of {label} points (criterion 1) and {probability} points (criterion 2)"
     assert said in protocol

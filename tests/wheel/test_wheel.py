@@ -17,8 +17,7 @@ NOT_NEEDED = ("torch", "torchvision", "timm", "snakemake", "safetensors", "reque
 # Every command and step of `matched-eval`: its help text, in one process.
 HELP = """
 import argparse, contextlib, io, sys
-from matcheval.cli.main import main
-from matcheval.cli.main import build_parser
+from matcheval.cli.main import build_parser, main
 
 def commands(parser, words=()):
     steps = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
@@ -42,10 +41,8 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHON
 
 
 def pip(*arguments, python=sys.executable):
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    if python != sys.executable:
-        command += ["--python", str(python)]
-    command += map(str, arguments)
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python"]
+    command += map(str, (python, *arguments))
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
 
 
@@ -85,9 +82,8 @@ def run(binaries, tmp_path):
 
     def run(name, *arguments):
         command = [str(binaries / name), *map(str, arguments)]
-        return subprocess.run(
-            command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
-        )
+        options = {"cwd": tmp_path, "env": ENVIRONMENT}
+        return subprocess.run(command, capture_output=True, text=True, **options)
 
     return run
 

@@ -75,11 +75,8 @@ def test_images(workflow, capsys):
     for folder in Path("data/example-images").glob("*/*"):
         for image in sorted(folder.iterdir())[6:]:
             image.unlink()
-    study = init(
-        capsys,
-        *(f"data/example-images/{name}" for name in ("known-writers", "new-writers")),
-        "--name", "mine",
-    )  # fmt: skip
+    folders = (f"data/example-images/{name}" for name in ("known-writers", "new-writers"))
+    study = init(capsys, *folders, "--name", "mine")
     workflow.keep_models("studies/mine-models.csv", ["linear", "resnet"])
     edit("studies/mine-models.csv", (r"cosine,20", "cosine,1"))
     workflow.run("predictions", "--configfile", study)
