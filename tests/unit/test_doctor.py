@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -65,10 +66,8 @@ class TestDoctor:
         assert states(health.check_folders(tmp_path)) == [state, state]
 
     def test_a_file_system_without_locks(self, tmp_path, monkeypatch):
-        def refuse(*_):
-            raise OSError(37, "No locks available")
-
-        monkeypatch.setattr(fcntl, "flock", refuse)
+        refused = OSError(37, "No locks available")
+        monkeypatch.setattr(fcntl, "flock", Mock(side_effect=refused))
         (first, *_) = health.check_folders(tmp_path)
         assert (first.state, "No locks available" in first.found) == (PROBLEM, True)
 
@@ -84,15 +83,9 @@ class FakeTorch:
     """As much of torch as is asked for the devices."""
 
     def __init__(self, cuda=None, error=None, mps=False):
-        self.version = SimpleNamespace(cuda=cuda)
-        self.cuda = SimpleNamespace(device_count=self._count)
+        count = Mock(side_effect=error, return_value=0)
+        self.version, self.cuda = SimpleNamespace(cuda=cuda), SimpleNamespace(device_count=count)
         self.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
-        self._error = error
-
-    def _count(self):
-        if self._error:
-            raise self._error
-        return 0
 
 
 class TestGpus:
@@ -144,8 +137,5 @@ class TestWorkflow:
         first, *_ = health.check_slurm()
         assert (first.state, first.found) == (OK, "partitions short (1 node, GPUs)")
 
-        def silent():
-            raise InputError("'sinfo' failed")
-
-        monkeypatch.setattr(slurm, "nodes", silent)
+        monkeypatch.setattr(slurm, "nodes", Mock(side_effect=InputError("'sinfo' failed")))
         assert states(health.check_slurm()) == [NOTE]

@@ -212,6 +212,7 @@ figures: {formats: [png]}
     [
         ("hard_images/new", "Did you mean 'hard_images/own'"),
         ("human_accuracy/other", "table 'human_accuracy/other'"),
+        ("replication/both/top5", "table 'replication/both/top5'"),
         *dict.fromkeys(
             (
                 "hard_images/own", "difficulty/both-top1.skills", SEARCH, "revisions/sets",
@@ -243,6 +244,8 @@ def test_published_values_are_of_tables_that_are_made(workflow, tmp_path, monkey
         ("own: counts.csv", 'own: ""', "'own' is not sampled"),
         ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
         ("both: people.csv", 'both: ""', "human_accuracy.pairs.both.*: is empty"),
+        ("new: groups.csv", 'new: ""', "groups.datasets.new.*: is empty"),
+        ("own: reviewed.csv", 'own: ""', "near_duplicates.reviewed.own.*: is empty"),
         ("resamples: 500", "fit_range: [0.5, 0.5]", r"0\.5 is not below 0\.5"),
         ("mcnemar: {pairs: [both]", "mcnemar: {pairs: [bot]", "unknown pair 'bot'. Did you mean"),
         ("mcnemar: {", "mcnemar: {without: [c], ", "unknown model 'c'"),

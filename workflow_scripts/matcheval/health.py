@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -30,8 +31,11 @@ _PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snake
 _FONT = "DejaVu Sans"
 _GB = 10**9
 _LITTLE, _TOO_LITTLE = 5 * _GB, _GB // 2
+_NO_LOCKS = (
+    "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the same time would "
+    "write over each other"
+)
 _MOVE = "Free some space, or name a folder on another disk"
-_OLDEST = (3, 11)
 # What parts of the package are for; each is named as pip does.
 _EXTRAS = {
     "": "comparing predictions",
@@ -71,11 +75,7 @@ def version_of(package: str) -> str | None:
 
 def findings(results: Path) -> Iterator[Finding]:
     """Check everything; `results` is the folder of results."""
-    is_old = sys.version_info[:2] < _OLDEST
-    yield Finding(
-        "Python", PROBLEM if is_old else OK, f"{platform.python_version()}, {sys.executable}",
-        "Install Python 3.11 or newer; `make PYTHON=python3.12` uses another one" if is_old else "",
-    )  # fmt: skip
+    yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
     yield from check_packages()
     # The processors that this process may use.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -93,10 +93,8 @@ def check_packages() -> Iterator[Finding]:
     try:
         declared = metadata.requires("matched-eval") or []
     except metadata.PackageNotFoundError:
-        yield Finding(
-            "packages", NOTE, "this library is used from its folder, and not installed",
-            "pip install -e . in the repository",
-        )  # fmt: skip
+        found = "this library is used from its folder, and not installed"
+        yield Finding("packages", NOTE, found, "pip install -e . in the repository")
         return
     requirements = [Requirement(text) for text in declared]
     base = [one for one in requirements if not one.marker or one.marker.evaluate({"extra": ""})]
@@ -116,17 +114,14 @@ def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
         for one in wanted
         if (version := found[one.name]) is not None and not one.specifier.contains(version, True)
     ]
-    name = f"packages [{extra}]" if extra else "packages"
+    name, target = (f"packages [{extra}]", f"'.[{extra}]'") if extra else ("packages", ".")
     if not missing and not wrong:
         return Finding(name, OK, f"all {len(wanted)} are here, for {purpose}")
     what = [f"not installed: {', '.join(missing)}"] if missing else []
     what += [f"other versions than those that it works with: {', '.join(wrong)}"] if wrong else []
-    target = f"'.[{extra}]'" if extra else "."
-    return Finding(
-        name, NOTE if extra and missing and not wrong else PROBLEM,
-        f"{'; '.join(what)}. They are for {purpose}",
-        f"pip install {target} in the repository, or `make demo`",
-    )  # fmt: skip
+    state = NOTE if extra and missing and not wrong else PROBLEM
+    remedy = f"pip install {target} in the repository, or `make demo`"
+    return Finding(name, state, f"{'; '.join(what)}. They are for {purpose}", remedy)
 
 
 def check_folders(results: Path) -> Iterator[Finding]:
@@ -149,64 +144,52 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:  # some network file systems offer no locks
-                yield Finding(
-                    subject, PROBLEM, f"files in {where} cannot be locked ({error.strerror})",
-                    "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the "
-                    "same time would write over each other",
-                )  # fmt: skip
+                found = f"files in {where} cannot be locked ({error.strerror})"
+                yield Finding(subject, PROBLEM, found, _NO_LOCKS)
     except OSError as error:
         yield Finding(subject, PROBLEM, f"{where} cannot be written ({error.strerror})", other)
         return
     free = shutil.disk_usage(there).free
     state = OK if free >= _LITTLE else NOTE if free >= _TOO_LITTLE else PROBLEM
-    yield Finding(
-        subject, state, f"{where}: can be written, {free / _GB:,.1f} GB free",
-        "" if state == OK else f"{_MOVE}: {setting}",
-    )  # fmt: skip
+    found, remedy = f"{where}: can be written, {free / _GB:,.1f} GB free", f"{_MOVE}: {setting}"
+    yield Finding(subject, state, found, "" if state == OK else remedy)
 
 
 def _fonts() -> Iterator[Finding]:
     """Check the font that makes figures the same on every machine, and matplotlib's folder."""
+    figures = partial(Finding, "figures")
     try:
         import matplotlib as mpl
         from matplotlib import font_manager
     except Exception as error:  # whatever a broken installation raises
-        yield Finding(
-            "figures", PROBLEM, f"matplotlib cannot be imported: {error}",
-            "pip install --force-reinstall matplotlib",
-        )  # fmt: skip
+        remedy = "pip install --force-reinstall matplotlib"
+        yield figures(PROBLEM, f"matplotlib cannot be imported: {error}", remedy)
         return
     folder = Path(mpl.get_cachedir())
     try:
         font = Path(font_manager.findfont(_FONT, fallback_to_default=False))
-        yield Finding("figures", OK, f"font {_FONT} in {font.parent}")
+        yield figures(OK, f"font {_FONT} in {font.parent}")
     except ValueError:
-        yield Finding(
-            "figures", PROBLEM, f"the font {_FONT}, which comes with matplotlib, is not found",
-            f"Delete {folder}, or install matplotlib again",
-        )  # fmt: skip
+        found = f"the font {_FONT}, which comes with matplotlib, is not found"
+        yield figures(PROBLEM, found, f"Delete {folder}, or install matplotlib again")
     if not os.access(folder, os.W_OK):
-        yield Finding(
-            "figures", NOTE, f"{folder} cannot be written, so that every job looks for fonts again",
-            "Set MPLCONFIGDIR to a folder that can",
-        )  # fmt: skip
+        found = f"{folder} cannot be written, so that every job looks for fonts again"
+        yield figures(NOTE, found, "Set MPLCONFIGDIR to a folder that can")
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """Check torch, the driver and the GPUs."""
     if version_of("torch") is None:
-        yield Finding(
-            "torch", NOTE, "not installed: models can be neither trained nor run",
-            f"{_INSTALL}; comparing prediction files needs no torch",
-        )  # fmt: skip
+        found = "not installed: models can be neither trained nor run"
+        remedy = f"{_INSTALL}; comparing prediction files needs no torch"
+        yield Finding("torch", NOTE, found, remedy)
         return
     try:
         import torch
     except Exception as error:  # whatever a broken installation raises
-        yield Finding(
-            "torch", PROBLEM, f"installed, but cannot be imported: {_first_line(error)}",
-            "Install it again: pip install --force-reinstall torch",
-        )  # fmt: skip
+        found = f"installed, but cannot be imported: {_first_line(error)}"
+        remedy = "Install it again: pip install --force-reinstall torch"
+        yield Finding("torch", PROBLEM, found, remedy)
         return
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs only"
     yield Finding("torch", OK, f"{torch.__version__}, built for {build}")
@@ -263,10 +246,9 @@ def check_workflow() -> Finding:
     """Check that there are Snakemake and the workflow's rules."""
     version, rules = version_of("snakemake"), snakefile()
     if rules is None:
-        return Finding(
-            "workflow", NOTE, "no Snakefile: this is not a checkout of the repository, so that "
-            "studies cannot be run", "git clone the repository and work in its folder",
-        )  # fmt: skip
+        found = "no Snakefile: this is not a checkout of the repository; studies cannot be run"
+        remedy = "git clone the repository and work in its folder"
+        return Finding("workflow", NOTE, found, remedy)
     if version is None:
         found = "Snakemake is not installed: studies cannot be run"
         return Finding("workflow", NOTE, found, _INSTALL)
@@ -281,10 +263,8 @@ def check_slurm() -> Iterator[Finding]:
     try:
         nodes = slurm.nodes()
     except (InputError, ValueError) as error:
-        yield Finding(
-            "SLURM", NOTE, f"its commands are here, but do not answer: {error}",
-            "On a cluster, run this on a login node, perhaps after `module load slurm`",
-        )  # fmt: skip
+        remedy = "On a cluster, run this on a login node, perhaps after `module load slurm`"
+        yield Finding("SLURM", NOTE, f"its commands are here, but do not answer: {error}", remedy)
         return
     shown = []
     for name in dict.fromkeys(node.partition for node in nodes):
@@ -292,12 +272,10 @@ def check_slurm() -> Iterator[Finding]:
         gpus = ", GPUs" if any(node.gpus for node in of) else ""
         down = "" if any(node.up for node in of) else ", down"
         shown.append(f"{name} ({counted(len(of), 'node')}{gpus}{down})")
+    is_up = any(node.up for node in nodes)
+    remedy = "" if is_up else "No node can run jobs: ask those who run the cluster"
     found = f"partitions {', '.join(shown) or 'none'}"
-    if any(node.up for node in nodes):
-        yield Finding("SLURM", OK, found)
-    else:
-        remedy = "No node can run jobs: ask those who run the cluster"
-        yield Finding("SLURM", PROBLEM, found, remedy)
+    yield Finding("SLURM", OK if is_up else PROBLEM, found, remedy)
     if version_of(_PLUGIN) is None:
         found = f"{_PLUGIN} is not installed: jobs cannot be submitted"
         yield Finding("SLURM", NOTE, found, "make slurm, or pip install '.[workflow,slurm]'")

@@ -128,17 +128,11 @@ class ComparisonResult:
         first, pair = compared.known.comparisons[0], compared.known.pair
         rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
         return cls(
-            title=compared.title,
-            original=pair.original,
-            replication=pair.replication,
-            source=first.source_name,
-            models=tuple(one.model for one in compared.known.comparisons),
-            gaps={row.criterion: row for row in rows},
-            warnings=tuple(compared.warnings),
-            analyses=tuple(compared.analyses),
-            _compared=compared,
-            _asked=asked,
-        )
+            title=compared.title, original=pair.original, replication=pair.replication,
+            source=first.source_name, models=tuple(one.model for one in compared.known.comparisons),
+            gaps={row.criterion: row for row in rows}, warnings=tuple(compared.warnings),
+            analyses=tuple(compared.analyses), _compared=compared, _asked=asked,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare` prints."""
@@ -403,19 +397,13 @@ class MatchResult:
         frame = runs.select(RUNS.names).to_pandas()
         share = float(frame["fraction_unmatched"].mean())
         return cls(
-            model=models.model,
-            source=models.source_name,
-            target=models.target_name,
-            criterion=method.criterion.value,
-            epsilon=method.epsilon,
+            model=models.model, source=models.source_name, target=models.target_name,
+            criterion=method.criterion.value, epsilon=method.epsilon,
             matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
             matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
-            fraction_unmatched=share,
-            warnings=tuple(warnings_of(known, {method.criterion: share})),
-            _known=known,
-            _matched=matched,
-            _runs=runs,
-        )
+            fraction_unmatched=share, warnings=tuple(warnings_of(known, {method.criterion: share})),
+            _known=known, _matched=matched, _runs=runs,
+        )  # fmt: skip
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
         """Return a table of the results.

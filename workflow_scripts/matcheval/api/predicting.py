@@ -155,9 +155,8 @@ class PredictedAccuracy:
         return cls(
             **{name: str(row[name]) for name in ("target", "method", "variant", "title", "reason")},
             predicted=Estimate._of(row, "predicted"),
-            accuracy=float(row["accuracy"]),
-            error=float(row["error"]),
-        )
+            accuracy=float(row["accuracy"]), error=float(row["error"]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,10 +308,7 @@ def predict_accuracy(
     frame: pd.DataFrame = table.to_pandas()
     warn_each(told)
     return AccuracyPredictions(
-        base=source.name,
-        n_base=len(source.outputs),
-        accuracy_base=source.outputs.accuracy,
+        base=source.name, n_base=len(source.outputs), accuracy_base=source.outputs.accuracy,
         predictions=tuple(PredictedAccuracy._of(row) for _, row in frame.iterrows()),
-        warnings=tuple(told),
-        _table=frame,
-    )
+        warnings=tuple(told), _table=frame,
+    )  # fmt: skip

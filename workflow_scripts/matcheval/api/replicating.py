@@ -268,25 +268,19 @@ def replication_table(
     told = [*told, *no_fits]
     warn_each(told)
     of_fits = [fit.row for fit in fits]
+    fit_table = pd.DataFrame(of_fits, columns=FITS.names)
     return ReplicationResult(
-        original=pair.original,
-        replication=pair.replication,
-        models=tuple(results["model"]),
-        top=int(top),
-        confidence=float(confidence),
+        original=pair.original, replication=pair.replication, models=tuple(results["model"]),
+        top=int(top), confidence=float(confidence),
         **{name: float(changes[name].iloc[0]) for name in ("change", "spearman", "kendall")},
         fits={
             row["scale"]: ReplicationFit(**{f.name: row[f.name] for f in fields(ReplicationFit)})
             for row in of_fits
         },
         warnings=tuple(told),
-        _tables={
-            "results": results,
-            "fits": pd.DataFrame(of_fits, columns=FITS.names),
-            "changes": changes,
-        },
+        _tables={"results": results, "fits": fit_table, "changes": changes},
         _region=pd.concat([fit.region for fit in fits] or [pd.DataFrame(columns=REGION.names)]),
-    )
+    )  # fmt: skip
 
 
 def _fits(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:

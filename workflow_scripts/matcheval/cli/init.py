@@ -87,15 +87,13 @@ def run_init(arguments: argparse.Namespace) -> None:
 
     written = write_study(draft, name, file, arguments.models, arguments.results)
     told: dict[str, Any] = {
-        "study": name,
-        "files": [str(path) for path in written.files],
-        "models": len(written.study.models),
-        "datasets": list(written.study.datasets),
+        "study": name, "files": [str(path) for path in written.files],
+        "models": len(written.study.models), "datasets": list(written.study.datasets),
         "command": written.command,
         "compare": _compare(draft, Path(arguments.results, f"{name}-compared")),
         "report": str(Path(arguments.results, name, "report.html")),
         "missing": written.missing or None,
-    }
+    }  # fmt: skip
     if arguments.json:
         print_json(told)
     else:
@@ -114,16 +112,14 @@ def _draft(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
         raise InputError("holds no images in class folders", file=arguments.train, field="--train")
     if arguments.resize is not None and arguments.resize < 1:
         raise InputError(f"--resize {arguments.resize} is no number of pixels", remedy="Give 32")
-    trains = True
+    models_train = None
     if arguments.models is not None:
         from matcheval.study.catalogue import read_catalogue
 
         models = read_catalogue(arguments.models).values()
-        trains = any(model.recipe is not None for model in models)
-    wishes = Wishes(
-        train, arguments.models is not None, trains, arguments.resize, arguments.skip_missing,
-        _layout_options(arguments, [original, other]),
-    )  # fmt: skip
+        models_train = any(model.recipe is not None for model in models)
+    layout = _layout_options(arguments, [original, other])
+    wishes = Wishes(train, models_train, arguments.resize, arguments.skip_missing, layout)
     draft = draft_study(original, other, wishes)
     return draft, *_place(arguments, draft.name)
 
@@ -193,10 +189,9 @@ def _layout_options(arguments: argparse.Namespace, given: list[Given]) -> dict[s
     for one in sets:
         read_predictions(next(iter(one.files.values())), n_classes, layout)
     options = {
-        "columns": dict(layout.columns),
-        "classes": list(layout.classes or ()),
+        "columns": dict(layout.columns), "classes": list(layout.classes or ()),
         "first_label": layout.first_label,
-    }
+    }  # fmt: skip
     return {name: value for name, value in options.items() if value}
 
 

@@ -182,22 +182,30 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
     )  # fmt: skip
 
 
-def _options(arguments: argparse.Namespace, criteria: Sequence[str], **others: Any) -> PairOptions:
-    return PairOptions(
-        criteria,
-        arguments.epsilon,
-        arguments.seeds,
-        arguments.pair,
-        arguments.model or "",
-        **others,
-    )
+def _read(
+    arguments: argparse.Namespace, models: Sequence[GivenModel], criteria: Sequence[str],
+    **others: Any,
+) -> ComparedModels:  # fmt: skip
+    """Read the predictions of models; tell if a target is larger than the source that was named."""
+    epsilon, seeds, pair = arguments.epsilon, arguments.seeds, arguments.pair
+    options = PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
+    layout, n_classes = read_layout(arguments, all_sources(models))
+    known = read_compared(models, options, layout, n_classes, progress=True)
+    n_source, n_target = len(known.comparisons[0].source), len(known.comparisons[0].target)
+    if n_target > n_source:
+        LOGGER.warning(
+            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
+            "be matched. The protocol takes the larger set as source: swap the files (with "
+            "'compare', add --original target)", n_target, n_source,
+        )  # fmt: skip
+    return known
 
 
 def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
-    known = _read_two(arguments, _options(arguments, [arguments.criterion], source="original"))
-    result = MatchResult.of(known)
+    model = GivenModel("", arguments.source, arguments.target)
+    result = MatchResult.of(_read(arguments, [model], [arguments.criterion], source="original"))
     runs: pa.Table = result._runs
     identity = {
         "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
@@ -229,30 +237,20 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         taken.add(os.path.realpath(path))
 
 
-def _read_two(arguments: argparse.Namespace, options: PairOptions) -> ComparedModels:
-    """Read SOURCE and TARGET, of which `compare` may take the target for the original."""
-    files = arguments.source, arguments.target
-    layout, n_classes = read_layout(arguments, files)
-    model = GivenModel("", *(files if options.source == "original" else reversed(files)))
-    known = read_compared([model], options, layout, n_classes)
-    n_source, n_target = len(known.comparisons[0].source), len(known.comparisons[0].target)
-    if n_target > n_source:
-        LOGGER.warning(
-            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
-            "be matched. The protocol takes the larger set as source: swap the files (with "
-            "'compare', add --original target)", n_target, n_source,
-        )  # fmt: skip
-    return known
-
-
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
     analyses = chosen_analyses(arguments.analyses)
-    known = _read(arguments)
+    models, source = _given_models(arguments)
+    folder = arguments.output
+    if folder is not None:
+        check_folder(folder)
+    known = _read(
+        arguments, models, arguments.criterion or [criterion.value for criterion in Criterion],
+        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
+    )  # fmt: skip
     if (n := len(known.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
     compared = compare_models(known, analyses, progress=True)
-    folder = arguments.output
     for text in compared.warnings[:_MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
@@ -277,34 +275,25 @@ def run_compare(arguments: argparse.Namespace) -> None:
         })  # fmt: skip
 
 
-def _read(arguments: argparse.Namespace) -> ComparedModels:
-    """Read SOURCE and TARGET, or the files of all models that --original and --replication name."""
+def _given_models(arguments: argparse.Namespace) -> tuple[list[GivenModel], str | None]:
+    """Return SOURCE and TARGET with the role of the source, or all models that patterns name."""
     original, replication = arguments.original, arguments.replication
-    has_roles, models = original in ("source", "target"), list[GivenModel]()
+    has_roles = original in ("source", "target")
     if replication is None:
         if arguments.target is None or not has_roles:
             arguments.parser.error(
                 "name two files, SOURCE and TARGET (--original is 'source' or 'target'), or give "
                 "both --original and --replication, each a file or a pattern like old/{model}.csv"
             )
-        source = "original" if original == "source" else "replication"
-    else:
-        if arguments.source is not None or has_roles:
-            arguments.parser.error("--replication needs --original FILE, and no other files")
-        models, left_out = by_pattern(original, replication)
-        for text in left_out:
-            LOGGER.warning("warning: %s", text)
-        source = None
-    options = _options(
-        arguments, arguments.criterion or [criterion.value for criterion in Criterion],
-        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
-    )  # fmt: skip
-    if arguments.output is not None:
-        check_folder(arguments.output)
-    if not models:
-        return _read_two(arguments, options)
-    layout, n_classes = read_layout(arguments, all_sources(models))
-    return read_compared(models, options, layout, n_classes, progress=True)
+        if original == "source":
+            return [GivenModel("", arguments.source, arguments.target)], "original"
+        return [GivenModel("", arguments.target, arguments.source)], "replication"
+    if arguments.source is not None or has_roles:
+        arguments.parser.error("--replication needs --original FILE, and no other files")
+    models, left_out = by_pattern(original, replication)
+    for text in left_out:
+        LOGGER.warning("warning: %s", text)
+    return models, None
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:

@@ -65,12 +65,9 @@ def read_scores(
     columns, metadata, scores = found.columns, found.metadata, found.scores
     checked = check_columns(columns, file=source, n_classes=n_classes, metadata=metadata)
     outputs = ModelOutputs(
-        index=checked["index"],
-        labels=checked.get("label"),
-        predicted=checked["prediction"],
-        confidences=checked["probability"].astype(np.float64),
-        metadata=metadata,
-    )
+        checked["index"], checked.get("label"), checked["prediction"],
+        checked["probability"].astype(np.float64), metadata=metadata,
+    )  # fmt: skip
     if scores is None:
         return outputs
     values = scores.values
@@ -89,12 +86,10 @@ def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> Mod
     if is_logits:
         probabilities = np.exp(probabilities - probabilities.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
-    highest = probabilities.max(axis=1)
+    highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
     predicted = outputs.predicted.astype(np.int64)
     bad = predicted >= probabilities.shape[1]
-    bad |= (
-        probabilities[np.arange(len(predicted)), np.where(bad, 0, predicted)] < highest - _ROUNDING
-    )
+    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - _ROUNDING
     if bad.any():
         row = int(bad.argmax())
         raise InputError(
@@ -103,9 +98,6 @@ def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> Mod
             file=file, field=scores.kind,
             remedy="Scores and predictions must come from the same model",
         )  # fmt: skip
-    return replace(
-        outputs,
-        confidences=np.minimum(highest, 1),
-        logits=scores.values if is_logits else None,
-        probabilities=probabilities,
-    )
+    logits = scores.values if is_logits else None
+    confidences = np.minimum(highest, 1)
+    return replace(outputs, confidences=confidences, logits=logits, probabilities=probabilities)

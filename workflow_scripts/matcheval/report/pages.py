@@ -196,13 +196,10 @@ def render_report(
     rendered = [_render_section(section, space) for section in sections]
     template = _environment().get_template("report/page.html")
     return template.render(
-        title=title,
-        sections=rendered,
+        title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
         headlines=[line for one in rendered for line in one.content.headlines],
         notes=[*(note for one in rendered for note in one.content.notes), *notes],
-        left_out=space.left_out,
-        provenance=provenance,
-    )
+    )  # fmt: skip
 
 
 def template_digest() -> str:

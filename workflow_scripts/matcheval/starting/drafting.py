@@ -96,14 +96,10 @@ class Draft:
             member = {**suite.options, "dataset": dataset, "name": new(suite.options["name"])}
             suite = replace(suite, options=member)
         return replace(
-            self,
-            datasets=tuple(replace(one, name=new(one.name)) for one in self.datasets),
-            original=new(self.original),
-            replication=new(self.replication),
-            prefix=f"{prefix}-",
-            suite=suite,
-            training={key: new(name) for key, name in self.training.items()},
-        )
+            self, datasets=tuple(replace(one, name=new(one.name)) for one in self.datasets),
+            original=new(self.original), replication=new(self.replication), prefix=f"{prefix}-",
+            suite=suite, training={key: new(name) for key, name in self.training.items()},
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,8 +107,7 @@ class Wishes:
     """What a person adds to what can be seen."""
 
     train: ImageSet | None = None
-    own_models: bool = False
-    trains: bool = True
+    models_train: bool | None = None  # of a custom catalogue; None without one
     resize: int | None = None
     skip_missing: bool = False
     layout: Mapping[str, Any] = field(default_factory=dict)
@@ -275,8 +270,8 @@ class _Form:
         catalogue = "images.csv"
         if space is not None and (wishes.train is None or space.training):
             catalogue = space.catalogue
-        if wishes.own_models:
-            trains, catalogue = wishes.trains, ""
+        if wishes.models_train is not None:
+            trains, catalogue = wishes.models_train, ""
         more = space.all_models if space is not None and space.catalogue == catalogue else ""
         side = wishes.resize
         if side is None and trains:
@@ -300,11 +295,7 @@ class _Form:
 
 
 def _of_images(
-    name: str,
-    original: Images,
-    others: Mapping[str, Images],
-    folder: Path | None,
-    wishes: Wishes,
+    name: str, original: Images, others: Mapping[str, Images], folder: Path | None, wishes: Wishes
 ) -> Draft:
     """Draft a study of sets of images."""
     form = _Form.of(original, [*others.values()], wishes, all_classes=folder is None)
