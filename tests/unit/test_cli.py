@@ -27,16 +27,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def quick(request):
-    """Leave figures empty but for tests that ask for `drawn`."""
-    if "drawn" not in request.fixturenames:
-        request.getfixturevalue("undrawn")
-
-
-@pytest.fixture
-def drawn():
-    """Draw figures."""
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 @pytest.fixture
@@ -45,6 +36,12 @@ def files(tmp_path):
     write_predictions(source, tmp_path / "source.parquet")
     write_predictions(target, tmp_path / "target.csv")
     return [str(tmp_path / "source.parquet"), str(tmp_path / "target.csv")]
+
+
+def told(capsys, *arguments):
+    """The JSON that a command prints."""
+    main([*map(str, arguments), "--json"])
+    return json.loads(capsys.readouterr().out)
 
 
 def fails(capsys, *arguments):
@@ -133,8 +130,10 @@ class TestCompare:
         assert "by image: the sets are paired" in capsys.readouterr().out
         main(["compare", *grouped])
         assert "by groups (at least 16 in a set)" in capsys.readouterr().out
-        code, message = fails(capsys, "compare", plain[0], grouped[1], "--groups-shared")
-        assert (code, "not known of both" in message) == (1, True)
+        assert (
+            "not known of both"
+            in fails(capsys, "compare", plain[0], grouped[1], "--groups-shared")[1]
+        )
 
     def test_nothing_matched(self, tmp_path, capsys, caplog):
         """It is said in words, NaN in tables, and null in JSON."""
@@ -147,9 +146,8 @@ class TestCompare:
         assert "No target was matched by criterion 1" in out
         caplog.clear()
         runs = tmp_path / "r.parquet"
-        main(["match", *files, "--seeds", "1", "--output", str(runs), "--json"])
+        (run,) = told(capsys, "match", *files, "--seeds", "1", "--output", runs)["runs"]
         assert "no target was matched" in caplog.text
-        (run,) = json.loads(capsys.readouterr().out)["runs"]
         assert run["matched_accuracy_source"] is None
         frame = pd.read_parquet(runs)
         assert frame.matched_accuracy_source.isna().all()
@@ -173,7 +171,7 @@ def test_as_a_process(files, tmp_path, monkeypatch):
     assert "? = 0.005, 10 seeds" in result.stdout
 
 
-def test_compare_writes_what_the_workflow_writes(files, tmp_path, drawn):
+def test_compare_writes_what_the_workflow_writes(files, tmp_path):
     out = tmp_path / "out"
     options = ["--model", "hub/m", "--pair", "p", "--seeds", "2"]
     main(["compare", *files, "--output", str(out), *options])
@@ -225,9 +223,8 @@ class TestComparingManyModels:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
         main(["compare", *folders, "--criterion", "probability"])
         err = capsys.readouterr().err
-        for work in ("reading predictions", "matching by criterion 2", "estimating gaps"):
-            assert (work in err) == terminal
-        assert "analyses" not in err  # there are none
+        works = ("reading predictions", "matching by criterion 2", "estimating gaps", "analyses")
+        assert [work in err for work in works] == [terminal] * 3 + [False]  # no analyses
 
     def test_the_text_stays_short(self, folders, capsys, caplog):
         """Of 30 models, the text has mean and range of all, and the rows of the first five."""
@@ -275,10 +272,8 @@ class TestComparingManyModels:
         assert re.search(said, " ".join(err.split())), err
 
     def test_models_have_the_numbers_that_they_have_alone(self, folders, capsys):
-        main(["compare", *folders, "--json"])
-        many = json.loads(capsys.readouterr().out)
-        main(["compare", "old/z.csv", "new/z.csv", "--model", "z", "--seeds", "2", "--json"])
-        one = json.loads(capsys.readouterr().out)
+        alone = ["old/z.csv", "new/z.csv", "--model", "z", "--seeds", "2"]
+        one, many = (told(capsys, "compare", *options) for options in (alone, folders))
         for criterion in Criterion:
             (row,) = one["tables"][criterion.value]
             (same,) = [r for r in many["tables"][criterion.value] if r["model"] == "z"]
@@ -340,28 +335,22 @@ class TestJson:
         assert all("--json" in parser._option_string_actions for parser in found.values())
 
     def test_comparisons_and_matches(self, files, tmp_path, capsys):
-        out = tmp_path / "out"
-        main(["compare", *files, "--seeds", "1", "--analyses", "mcnemar", "--json",
-              "--criterion", "probability", "--output", str(out)])  # fmt: skip
-        told = json.loads(capsys.readouterr().out)
-        assert [row["matching"] for row in told["means"]] == ["probability"]
-        assert told["analyses"]["mcnemar"]
-        assert set(told["written"]) < {str(path) for path in out.rglob("*")}
-        runs = tmp_path / "runs.csv"
-        main(["match", *files, "--seeds", "2", "--output", str(runs), "--json"])
-        told = json.loads(capsys.readouterr().out)
-        assert [run["seed"] for run in told["runs"]] == [0, 1]
-        assert told["written"] == [str(runs)]
+        out, runs = tmp_path / "out", tmp_path / "runs.csv"
+        options = ["--seeds", "1", "--analyses", "mcnemar", "--criterion", "probability"]
+        found = told(capsys, "compare", *files, *options, "--output", out)
+        assert [row["matching"] for row in found["means"]] == ["probability"]
+        assert found["analyses"]["mcnemar"]
+        assert set(found["written"]) < {str(path) for path in out.rglob("*")}
+        found = told(capsys, "match", *files, "--seeds", "2", "--output", runs)
+        assert [run["seed"] for run in found["runs"]] == [0, 1]
+        assert found["written"] == [str(runs)]
 
     def test_studies_plans_and_allocations(self, tmp_path, capsys, monkeypatch):
         monkeypatch.chdir(ROOT)
-        main(["check-study", "config.yaml", "--json"])
-        told = json.loads(capsys.readouterr().out)
-        assert (told["study"], told["pairs"]) == ("digits", ["new-writers"])
-        main(["warehouse", "plan", "--json"])
-        assert len(json.loads(capsys.readouterr().out)["plan"]) > 100
-        (tmp_path / "counts.json").write_text('{"cat": {"a": 3, "b": 1}}')
-        out = str(tmp_path / "out.json")
-        main(["replicate", "allocate", str(tmp_path / "counts.json"), "--per-class", "2",
-              "--output", out, "--json"])  # fmt: skip
-        assert json.loads(capsys.readouterr().out) == {"written": [out]}
+        found = told(capsys, "check-study", "config.yaml")
+        assert (found["study"], found["pairs"]) == ("digits", ["new-writers"])
+        assert len(told(capsys, "warehouse", "plan")["plan"]) > 100
+        counts, out = tmp_path / "counts.json", tmp_path / "out.json"
+        counts.write_text('{"cat": {"a": 3, "b": 1}}')
+        options = ["--per-class", "2", "--output", out]
+        assert told(capsys, "replicate", "allocate", counts, *options) == {"written": [str(out)]}

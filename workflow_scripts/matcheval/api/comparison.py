@@ -30,18 +30,8 @@ class AnalysisTable:
     """A further analysis of a study that makes a table per pair, with default settings."""
 
     kind: "type[PairTableAnalysis]"
+    module: ModuleType  # with `SCHEMA`, `tabulate`, `text_columns` and `plot`
     table: pd.DataFrame
-
-    @classmethod
-    def of(cls, kind: "type[PairTableAnalysis]", known: ComparedModels) -> "AnalysisTable":
-        """Make the table."""
-        options = kind.options(kind.Settings())
-        return cls(kind, import_module(kind.__module__).tabulate(known, **options))
-
-    @property
-    def module(self) -> ModuleType:
-        """The module of the analysis, with `SCHEMA`, `tabulate`, `text_columns` and `plot`."""
-        return import_module(self.kind.__module__)
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
@@ -126,9 +116,8 @@ class Compared:
             return plot_matched_accuracy(table, gaps=gaps)
         if kind == "reliability":
             if len(self.known.comparisons) > 1:
-                problem = (
-                    f"a reliability diagram is of one model, not of {len(self.known.comparisons)}"
-                )
+                n = len(self.known.comparisons)
+                problem = f"a reliability diagram is of one model, not of {n}"
                 raise InputError(problem, remedy="Compare the model alone")
             return reliability_figure(self.known, self.matched[criterion][0])
         means = self.gaps.means
@@ -152,10 +141,11 @@ def compare_models(
     progress: bool = False,
 ) -> Compared:
     """Match models by all criteria, tabulate the runs, and estimate gaps."""
-    found = {
-        kind.name: AnalysisTable.of(kind, known)
-        for kind in each(analyses, "analyses", progress=progress)
-    }
+    found = {}
+    for kind in each(analyses, "analyses", progress=progress):
+        module = import_module(kind.__module__)
+        table = module.tabulate(known, **kind.options(kind.Settings()))
+        found[kind.name] = AnalysisTable(kind, module, table)
     matched = {
         Criterion(name): [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()

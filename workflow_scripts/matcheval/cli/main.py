@@ -78,12 +78,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True)
     raw, wrapped = argparse.RawDescriptionHelpFormatter, argparse.HelpFormatter
     for name, summary, description, epilog, add in _COMMANDS:
-        add(
-            commands.add_parser(
-                name, help=summary, description=description, epilog=epilog,
-                formatter_class=raw if epilog else wrapped,
-            )
-        )  # fmt: skip
+        add(commands.add_parser(
+            name, help=summary, description=description, epilog=epilog,
+            formatter_class=raw if epilog else wrapped,
+        ))  # fmt: skip
     return parser
 
 

@@ -129,7 +129,7 @@ def check_is_file(path: Path) -> str:
 
 def _of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
     names = table.schema.names
-    chosen = {name: table.column(at) for name, at in _distinct(names, layout, file).items()}
+    chosen = {name: table.column(at) for name, at in layout.positions(names, file).items()}
     for name in {*COLUMNS} & {*chosen}:
         kind = chosen[name].type
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -150,7 +150,7 @@ def _of_arrays(
     file: object,
 ) -> RawFile:
     """Return arrays by their names here; those that are not read are left out."""
-    columns = _distinct(names, layout, file)
+    columns = layout.positions(names, file)
     wanted = {ours: names[at] for ours, at in columns.items() if layout.reads(ours)}
     arrays = read(list(wanted.values()))
     for theirs in wanted.values():
@@ -158,16 +158,6 @@ def _of_arrays(
             raise InputError("is a single value, not an array", file=file, field=theirs)
     found = {ours: arrays[theirs] for ours, theirs in wanted.items()}
     return RawFile(file, layout, found, names, is_arrays=True)
-
-
-def _distinct(names: list[str], layout: Layout, file: object) -> dict[str, int]:
-    """Return the position of every column by our name; those that are read may occur once only."""
-    found: dict[str, int] = {}
-    for at, name in layout.renamed(names, file):
-        if name in found and layout.reads(name):
-            raise InputError("occurs twice", file=file, field=name)
-        found.setdefault(name, at)
-    return found
 
 
 def _from_parquet(path: Path) -> pa.Table:

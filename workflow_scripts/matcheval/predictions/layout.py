@@ -44,8 +44,8 @@ class Layout:
     classes: tuple[str, ...] | None = None
     first_label: int = 0
 
-    def renamed(self, names: Sequence[str], file: object) -> list[tuple[int, str]]:
-        """Find the columns of a file by the names that they have here."""
+    def positions(self, names: Sequence[str], file: object) -> dict[str, int]:
+        """Find the columns of a file by our names; those that are read may occur once only."""
         given = {
             _position(names, theirs, ours, file): ours
             for ours, theirs in self.columns.items()
@@ -53,12 +53,16 @@ class Layout:
         }
         ours_given = set(given.values())
         taken = {n for n in names if n in COLUMNS} | ours_given
-        others = [
-            (at, name if name in COLUMNS else self._our_name(name, taken))
-            for at, name in enumerate(names)
-            if at not in given
-        ]
-        return sorted([*given.items(), *((at, our) for at, our in others if our not in ours_given)])
+        found: dict[str, int] = {}
+        for at, name in enumerate(names):
+            ours = name if name in COLUMNS else self._our_name(name, taken)
+            if at not in given and ours in ours_given:
+                continue
+            ours = given.get(at, ours)
+            if ours in found and self.reads(ours):
+                raise InputError("occurs twice", file=file, field=ours)
+            found.setdefault(ours, at)
+        return found
 
     def _our_name(self, name: str, taken: set[str]) -> str:
         """Return our name of a column in other case, or its own."""
