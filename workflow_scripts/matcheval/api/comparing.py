@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.api import comparison, comparison_output
-from matcheval.api.comparison import Compared
+from matcheval.api import comparison_output
+from matcheval.api.comparison import (
+    KINDS,
+    Compared,
+    chosen_analyses,
+    compare_models,
+    reliability_figure,
+)  # fmt: skip
 from matcheval.api.inputs import Data, Estimate, Models, layout_of, source_of, warn_each
 from matcheval.api.pairs import (
     GivenModel,
@@ -125,11 +131,12 @@ class ComparisonResult:
     @classmethod
     def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
         """Return what a comparison found; `asked` is what was asked for, for the report."""
-        first, pair = compared.known.comparisons[0], compared.known.pair
+        first, pair = compared.models.comparisons[0], compared.models.pair
         rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
         return cls(
             title=compared.title, original=pair.original, replication=pair.replication,
-            source=first.source_name, models=tuple(one.model for one in compared.known.comparisons),
+            source=first.source_name,
+            models=tuple(one.model for one in compared.models.comparisons),
             gaps={row.criterion: row for row in rows}, warnings=tuple(compared.warnings),
             analyses=tuple(compared.analyses), _compared=compared, _asked=asked,
         )  # fmt: skip
@@ -194,8 +201,8 @@ class ComparisonResult:
         """
         if kind in self.analyses:
             return self._compared.analyses[kind].figure()
-        if kind not in comparison.KINDS:
-            known = (*comparison.KINDS, *self.analyses)
+        if kind not in KINDS:
+            known = (*KINDS, *self.analyses)
             raise unknown_name_error("kind of figure", str(kind), known)
         if criterion is not None and criterion not in self.gaps:
             raise unknown_name_error("criterion", str(criterion), self.gaps)
@@ -337,16 +344,16 @@ def compare(
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
-    chosen = comparison.chosen_analyses(analyses)
+    chosen = chosen_analyses(analyses)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
-    known = read_compared(models, options, layout, n_classes, progress=progress)
+    read = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
-        f"matcheval.compare(..., source={source!r}, criteria={[*known.methods]}, "
+        f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "
         f"epsilon={epsilon}, seeds={seeds}, pair={pair!r}, paired={paired}, "
         f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
     )
-    compared = comparison.compare_models(known, chosen, progress=progress)
+    compared = compare_models(read, chosen, progress=progress)
     result = ComparisonResult.of(compared, asked)
     warn_each([*left_out, *result.warnings])
     return result
@@ -384,25 +391,25 @@ class MatchResult:
     matched_accuracy_target: float
     fraction_unmatched: float
     warnings: tuple[str, ...]
-    _known: ComparedModels = field(repr=False)
     _matched: MatchedModel = field(repr=False)
     _runs: pa.Table = field(repr=False)
 
     @classmethod
-    def of(cls, known: ComparedModels) -> "MatchResult":
+    def of(cls, compared: ComparedModels) -> "MatchResult":
         """Match the one model by the one criterion."""
-        (models,), (method,) = known.comparisons, known.methods.values()
-        matched = MatchedModel.of(models, method, known.seeds)
+        (comparison,), (method,) = compared.comparisons, compared.methods.values()
+        matched = MatchedModel.of(comparison, method, compared.seeds)
         runs = matched.runs()
         frame = runs.select(RUNS.names).to_pandas()
         share = float(frame["fraction_unmatched"].mean())
         return cls(
-            model=models.model, source=models.source_name, target=models.target_name,
+            model=comparison.model, source=comparison.source_name,
+            target=comparison.target_name,
             criterion=method.criterion.value, epsilon=method.epsilon,
             matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
             matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
-            fraction_unmatched=share, warnings=tuple(warnings_of(known, {method.criterion: share})),
-            _known=known, _matched=matched, _runs=runs,
+            fraction_unmatched=share, _matched=matched, _runs=runs,
+            warnings=tuple(warnings_of(compared, {method.criterion: share})),
         )  # fmt: skip
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
@@ -438,7 +445,7 @@ class MatchResult:
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        return comparison.reliability_figure(self._known, self._matched)
+        return reliability_figure(self._matched)
 
 
 def match(

@@ -62,9 +62,9 @@ def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison with its results, by criterion: every model in the order of `known`."""
+    """A comparison with its results, by criterion: every model in the order of `models`."""
 
-    known: ComparedModels
+    models: ComparedModels
     matched: Mapping[Criterion, Sequence[MatchedModel]]
     tables: Mapping[Criterion, pd.DataFrame]  # columns of `MODEL_TABLE`, a row per model
     gaps: GapTables
@@ -73,16 +73,16 @@ class Compared:
     @property
     def pair(self) -> str:
         """Name of the pair."""
-        return self.known.pair.name
+        return self.models.pair.name
 
     @property
     def title(self) -> str:
         """What is compared: a model by its name, if it has one."""
         sets = " against ".join(
             name if origin in (name, name.rpartition(" (")[2][:-1]) else f"{name} ({origin})"
-            for origin, name in self.known.pair.datasets.items()
+            for origin, name in self.models.pair.datasets.items()
         )
-        n, first = len(self.known.comparisons), self.known.comparisons[0]
+        n, first = len(self.models.comparisons), self.models.comparisons[0]
         if n > 1:
             return f"{n} models: {sets}"
         return sets if first.model == UNNAMED else f"{first.model}: {sets}"
@@ -95,13 +95,13 @@ class Compared:
     @property
     def suspicions(self) -> list[tuple[str, str]]:
         """Models, and what looks wrong about their predictions."""
-        return [(one.model, text) for one in self.known.comparisons for text in suspicions_of(one)]
+        return [(one.model, text) for one in self.models.comparisons for text in suspicions_of(one)]
 
     @property
     def warnings(self) -> list[str]:
         """What looks wrong about predictions, and where most targets are unmatched."""
         shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in self.tables.items()}
-        return warnings_of(self.known, shares)
+        return warnings_of(self.models, shares)
 
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
@@ -115,27 +115,28 @@ class Compared:
         if kind == "matched_accuracy":
             return plot_matched_accuracy(table, gaps=gaps)
         if kind == "reliability":
-            if len(self.known.comparisons) > 1:
-                n = len(self.known.comparisons)
+            if len(self.models.comparisons) > 1:
+                n = len(self.models.comparisons)
                 problem = f"a reliability diagram is of one model, not of {n}"
                 raise InputError(problem, remedy="Compare the model alone")
-            return reliability_figure(self.known, self.matched[criterion][0])
+            return reliability_figure(self.matched[criterion][0])
         means = self.gaps.means
         mean = means[means["matching"] == criterion.value].iloc[0]
         return plot_gaps(table, gaps, mean, criterion.description)
 
 
-def reliability_figure(known: ComparedModels, matched: MatchedModel) -> "Figure":
+def reliability_figure(matched: MatchedModel) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
     from matcheval.protocol.reliability import plot_reliability, reliability_data
 
     title, epsilon = matched.method.criterion.description, matched.method.epsilon
-    data = reliability_data(matched.comparison, matched.pairs(), title, epsilon, known.seeds)
+    seeds = tuple(matched.rows)
+    data = reliability_data(matched.comparison, matched.pairs(), title, epsilon, seeds)
     return plot_reliability(data)
 
 
 def compare_models(
-    known: ComparedModels,
+    models: ComparedModels,
     analyses: "Sequence[type[PairTableAnalysis]]" = (),
     *,
     progress: bool = False,
@@ -144,14 +145,14 @@ def compare_models(
     found = {}
     for kind in each(analyses, "analyses", progress=progress):
         module = import_module(kind.__module__)
-        table = module.tabulate(known, **kind.options(kind.Settings()))
+        table = module.tabulate(models, **kind.options(kind.Settings()))
         found[kind.name] = AnalysisTable(kind, module, table)
     matched = {
-        Criterion(name): [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
-        for name, method in known.methods.items()
+        Criterion(name): [MatchedModel.of(one, method, models.seeds) for one in models.comparisons]
+        for name, method in models.methods.items()
     }
     tables = {}
-    for criterion, models in matched.items():
-        shown = each(models, f"matching by {criterion.label}", progress=progress)
+    for criterion, of_criterion in matched.items():
+        shown = each(of_criterion, f"matching by {criterion.label}", progress=progress)
         tables[criterion] = tabulate_runs([one.runs() for one in shown])
-    return Compared(known, matched, tables, estimate_gaps(known, progress=progress), found)
+    return Compared(models, matched, tables, estimate_gaps(models, progress=progress), found)

@@ -46,7 +46,7 @@ def describe(compared: Compared, where: str) -> str:
 
     `where` says where the numbers of all models are.
     """
-    is_one = len(compared.known.comparisons) == 1
+    is_one = len(compared.models.comparisons) == 1
     lines = _of_one(compared) if is_one else _of_many(compared, where)
     text = "\n".join([compared.title, *lines, ""])
     for name, one in compared.analyses.items():
@@ -120,7 +120,7 @@ def _brackets(gap: pd.Series) -> str:
 
 def _plain_rows(compared: Compared, row: pd.Series) -> list[Row]:
     """Build the header and the rows that do not depend on the matching."""
-    pair, source_first = compared.known.pair, compared.known.comparisons[0].source_is_original
+    pair, source_first = compared.models.pair, compared.models.comparisons[0].source_is_original
     confidences = row.confidence_original, row.confidence_replication
     return [
         ("", pair.original, pair.replication, "gap"),
@@ -139,7 +139,7 @@ def _plain_rows(compared: Compared, row: pd.Series) -> list[Row]:
 
 def _matched_rows(compared: Compared, criterion: Criterion, row: pd.Series) -> list[Row]:
     """Build the title and the rows of a criterion."""
-    target_last = compared.known.comparisons[0].source_is_original
+    target_last = compared.models.comparisons[0].source_is_original
 
     def cell(name: str, unit: str = " %") -> str:
         return _hundredfold(row[f"{name}_mean"], row[f"{name}_std"], unit)
@@ -189,7 +189,7 @@ def _of_many(compared: Compared, where: str) -> list[str]:
     ]  # fmt: skip
     for criterion in compared.tables:
         lines += _notes(compared, criterion)
-    n = len(compared.known.comparisons)
+    n = len(compared.models.comparisons)
     n_shown = n if n <= _MAX_SHOWN else _N_FIRST
     lines += ["", *_aligned(_first_models(compared, n_shown))]
     if n > n_shown:
@@ -334,7 +334,7 @@ def _figures(compared: Compared) -> "Iterator[tuple[str, str, Figure]]":
     pair = compared.pair
     yield f"{pair}/confidence", "Accuracy and confidence", compared.figure("confidence")
     kinds = [("matched_accuracy", "matched_accuracy", "Matched accuracy"), ("gaps", "gaps", "Gaps")]
-    if len(compared.known.comparisons) == 1:
+    if len(compared.models.comparisons) == 1:
         kinds.append(("reliability", f"reliability/{_file_name(compared)}", "Reliability"))
     for criterion in compared.tables:
         for kind, stem, title in kinds:
@@ -344,7 +344,7 @@ def _figures(compared: Compared) -> "Iterator[tuple[str, str, Figure]]":
 
 def _file_name(compared: Compared) -> str:
     """Return the name of the first model as part of a file's name."""
-    return compared.known.comparisons[0].model.replace("/", "_")
+    return compared.models.comparisons[0].model.replace("/", "_")
 
 
 def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], command: str) -> str:
@@ -361,7 +361,7 @@ def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], comm
         values,
     )  # fmt: skip
     sections = [gaps, *(_section(one, pair, folder) for one in compared.analyses.values())]
-    inputs = [file.path for of_model in compared.known.files for file in of_model.values()]
+    inputs = [file.path for of_model in compared.models.files for file in of_model.values()]
     provenance = Provenance(
         software_versions(*PACKAGES), command, [digests(inputs, "Prediction files")]
     )

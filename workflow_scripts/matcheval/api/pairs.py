@@ -206,7 +206,7 @@ def read_compared(
         {o: PredictionFile(path, layout) for o, path in one.sets.items() if isinstance(path, Path)}
         for one in models
     )
-    known = ComparedModels(
+    compared = ComparedModels(
         comparisons[0].pair, tuple(comparisons), options.methods, tuple(range(options.n_seeds)),
         files=files if all(len(of_model) == len(ORIGINS) for of_model in files) else (),
     )  # fmt: skip
@@ -216,7 +216,7 @@ def read_compared(
         sources, index = [one.sets[origin] for one in models], getattr(comparisons[0], origin).index
         read_groups = (read_group_column(source, index, layout) for source in sources)
         groups[origin] = groups_of_models(read_groups, sources)
-    return replace(known, blocks=blocks_of_pair(comparisons[0], groups))
+    return replace(compared, blocks=blocks_of_pair(comparisons[0], groups))
 
 
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
@@ -247,12 +247,12 @@ def _set_name(source: Path | InMemory, model: str) -> str:
     return rest or source.resolve().parent.name
 
 
-def warnings_of(known: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:
+def warnings_of(compared: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:
     """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
-    several = len(known.comparisons) > 1
+    several = len(compared.comparisons) > 1
     told = [
         f"{comparison.model}: {text}" if several else text
-        for comparison in known.comparisons
+        for comparison in compared.comparisons
         for text in suspicions_of(comparison)
     ]
     for criterion, share in shares.items():

@@ -190,15 +190,15 @@ def _read(
     epsilon, seeds, pair = arguments.epsilon, arguments.seeds, arguments.pair
     options = PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
     layout, n_classes = read_layout(arguments, all_sources(models))
-    known = read_compared(models, options, layout, n_classes, progress=True)
-    n_source, n_target = len(known.comparisons[0].source), len(known.comparisons[0].target)
+    compared = read_compared(models, options, layout, n_classes, progress=True)
+    n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
     if n_target > n_source:
         LOGGER.warning(
             "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
             "be matched. The protocol takes the larger set as source: swap the files (with "
             "'compare', add --original target)", n_target, n_source,
         )  # fmt: skip
-    return known
+    return compared
 
 
 def run_match(arguments: argparse.Namespace) -> None:
@@ -244,13 +244,13 @@ def run_compare(arguments: argparse.Namespace) -> None:
     folder = arguments.output
     if folder is not None:
         check_folder(folder)
-    known = _read(
+    read = _read(
         arguments, models, arguments.criterion or [criterion.value for criterion in Criterion],
         source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
     )  # fmt: skip
-    if (n := len(known.comparisons)) > 1:
+    if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
-    compared = compare_models(known, analyses, progress=True)
+    compared = compare_models(read, analyses, progress=True)
     for text in compared.warnings[:_MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
