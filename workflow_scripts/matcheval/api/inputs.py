@@ -100,8 +100,9 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
     try:
         value = data[key]  # which an `.npz` file reads
         found = np.asarray(value)
-        if found.dtype.kind == "O":
-            found = _plain(found)
+        if found.dtype.kind == "O":  # which may be all texts, or all whole numbers
+            kind = pd.api.types.infer_dtype(found.ravel(), skipna=False)
+            found = found.astype({"string": str, "integer": np.int64}.get(kind, object))
     except Exception as error:  # whatever the object's own conversion raises
         raise InputError(
             f"{type(value).__name__} is no array ({_reason(error):.200})", file=name, field=key,
@@ -116,16 +117,6 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
 
 def _reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _plain(objects: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return objects that are all texts, or all whole numbers, as such; others as they are."""
-    values = objects.ravel().tolist()
-    if values and all(isinstance(one, str) for one in values):
-        return objects.astype(str)
-    if values and all(type(one) is int or isinstance(one, np.integer) for one in values):
-        return objects.astype(np.int64)
-    return objects
 
 
 def _table(data: Any, name: str) -> pa.Table:
