@@ -182,13 +182,15 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
     )  # fmt: skip
 
 
-def _read(
-    arguments: argparse.Namespace, models: Sequence[GivenModel], criteria: Sequence[str],
-    **others: Any,
-) -> ComparedModels:  # fmt: skip
-    """Read the predictions of models; tell if a target is larger than the source that was named."""
+def _options(arguments: argparse.Namespace, criteria: Sequence[str], **others: Any) -> PairOptions:
     epsilon, seeds, pair = arguments.epsilon, arguments.seeds, arguments.pair
-    options = PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
+    return PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
+
+
+def _read(
+    arguments: argparse.Namespace, models: Sequence[GivenModel], options: PairOptions
+) -> ComparedModels:
+    """Read the predictions of models; tell if a target is larger than the source that was named."""
     layout, n_classes = read_layout(arguments, all_sources(models))
     compared = read_compared(models, options, layout, n_classes, progress=True)
     n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
@@ -205,7 +207,8 @@ def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
     model = GivenModel("", arguments.source, arguments.target)
-    result = MatchResult.of(_read(arguments, [model], [arguments.criterion], source="original"))
+    options = _options(arguments, [arguments.criterion], source="original")
+    result = MatchResult.of(_read(arguments, [model], options))
     runs: pa.Table = result._runs
     identity = {
         "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
@@ -241,13 +244,14 @@ def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
     analyses = chosen_analyses(arguments.analyses)
     models, source = _given_models(arguments)
+    options = _options(
+        arguments, arguments.criterion or [criterion.value for criterion in Criterion],
+        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
+    )  # fmt: skip
     folder = arguments.output
     if folder is not None:
         check_folder(folder)
-    read = _read(
-        arguments, models, arguments.criterion or [criterion.value for criterion in Criterion],
-        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
-    )  # fmt: skip
+    read = _read(arguments, models, options)
     if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
     compared = compare_models(read, analyses, progress=True)
