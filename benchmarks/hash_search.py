@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.warehouse.hash_search import similar_pairs
+from matcheval.warehouse.duplicates import similar_pairs
 from matcheval.warehouse.reading import read_image
 from matcheval.warehouse.sets import Facts, ImageFile
 from matcheval.warehouse.settings import DecodingSettings
@@ -44,7 +44,7 @@ def all_pairs(hashes: np.ndarray) -> int:
 def timed_search(name: str, hashes: np.ndarray) -> dict[str, object]:
     """Search, and tell what it took."""
     start, worked = time.perf_counter(), time.process_time()
-    pairs = len(similar_pairs(hashes, DISTANCE)[0])
+    pairs = len(similar_pairs(hashes, DISTANCE))
     return {"what": name, "n": len(hashes), "pairs": pairs, **spent(start, worked)}
 
 
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path)
     arguments = parser.parse_args()
     sample = clustered(10_000, seed=1)
-    assert len(similar_pairs(sample, DISTANCE)[0]) == all_pairs(sample)
+    assert len(similar_pairs(sample, DISTANCE)) == all_pairs(sample)
     uniform = np.random.default_rng(0).integers(0, 2**64, arguments.n, dtype=np.uint64)
     rows = [
         timed_search("uniform hashes", np.unique(uniform)),
@@ -82,7 +82,7 @@ def main() -> None:
     ]
     if arguments.images:
         rows.append(decoding(arguments.images))
-    write_results("hash_search", rows, "numpy", "numba", "pillow")
+    write_results("hash_search", rows, "numpy", "pillow")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def frequencies(exposure):
         "image": exposure["image"].to_numpy()[at],
         "class": names[at],
     })  # fmt: skip
-    annotations = workers.simulate_annotations(shown, truth[at], rng)
+    annotations = workers.simulate_annotations(shown, truth[at], rng, 10)
     counted = workers.selection_frequencies(annotations)
     of_truth = pd.DataFrame({"image": exposure["image"], "class": names, "truth": truth})
     return counted.merge(of_truth, on=["image", "class"], validate="one_to_one")

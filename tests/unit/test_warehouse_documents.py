@@ -11,11 +11,9 @@ import pytest
 from collected import CLASSES, Collection, picture
 from matcheval.cli.main import main
 from matcheval.errors import InputError
-from matcheval.predictions.files import read_predictions
 from matcheval.warehouse.documents import OPEN
 from matcheval.warehouse.figures import plot_classes, plot_origins, write_worklist
-from matcheval.warehouse.manifest import IMAGES_SCHEMA
-from matcheval.warehouse.sets import find_sets
+from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.settings import read_warehouse
 from matcheval.warehouse.tables import PUBLISHED, tabulate_prompts
 
@@ -33,7 +31,7 @@ def built(tmp_path_factory):
     return collection
 
 
-def test_counts_add_up(built):
+def test_tables(built):
     sets, classes = built.found("sets"), built.found("classes")
     assert [int(row["n_read"]) for row in sets] == [7, 6]
     for row in sets:
@@ -42,17 +40,13 @@ def test_counts_add_up(built):
         of_set = [int(one["n"]) for one in classes if one["set"] == row["set"]]
         assert sum(of_set) == int(row["n"]) == 6
     assert sum(int(row["n"]) for row in built.found("origins")) == 12
-
-
-def test_the_first_row_beside_table_1_of_the_paper(built):
+    # Beside Table 1 of the paper.
     own, *published = built.found("overview")
     assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
     assert len(published) == len(PUBLISHED)
     assert published[-1]["n"] == "608691"
     assert sum(int(row["n_sets"]) for row in published) == 425
-
-
-def test_prompts_have_placeholders(built):
+    # Prompts have placeholders.
     (prompt,) = built.found("prompts")
     assert (prompt["text"], prompt["n_sets"], prompt["n"]) == ("{colour} {class}", "2", "12")
     images = pq.read_table(built.folder / "out/images.parquet").to_pandas()
@@ -60,20 +54,11 @@ def test_prompts_have_placeholders(built):
 
 
 def test_boxes_of_classes():
-    table = pd.DataFrame(
-        [
-            (f"s{i}", "G" if i else "H", name, n)
-            for i in range(3)
-            for name, n in (("a", i), ("b", 7))
-        ],
-        columns=["set", "group", "class", "n"],
-    )
-    figure = plot_classes(table)
+    rows = [(f"s{i}", "HGG"[i], name, n) for i in range(3) for name, n in (("a", i), ("b", 7))]
+    figure = plot_classes(pd.DataFrame(rows, columns=["set", "group", "class", "n"]))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 set", "G: 2 sets"]
-    medians = [
-        line.get_ydata()[0] for line in figure.axes[1].lines if line.get_color() == "#D55E00"
-    ]
-    assert medians == [1.5, 7]
+    medians = [line for line in figure.axes[1].lines if line.get_color() == "#D55E00"]
+    assert [line.get_ydata()[0] for line in medians] == [1.5, 7]
 
 
 def test_bars_of_origins():
@@ -100,9 +85,9 @@ def test_the_datasheet_has_numbers_and_what_is_missing(built):
 
 class TestWorklist:
     def write(self, built, folder, **options):
-        settings = read_warehouse(built.file())
+        warehouse = Warehouse(read_warehouse(built.file()))
         images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
-        n = write_worklist(settings, find_sets(settings), images, folder, **options)
+        n = write_worklist(warehouse, images, folder, **options)
         with (folder / "worklist.csv").open() as stream:
             found = list(csv.DictReader(stream))
         assert len(found) == n
@@ -133,6 +118,8 @@ class TestWorklist:
         with pytest.raises(InputError, match="may hold decisions"):
             self.write(built, tmp_path)
         assert (tmp_path / "worklist.csv").read_text() == "decisions"
+        with pytest.raises(InputError, match="no image is waiting"):
+            self.write(built, tmp_path / "pending", pending_only=True)
 
     def test_a_models_doubts_are_an_order_only(self, built, tmp_path):
         """Two images of the class `cat` of each set: the second is taken for another class."""
@@ -142,17 +129,23 @@ class TestWorklist:
         })  # fmt: skip
         for name in ("A-red", "B-blue"):
             frame.to_csv(tmp_path / f"{name}.csv", index=False)
-            assert len(read_predictions(tmp_path / f"{name}.csv")) == 6
         plain = self.write(built, tmp_path / "plain")
         ordered = self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
         names = [row["image_id"] for row in plain]
-        assert [row["image_id"] for row in ordered] == [
-            names[i] for i in (1, 0, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11)
-        ]  # fmt: skip
+        assert [names.index(row["image_id"]) for row in ordered] == [
+            1,
+            0,
+            2,
+            3,
+            4,
+            5,
+            7,
+            6,
+            8,
+            9,
+            10,
+            11,
+        ]
         frame.iloc[:5].to_csv(tmp_path / "A-red.csv", index=False)
         with pytest.raises(InputError, match="5 predictions for 6 kept images of 'A-red'"):
             self.write(built, tmp_path / "other", predictions=str(tmp_path / "{set}.csv"))
-
-    def test_nothing_to_review_is_an_error(self, built, tmp_path):
-        with pytest.raises(InputError, match="no image is waiting"):
-            self.write(built, tmp_path, pending_only=True)

@@ -1,12 +1,10 @@
 """The query plan of a warehouse."""
 
-import csv
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
+from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
 from matcheval.warehouse.sets import planned_sets, tabulate_plan
@@ -16,18 +14,13 @@ GROUP = {"style": "photo", "template": "{class}", "sources": {"site": ["red", "d
 
 
 def warehouse(**plan):
-    return read_settings(
-        WarehouseSettings, {"warehouse": "w", "classes": ["cat", "dog"], "plan": plan}
-    )
-
-
-def rows(settings):
-    return tabulate_plan(settings).to_pylist()
+    block = {"warehouse": "w", "classes": ["cat", "dog"], "plan": plan}
+    return read_settings(WarehouseSettings, block)
 
 
 def test_the_default_plan_is_that_of_cifar10_warehouse():
     """Sun et al. (2024), Table 6: 95 + 48 + 37 sets of ten classes, and four training sets."""
-    table = rows(read_warehouse())
+    table = tabulate_plan(read_warehouse()).to_pylist()
     sizes = Counter(row["group"] for row in table)
     assert sizes == {
         "KW": 950, "KWC": 480, "DF.v": 120, "DF.c": 120, "DF.h": 130, "train-KW": 20, "train-DF": 20
@@ -53,12 +46,12 @@ def test_rows_of_a_small_plan():
     assert [one.name for one in planned_sets(settings.plan).values()] == [
         "A-site-red", "A-site-dark-blue", "B-x-01", "B-x-02", "B-y",
     ]  # fmt: skip
-    row = rows(settings)[3]
-    assert row == {
+    rows = tabulate_plan(settings).to_pylist()
+    assert rows[3] == {
         "set": "A-site-dark-blue", "group": "A", "source": "site", "style": "photo",
         "colour": "dark blue", "template": "{class}", "class": "dog", "text": "dog",
     }  # fmt: skip
-    assert rows(settings)[4]["colour"] is None
+    assert rows[4]["colour"] is None
 
 
 @pytest.mark.parametrize(
@@ -81,22 +74,22 @@ def test_invalid_plans_are_refused(changes, message):
 
 
 def test_names_of_sets_are_distinct_and_valid():
-    with pytest.raises(InputError, match="two sets are named 'A'"):
-        planned_sets(warehouse(A=GROUP | {"name": "{group}"}).plan)
-    with pytest.raises(InputError, match="cannot be the name of a set"):
-        planned_sets(warehouse(A=GROUP | {"sources": {"a/b": None}}).plan)
+    for changes, message in (
+        ({"name": "{group}"}, "'plan.A.name': two sets are named 'A'"),
+        ({"sources": {"a/b": None}}, "'A-a/b' cannot be the name of a set"),
+    ):
+        with pytest.raises(InputError, match=message):
+            planned_sets(warehouse(A=GROUP | changes).plan)
 
 
-def test_the_command_prints_and_writes(tmp_path):
-    command = [sys.executable, "-m", "matcheval.cli", "warehouse", "plan"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    file = tmp_path / "plan.csv"
-    subprocess.run([*command, "--output", str(file)], check=True)
-    assert file.read_text() == printed
-    with file.open() as stream:
-        assert len(list(csv.DictReader(stream))) == 1840
+def test_the_command_prints_and_writes(tmp_path, capfd):
+    main(["warehouse", "plan"])
+    printed = capfd.readouterr().out
+    assert len(printed.splitlines()) == 1841
+    main(["warehouse", "plan", "--output", str(tmp_path / "plan.csv")])
+    assert (tmp_path / "plan.csv").read_text() == printed
     empty = tmp_path / "empty.yaml"
     empty.write_text("warehouse: w\nclasses: [a, b]\n")
-    result = subprocess.run([*command, str(empty)], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "has no query plan" in result.stderr
+    with pytest.raises(SystemExit):
+        main(["warehouse", "plan", str(empty)])
+    assert "has no query plan" in capfd.readouterr().err

@@ -15,14 +15,9 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Command, Wildcards
 from matcheval.study.study import Study
-from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION
-from matcheval.warehouse.manifest import Review, read_reviews
-from matcheval.warehouse.sets import SourceSet, find_sets, reading_state, reference_state
-from matcheval.warehouse.settings import (
-    WarehouseSettings,
-    read_warehouse,
-    reference_settings,
-)
+from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION, manifest
+from matcheval.warehouse.sets import reading_state, reference_state
+from matcheval.warehouse.settings import read_warehouse, reference_settings
 
 # Collected images of a set, of unknown number and size: as large as the largest of
 # CIFAR-10-Warehouse, as photographs.
@@ -47,26 +42,12 @@ class WarehouseAnalysisSettings(Settings):
     """Warehouses have their settings in files of their own."""
 
 
-class UsedWarehouse:
+class UsedWarehouse(manifest.Warehouse):
     """A warehouse that a suite of the study names."""
 
     def __init__(self, file: str) -> None:
+        super().__init__(read_warehouse(file))
         self.file = file
-
-    @cached_property
-    def settings(self) -> WarehouseSettings:
-        """What the file says."""
-        return read_warehouse(self.file)
-
-    @cached_property
-    def sets(self) -> dict[str, SourceSet]:
-        """The sets of images."""
-        return find_sets(self.settings)
-
-    @cached_property
-    def reviews(self) -> dict[str, Review]:
-        """What people decided."""
-        return read_reviews(self.settings, self.sets)
 
 
 class Warehouse(Analysis):

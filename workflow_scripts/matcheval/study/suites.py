@@ -23,8 +23,7 @@ from matcheval.errors import (
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
-from matcheval.warehouse.manifest import read_reviews
-from matcheval.warehouse.sets import find_sets
+from matcheval.warehouse.manifest import Warehouse
 from matcheval.warehouse.settings import read_warehouse
 
 Texts = settings.UniqueTuple[str]
@@ -267,18 +266,17 @@ DEFAULT_SIDE = 32
 
 def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
     """List the sets of a warehouse."""
-    warehouse = read_warehouse(Path(file).expanduser())
-    sets = find_sets(warehouse)
-    reviews = read_reviews(warehouse, sets)
-    for name, source in sets.items():
-        decisions = reviews[name].decisions.values()
+    warehouse = Warehouse(read_warehouse(Path(file).expanduser()))
+    class_names = warehouse.settings.class_names
+    for name, source in warehouse.sets.items():
+        decisions = warehouse.reviews[name].decisions.values()
         corrected = {one.class_name for several in decisions for one in several}
         shown = corrected.union(source.classes)
-        classes = tuple(one for one in warehouse.class_names if one in shown)
+        classes = tuple(one for one in class_names if one in shown)
         yield SuiteMember(
             dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
             name=name, group=source.group, subgroup=source.source,
-            classes=() if len(classes) == len(warehouse.class_names) else classes,
+            classes=() if len(classes) == len(class_names) else classes,
         ), {"file": file}  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,132 +11,91 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PIL import Image
 
+from matcheval.datasets import folders
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.folders import (
-    IMAGES,
-    map_array,
-    remove_description,
-    write_array,
-    write_description,
-)
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table
-from matcheval.warehouse import WAREHOUSE_VERSION
+from matcheval.warehouse import WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, REFERENCE_SCHEMA, find_duplicates
 from matcheval.warehouse.images import blur, decode_again, fit_square, pixel_digest
-from matcheval.warehouse.manifest import (
-    IMAGES_SCHEMA,
-    KEPT,
-    READ_SCHEMA,
-    Box,
-    Review,
-    decide_set,
-    read_reviews,
-)
+from matcheval.warehouse.manifest import IMAGES_SCHEMA, READ_SCHEMA, Box, Warehouse
 from matcheval.warehouse.reading import Workers, read_reference, read_set
-from matcheval.warehouse.sets import (
-    SourceSet,
-    digest_of,
-    find_sets,
-    reading_state,
-    reference_state,
-)
+from matcheval.warehouse.sets import digest_of, reading_state, reference_state
 from matcheval.warehouse.settings import WarehouseSettings
 
 LOGGER = logging.getLogger(__name__)
 
 
-class Build:
+class Build(Warehouse):
     """A warehouse in a folder: each step reads the files of earlier ones, and writes its own."""
 
     def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
-        self.settings, self._folder = settings, folder
+        super().__init__(settings)
+        self.folder = folder
         self.exported: list[str] = []
 
-    @cached_property
-    def sets(self) -> dict[str, SourceSet]:
-        """The user's sets."""
-        return find_sets(self.settings)
-
-    @cached_property
-    def reviews(self) -> dict[str, Review]:
-        """What people said, by set."""
-        return read_reviews(self.settings, self.sets)
-
-    def _read_file(self, name: str) -> Path:
-        return self._folder / "read" / f"{name}.parquet"
-
-    def _reference_file(self, name: str) -> Path:
-        return self._folder / "references" / f"{name}.parquet"
-
-    @property
-    def _duplicates_file(self) -> Path:
-        return self._folder / "duplicates.parquet"
-
-    def _images_file(self, name: str) -> Path:
-        return self._folder / "sets" / name / "images.parquet"
+    def _table(self, *parts: str) -> Path:
+        """The file of a table of the build."""
+        return self.folder.joinpath(*parts[:-1], f"{parts[-1]}.parquet")
 
     def read(self, name: str, workers: Workers) -> None:
         """Read the images of a set."""
         table = read_set(self.sets[name], self.settings.decoding, workers)
-        write_table(table, self._read_file(name))
+        write_table(table, self._table("read", name))
 
     def hash(self, name: str, downloads: Path, workers: Workers) -> None:
         """Hash the images of a base or training set."""
         table = read_reference(name, self.settings.against[name], downloads, workers)
-        write_table(table, self._reference_file(name))
+        write_table(table, self._table("references", name))
 
     def search(self) -> None:
         """Search for duplicates among all images that were read."""
-        read = {name: READ_SCHEMA.read(self._read_file(name)) for name in self.sets}
+        read = {name: READ_SCHEMA.read(self._table("read", name)) for name in self.sets}
         references = {
-            name: REFERENCE_SCHEMA.read(self._reference_file(name))
+            name: REFERENCE_SCHEMA.read(self._table("references", name))
             for name in self.settings.against
         }
-        found = find_duplicates(read, references, self.settings.duplicates)
-        write_table(found, self._duplicates_file)
+        found = find_duplicates(read, references, self.settings.duplicates.distance)
+        write_table(found, self._table("duplicates"))
 
     def decide(self, names: Sequence[str]) -> dict[str, pa.Table]:
         """Decide what becomes of the images of sets, and write that if there is no error."""
-        duplicates = DUPLICATES_SCHEMA.read(self._duplicates_file)
-        problems, found = ErrorCollector(), {}
+        duplicates = DUPLICATES_SCHEMA.read(self._table("duplicates"))
+        problems, decided = ErrorCollector(), {}
         for name in names:
             with problems.collected():
                 mine = duplicates.filter(pc.equal(duplicates["set"], name))
-                read = READ_SCHEMA.read(self._read_file(name))
-                found[name] = decide_set(
-                    self.sets[name], read, mine, self.reviews[name], self.settings
-                )
+                read = READ_SCHEMA.read(self._table("read", name))
+                decided[name] = manifest.decide_set(self, name, read, mine)
         problems.raise_any()
-        for name, table in found.items():
-            write_table(table, self._images_file(name))
-        return found
+        for name, table in decided.items():
+            write_table(table, self._table("sets", name, "images"))
+        return decided
 
     def export(
         self, name: str, side: int, folder: Path, workers: Workers, png: Path | None = None
     ) -> None:
         """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
         settings, boxes = self.settings, self.reviews[name].boxes
-        images = IMAGES_SCHEMA.read(self._images_file(name))
-        kept = images.filter(pc.equal(images["status"], KEPT)).to_pylist()
+        images = IMAGES_SCHEMA.read(self._table("sets", name, "images"))
+        kept = images.filter(pc.equal(images["status"], manifest.KEPT)).to_pylist()
         if not kept:
             raise InputError(
                 "no image is kept", file=name,
                 remedy="See the reasons in images.parquet, or take its folder away",
             )  # fmt: skip
         items = [
-            (self.sets[name].file_at(row["path"]), row["image_id"], row["sha256"],
-             tuple(boxes.get(row["image_id"], ())))
+            (self.sets[name].file_at(row["path"]), row, boxes.get(row["image_id"], ()))
             for row in kept
-        ]  # fmt: skip
-        remove_description(folder)
+        ]
+        folders.remove_description(folder)
         pixels = workers.map(partial(_exported, settings, side), items)
-        with atomic_file(folder / IMAGES) as partial_file:
-            write_array(partial_file, (len(kept), side, side, 3), pixels)
+        with atomic_file(folder / folders.IMAGES) as partial_file:
+            folders.write_array(partial_file, (len(kept), side, side, 3), pixels)
         labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
         dataset = make_dataset(
-            name, map_array(folder / IMAGES), labels,
+            name, folders.map_array(folder / folders.IMAGES), labels,
             classes=settings.class_names, max_value=255, source=f"warehouse {settings.warehouse}",
             names=[row["image_id"] for row in kept],
             provenance={
@@ -146,7 +105,7 @@ class Build:
         )  # fmt: skip
         with atomic_file(folder / "labels.npy") as partial_file, partial_file.open("wb") as stream:
             np.save(stream, dataset.labels)
-        write_description(dataset, folder)
+        folders.write_description(dataset, folder)
         if png is not None:
             _write_png(np.asarray(dataset.images), kept, png)
 
@@ -154,7 +113,7 @@ class Build:
         """Write the tables, figures and pages."""
         from matcheval.warehouse.documents import document_warehouse  # loads Matplotlib
 
-        document_warehouse(self.settings, self.sets, self.reviews, self._folder)
+        document_warehouse(self, self.folder)
 
     def run(self, n_workers: int, downloads: Path) -> None:
         """Build what is missing or out of date, and note the sets that are exported."""
@@ -163,17 +122,18 @@ class Build:
         with Workers(n_workers) as workers:
             for number, (name, source) in enumerate(self.sets.items(), 1):
                 state = reading_state(source, self.settings)
-                if unless_done(self._read_file(name), state, partial(self.read, name, workers)):
+                if unless_done(self._table("read", name), state, partial(self.read, name, workers)):
                     LOGGER.info("%s: read (%d of %d sets)", name, number, len(self.sets))
             for name in against:
                 state = reference_state(name, self.settings)
                 make = partial(self.hash, name, downloads, workers)
-                if unless_done(self._reference_file(name), state, make):
+                if unless_done(self._table("references", name), state, make):
                     LOGGER.info("%s: hashed", name)
-            files = [*map(self._read_file, self.sets), *map(self._reference_file, against)]
-            states = [_record_of(file).read_text() for file in files]
+            parts = [("read", name) for name in self.sets]
+            parts += [("references", name) for name in against]
+            states = [_record_of(self._table(*part)).read_text() for part in parts]
             state = digest_of(states, self.settings.duplicates.distance)
-            unless_done(self._duplicates_file, state, self.search)
+            unless_done(self._table("duplicates"), state, self.search)
             self._export_all(self.decide(list(self.sets)), workers)
         self.document()
 
@@ -183,7 +143,7 @@ class Build:
         pixels = 3 * sum(side**2 for side in export.sides)
         states, needed = {}, 0
         for name, images in manifests.items():
-            kept = images.filter(pc.equal(images["status"], KEPT))
+            kept = images.filter(pc.equal(images["status"], manifest.KEPT))
             states[name] = digest_of(
                 kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
                 self.reviews[name].state[1], export.model_dump(mode="json"),
@@ -191,7 +151,7 @@ class Build:
             )  # fmt: skip
             if not _is_done(self._last_file(name), states[name]):
                 needed += pixels * len(kept)
-        with disk_errors(self._folder / "sets", needed):
+        with disk_errors(self.folder / "sets", needed):
             pass
         for number, (name, state) in enumerate(states.items(), 1):
             if unless_done(self._last_file(name), state, partial(self._export_set, name, workers)):
@@ -201,26 +161,24 @@ class Build:
     def _last_file(self, name: str) -> Path:
         """The file of a set that is written last."""
         side = self.settings.export.sides[-1]
-        return self._folder / "sets" / name / str(side) / "dataset.json"
+        return self.folder / "sets" / name / str(side) / "dataset.json"
 
     def _export_set(self, name: str, workers: Workers) -> None:
-        folder = self._folder / "sets" / name
+        folder = self.folder / "sets" / name
         for side in self.settings.export.sides:
             png = folder / "png" / str(side) if self.settings.export.png else None
             self.export(name, side, folder / str(side), workers, png)
 
 
 def _exported(
-    settings: WarehouseSettings, side: int, item: tuple[Path, str, str, tuple[Box, ...]]
+    settings: WarehouseSettings, side: int, item: tuple[Path, Mapping[str, Any], Sequence[Box]]
 ) -> bytes:
     """Decode, blur and resize an image; its pixels in C order."""
-    file, name, digest, boxes = item
+    file, row, boxes = item
     image = decode_again(file, settings.decoding)
-    if pixel_digest(image) != digest:
-        raise InputError(
-            f"is another image than '{name}', which was read before", file=file,
-            remedy="Build the warehouse again",
-        )  # fmt: skip
+    if pixel_digest(image) != row["sha256"]:
+        problem = f"is another image than '{row['image_id']}', which was read before"
+        raise InputError(problem, file=file, remedy="Build the warehouse again")
     return fit_square(blur(image, boxes), side, settings.export.fit).tobytes()
 
 

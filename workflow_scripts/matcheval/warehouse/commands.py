@@ -3,16 +3,22 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.io.terminal import add_json, json_rows, print_json
 
+if TYPE_CHECKING:
+    from matcheval.warehouse.build import Build
+
+
+_FILE = "its YAML file (docs/warehouse.md)"
+
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the steps of a warehouse."""
     steps = parser.add_subparsers(title="steps", required=True)
-    file = "its YAML file (docs/warehouse.md)"
     plan = steps.add_parser(
         "plan", help="write the query plan: what to search for, for every set and class",
         description="Write the query plan as a table with a row per set and class. Nothing is "
@@ -20,7 +26,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     plan.add_argument(
         "warehouse", type=Path, metavar="WAREHOUSE", nargs="?",
-        help=f"{file}; CIFAR-10-Warehouse by default",
+        help=f"{_FILE}; CIFAR-10-Warehouse by default",
     )  # fmt: skip
     plan.add_argument(
         "--output", type=Path, metavar="FILE",
@@ -33,11 +39,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "their documents. A build that was stopped goes on, and a changed decision repeats its "
         "sets only.",
     )  # fmt: skip
-    build.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=file)
-    build.add_argument(
-        "--output", type=Path, metavar="DIR",
-        help="folder to write (default: results/warehouses/<name>)",
-    )  # fmt: skip
+    _add_places(build, "folder to write")
     build.add_argument(
         "--workers", type=int, metavar="N", help="processes (default: one per available core)"
     )
@@ -52,11 +54,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         description="Write contact sheets of a built warehouse by set and class, and a table to "
         "write decisions into.",
     )  # fmt: skip
-    worklist.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=file)
-    worklist.add_argument(
-        "--output", type=Path, metavar="DIR",
-        help="folder of the build (default: results/warehouses/<name>)",
-    )  # fmt: skip
+    _add_places(worklist, "folder of the build")
     worklist.add_argument(
         "--to", type=Path, required=True, metavar="DIR", help="folder of the sheets"
     )
@@ -73,6 +71,14 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         add_json(step)
 
 
+def _add_places(step: argparse.ArgumentParser, output: str) -> None:
+    step.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=_FILE)
+    step.add_argument(
+        "--output", type=Path, metavar="DIR",
+        help=f"{output} (default: results/warehouses/<name>)",
+    )  # fmt: skip
+
+
 def run_plan(arguments: argparse.Namespace) -> None:
     """Write the query plan, or print it."""
     from matcheval.warehouse.sets import tabulate_plan
@@ -83,10 +89,8 @@ def run_plan(arguments: argparse.Namespace) -> None:
         check_suffix(output)
     settings = read_warehouse(arguments.warehouse)
     if not settings.plan:
-        raise InputError(
-            "has no query plan", file=arguments.warehouse, field="plan",
-            remedy="Give groups of sets with style, sources and template (docs/warehouse.md)",
-        )  # fmt: skip
+        remedy = "Give groups of sets with style, sources and template (docs/warehouse.md)"
+        raise InputError("has no query plan", file=arguments.warehouse, field="plan", remedy=remedy)
     table = tabulate_plan(settings)
     if output is not None:
         write_table(table, output)
@@ -103,36 +107,40 @@ def run_plan(arguments: argparse.Namespace) -> None:
 
 def run_build(arguments: argparse.Namespace) -> None:
     """Build a warehouse, and print what each step found."""
-    from matcheval.warehouse.build import Build
     from matcheval.warehouse.reading import available_cores
-    from matcheval.warehouse.settings import read_warehouse
 
     if arguments.workers is not None and arguments.workers < 1:
         raise InputError(f"--workers {arguments.workers} is no number of processes")
+    build = _build(arguments)
+    build.run(arguments.workers or available_cores(), arguments.downloads)
+    if arguments.json:
+        sets, folder = list(build.sets), str(build.folder)
+        print_json({"folder": folder, "sets": sets, "exported": build.exported})
+        return
+    steps = (build.folder / "tables" / "steps.md").read_text(encoding="utf-8")
+    sys.stdout.write(printable(steps))
+    n = len(build.exported)
+    sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {build.folder}\n")
+
+
+def _build(arguments: argparse.Namespace) -> "Build":
+    from matcheval.warehouse.build import Build
+    from matcheval.warehouse.settings import read_warehouse
+
     settings = read_warehouse(arguments.warehouse)
     folder = arguments.output or Path("results/warehouses") / settings.warehouse
-    build = Build(settings, folder)
-    build.run(arguments.workers or available_cores(), arguments.downloads)
-    n = len(build.exported)
-    if arguments.json:
-        print_json({"folder": str(folder), "sets": list(build.sets), "exported": build.exported})
-        return
-    sys.stdout.write(printable((folder / "tables" / "steps.md").read_text(encoding="utf-8")))
-    sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {folder}\n")
+    return Build(settings, folder)
 
 
 def run_worklist(arguments: argparse.Namespace) -> None:
     """Write a worklist for reviewers."""
     from matcheval.warehouse.figures import write_worklist
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
-    from matcheval.warehouse.sets import find_sets
-    from matcheval.warehouse.settings import read_warehouse
 
-    settings = read_warehouse(arguments.warehouse)
-    folder = arguments.output or Path("results/warehouses") / settings.warehouse
-    images = IMAGES_SCHEMA.read(folder / "images.parquet").to_pandas()
+    build = _build(arguments)
+    images = IMAGES_SCHEMA.read(build.folder / "images.parquet").to_pandas()
     n = write_worklist(
-        settings, find_sets(settings), images, arguments.to,
+        build, images, arguments.to,
         pending_only=arguments.pending, predictions=arguments.predictions,
     )  # fmt: skip
     file = arguments.to / "worklist.csv"

@@ -15,8 +15,7 @@ from matcheval.names import is_name
 from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
-from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT, STATUSES, UNSTATED, Review
-from matcheval.warehouse.sets import SourceSet
+from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT, STATUSES, UNSTATED, Warehouse
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.tables import SCHEMAS, tabulate, text_columns
 
@@ -26,37 +25,32 @@ _DATASHEET = Path(__file__).with_name("datasheet.md")
 OPEN = "**To be written by people:**"
 
 
-def document_warehouse(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
-    reviews: Mapping[str, Review],
-    folder: Path,
-) -> None:
+def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     """Write all documents of a built warehouse."""
     together = pa.concat_tables(
-        IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in sets
+        IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in warehouse.sets
     )
     write_table(together, folder / "images.parquet")
     images = together.to_pandas()
     duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet").to_pandas()
-    tables = tabulate(settings, sets, images, duplicates, reviews.values())
+    tables = tabulate(warehouse, images, duplicates)
     for name, table in tables.items():
         paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
         write_readable(table, SCHEMAS[name], text_columns, paths)
+    settings, kept = warehouse.settings, images[images["status"] == KEPT]
     pages = {
-        "NOTICE.md": _notice(settings, images),
-        "datasheet.md": _datasheet(settings, images, tables),
+        "NOTICE.md": _notice(settings, kept),
+        "datasheet.md": _datasheet(settings, images, kept, tables),
         **{f"suite-{side}.csv": _suite(tables["sets"], settings, side, folder)
            for side in settings.export.sides},
     }  # fmt: skip
     for name, text in pages.items():
         with atomic_file(folder / name) as partial:
             partial.write_text(text, encoding="utf-8")
-    _plot(settings, sets, images, tables, reviews, folder / "figures")
+    _plot(warehouse, kept, tables, folder / "figures")
 
 
-def _notice(settings: WarehouseSettings, images: pd.DataFrame) -> str:
-    kept = images[images["status"] == KEPT]
+def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
     counts: Any = kept.groupby(["source", "licence"]).size()
     lines = [
         f"# Notice: images of {settings.warehouse}", "",
@@ -69,10 +63,16 @@ def _notice(settings: WarehouseSettings, images: pd.DataFrame) -> str:
 
 
 def _datasheet(
-    settings: WarehouseSettings, images: pd.DataFrame, tables: Mapping[str, pd.DataFrame]
+    settings: WarehouseSettings,
+    images: pd.DataFrame,
+    kept: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
 ) -> str:
     """The datasheet, with numbers from the tables."""
-    kept = images[images["status"] == KEPT]
+
+    def listed(counts: pd.Series) -> str:
+        return ", ".join(f"{name} {n:,}" for name, n in counts.items())
+
     sizes = tables["sets"]["n"]
     by_class = kept["class"].value_counts().reindex(list(settings.class_names), fill_value=0)
     by_status = images["status"].value_counts().reindex(list(STATUSES), fill_value=0)
@@ -80,6 +80,7 @@ def _datasheet(
     leaks = [f"{steps[f'also in {x}']:,} images are also in `{x}`" for x in settings.against]
     without = {"url": "address", "retrieved": "date", "query": "query",
                "colour_query": "colour that was asked for"}  # fmt: skip
+    missing = (f"{kept[c].isna().sum():,} images have no {x}" for c, x in without.items())
     origins = (
         f"{row['source'] or 'unnamed source'} ({row['style'] or 'no style'}) {row['n']:,}"
         for row in tables["origins"].to_dict("records")
@@ -91,8 +92,11 @@ def _datasheet(
         + ("(κ not defined)" if row["kappa"] is None else f"(κ = {row['kappa']:.2f})")
         for row in tables["agreement"].to_dict("records")
     )
+    if agreement:
+        agreement = f"Agreement: {agreement}"
+    squash = settings.export.fit == "squash"
     return _DATASHEET.read_text(encoding="utf-8").format(
-        warehouse=settings.warehouse,
+        settings=settings,
         open=OPEN,
         marked=OPEN.strip("*"),
         n=len(kept),
@@ -108,43 +112,31 @@ def _datasheet(
         smallest=sizes.min(),
         largest=sizes.max(),
         mean=sizes.mean(),
-        by_class=", ".join(f"{name} {n:,}" for name, n in by_class.items()),
+        by_class=listed(by_class),
         by_status=", ".join(f"{n:,} {status}" for status, n in by_status.items()),
-        by_licence=", ".join(f"{name} {n:,}" for name, n in kept["licence"].value_counts().items()),
-        missing="; ".join(
-            f"{kept[c].isna().sum():,} images have no {x}" for c, x in without.items()
-        ),
+        by_licence=listed(kept["licence"].value_counts()),
+        missing="; ".join(missing),
         steps=steps,
         leaks="; ".join(leaks) or f"{OPEN} it was compared with no training set",
         origins="; ".join(origins),
         queries=queries or f"{OPEN} the queries",
         dates=f"From {dates.min()} to {dates.max()}" if len(dates) else f"{OPEN} the dates",
-        fit="resized to squares"
-        if settings.export.fit == "squash"
-        else "cropped to squares, resized",
+        fit="resized to squares" if squash else "cropped to squares, resized",
         sides=" and ".join(f"{side} × {side}" for side in settings.export.sides),
-        distance=settings.duplicates.distance,
-        agreement=f"Agreement: {agreement}"
-        if agreement
-        else f"{OPEN} no image has decisions of two reviewers",
+        agreement=agreement or f"{OPEN} no image has decisions of two reviewers",
     )
 
 
 def _plot(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
-    images: pd.DataFrame,
-    tables: Mapping[str, pd.DataFrame],
-    reviews: Mapping[str, Review],
-    folder: Path,
+    warehouse: Warehouse, kept: pd.DataFrame, tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
     figures = {
         "classes": plot_classes(tables["classes"]),
         "origins": plot_origins(tables["origins"]),
     }
-    for group in dict.fromkeys(one.group for one in sets.values()):
+    for group in dict.fromkeys(source.group for source in warehouse.sets.values()):
         title = f"samples-{group}" if is_name(group) else "samples"
-        figures[title] = plot_samples(images, sets, reviews, settings, group)
+        figures[title] = plot_samples(warehouse, kept, group)
     for name, figure in figures.items():
         save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
 

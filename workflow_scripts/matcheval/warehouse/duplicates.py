@@ -6,14 +6,15 @@ differ in at most so many bits (near).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, count, pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.settings import DuplicateSettings
 
 COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
 
@@ -45,6 +46,34 @@ REFERENCE_SCHEMA = TableSchema(
 )
 
 
+def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[np.int64]:
+    """Find all pairs of distinct 64-bit hashes that differ in few bits: positions, and these bits.
+
+    Hashes are cut into d + 2 parts. Two that differ in at most d bits are equal in at least two
+    parts, so that for every choice of two parts only hashes that are equal in both are compared:
+    multi-index hashing by Norouzi, Punjani & Fleet (2012), section 3, with pairs of parts.
+    """
+    bounds = np.linspace(0, 64, distance + 3).astype(int)
+    masks = [np.uint64(sum(1 << bit for bit in range(a, b))) for a, b in pairwise(bounds)]
+    found = [np.empty((0, 3), np.int64)]
+    for one, other in combinations(masks, 2):
+        keys = hashes & (one | other)
+        order = np.argsort(keys, kind="stable")
+        keys, starts = keys[order], np.arange(len(hashes))
+        for offset in count(1):  # of the second hash of a pair, in this order
+            starts = starts[starts + offset < len(hashes)]
+            starts = starts[keys[starts] == keys[starts + offset]]
+            if not len(starts):
+                break
+            i, j = order[starts], order[starts + offset]
+            bits = np.bitwise_count(hashes[i] ^ hashes[j])
+            found.append(np.column_stack([i, j, bits])[bits <= distance])
+    pairs = np.concatenate(found)
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    is_again = (pairs[1:] == pairs[:-1]).all(axis=1)
+    return np.delete(pairs, np.flatnonzero(is_again), axis=0)
+
+
 @dataclass(frozen=True)
 class _Pictures:
     """Images of several sets, one after the other."""
@@ -55,23 +84,26 @@ class _Pictures:
     sha256: Sequence[str]
     phash: npt.NDArray[np.uint64]
 
-    def __len__(self) -> int:
-        return len(self.names)
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table]) -> "_Pictures":
+        """Join tables of `REFERENCE_SCHEMA` by set."""
+        sets = [name for name, table in tables.items() for _ in range(len(table))]
+        empty = REFERENCE_SCHEMA.arrow.empty_table()
+        joined = pa.concat_tables([empty, *tables.values()], promote_options="permissive")
+        names, classes, digests = (joined[key].to_pylist() for key in ("name", "class", "sha256"))
+        return cls(sets, names, classes, digests, joined["phash"].to_numpy())
+
+    def of_image(self, i: int) -> tuple[str, str, str]:
+        """Return set, name and class of an image."""
+        return self.sets[i], self.names[i], self.classes[i]
 
 
-@dataclass(frozen=True)
-class _Finding:
-    """Image i of the warehouse shows the same picture as another one."""
-
-    i: int
-    finding: str
-    is_exact: bool
-    bits: int
-    other: tuple[str, str, str]  # set, name, class
+# Position of an image of the warehouse, and its row: a finding without the image itself.
+_Finding = tuple[int, tuple[str, str, int, str, str, str]]
 
 
 def find_duplicates(
-    read: Mapping[str, pa.Table], references: Mapping[str, pa.Table], settings: DuplicateSettings
+    read: Mapping[str, pa.Table], references: Mapping[str, pa.Table], distance: int | str
 ) -> pa.Table:
     """Find duplicates within sets, across sets, and in base and training sets."""
     sound = {
@@ -80,72 +112,46 @@ def find_duplicates(
         .rename_columns(REFERENCE_SCHEMA.names)
         for name, table in read.items()
     }
-    ours, theirs = _together(sound), _together(references)
-    likeness = _Likeness(ours, theirs, settings.distance)
+    ours, theirs = _Pictures.of(sound), _Pictures.of(references)
+    likeness = _Likeness(ours, theirs, distance)
     found = [*_within_and_across(ours, likeness), *_leaks(ours, theirs, likeness)]
-    found.sort(key=lambda one: one.i)  # stable: findings of an image keep their order
-    return DUPLICATES_SCHEMA.table({
-        "set": [ours.sets[one.i] for one in found],
-        "image_id": [ours.names[one.i] for one in found],
-        "class_given": [ours.classes[one.i] for one in found],
-        "finding": [one.finding for one in found],
-        "match": ["exact" if one.is_exact else "near" for one in found],
-        "bits": [one.bits for one in found],
-        **{name: [one.other[k] for one in found]
-           for k, name in enumerate(("other_set", "other", "other_class"))},
-    })  # fmt: skip
-
-
-def _together(tables: Mapping[str, pa.Table]) -> _Pictures:
-    """Join tables of `REFERENCE_SCHEMA` by set."""
-    sets = [name for name, table in tables.items() for _ in range(len(table))]
-    names, classes, digests = (
-        [value for table in tables.values() for value in table[column].to_pylist()]
-        for column in ("name", "class", "sha256")
+    found.sort(key=lambda finding: finding[0])  # stable: findings of an image keep their order
+    rows = [(*ours.of_image(i), *row) for i, row in found]
+    return DUPLICATES_SCHEMA.from_frame(
+        pd.DataFrame(rows, columns=DUPLICATES_SCHEMA.names, dtype=object)
     )
-    hashes = [np.empty(0, np.uint64), *(table["phash"].to_numpy() for table in tables.values())]
-    return _Pictures(sets, names, classes, digests, np.concatenate(hashes))
 
 
 class _Likeness:
     """Which images show the same picture, by codes: of pixels, or of perceptual hashes."""
 
     def __init__(self, ours: _Pictures, theirs: _Pictures, distance: int | str) -> None:
-        digests: dict[str, int] = {}
-        both = [*ours.sha256, *theirs.sha256]
-        pixels = np.array([digests.setdefault(one, len(digests)) for one in both], np.int64)
-        self.pixels, self.their_pixels = pixels[: len(ours)], pixels[len(ours) :]
-        if distance == "off":
-            self.codes, self.their_codes = self.pixels, self.their_pixels
-            self._starts = np.zeros(len(digests) + 1, np.int64)
-            self._others, self._bits = np.empty(0, np.int64), np.empty(0, np.int8)
-            return
-        from matcheval.warehouse.hash_search import similar_pairs  # loads Numba: seconds
+        pixels = pd.factorize(np.array([*ours.sha256, *theirs.sha256], object))[0]
+        codes, pairs = pixels, np.empty((0, 3), np.int64)
+        if distance != "off":
+            both = np.concatenate([ours.phash, theirs.phash])
+            hashes, codes = np.unique(both, return_inverse=True)
+            pairs = similar_pairs(hashes, int(distance))
+        n = len(ours.names)
+        self.pixels, self.their_pixels = pixels[:n], pixels[n:]
+        self.codes, self.their_codes = codes[:n], codes[n:]
+        either_way = np.concatenate([pairs, pairs[:, [1, 0, 2]]])
+        either_way = either_way[np.argsort(either_way[:, 0], kind="stable")]
+        self._starts = np.searchsorted(either_way[:, 0], np.arange(codes.max(initial=-1) + 2))
+        self._others = either_way[:, 1:]
 
-        hashes, codes = np.unique(np.concatenate([ours.phash, theirs.phash]), return_inverse=True)
-        self.codes, self.their_codes = codes[: len(ours)], codes[len(ours) :]
-        first, second, bits = similar_pairs(hashes, int(distance))
-        one = np.concatenate([first, second])
-        order = np.argsort(one, kind="stable")
-        self._others = np.concatenate([second, first])[order]
-        self._bits = np.concatenate([bits, bits])[order]
-        self._starts = np.searchsorted(one[order], np.arange(len(hashes) + 1))
-
-    def near(self, code: int) -> Iterator[tuple[int, int]]:
+    def near(self, code: int) -> list[list[int]]:
         """Codes that are alike to a code, itself first, with the differing bits."""
-        yield code, 0
-        start, stop = self._starts[code], self._starts[code + 1]
-        yield from zip(
-            self._others[start:stop].tolist(), self._bits[start:stop].tolist(), strict=True
-        )
+        start, stop = self._starts[code : code + 2]
+        return [[code, 0], *self._others[start:stop].tolist()]
 
 
 def _within_and_across(ours: _Pictures, likeness: _Likeness) -> Iterator[_Finding]:
     """Go through the images in order; those that are no copies within their set stay."""
 
     def finding(i: int, kind: str, j: int, bits: int) -> _Finding:
-        is_exact = bool(likeness.pixels[i] == likeness.pixels[j])
-        return _Finding(i, kind, is_exact, bits, (ours.sets[j], ours.names[j], ours.classes[j]))
+        match = "exact" if likeness.pixels[i] == likeness.pixels[j] else "near"
+        return i, (kind, match, bits, *ours.of_image(j))
 
     staying: dict[int, dict[str, int]] = {}  # of the set: by code and class, the first image
     earlier: dict[int, int] = {}  # by code, the first image of earlier sets
@@ -183,14 +189,14 @@ def _leaks(ours: _Pictures, theirs: _Pictures, likeness: _Likeness) -> Iterator[
     for j, name in enumerate(theirs.sets):
         by_code.setdefault(int(likeness.their_codes[j]), {}).setdefault(name, j)
         by_pixels.setdefault(int(likeness.their_pixels[j]), {}).setdefault(name, j)
-    for i in range(len(ours)):
+    for i in range(len(ours.names)):
         found: dict[str, tuple[int, int]] = {}
         for near, bits in likeness.near(int(likeness.codes[i])):
             for name, j in by_code.get(near, {}).items():
                 found[name] = min(found.get(name, (bits, j)), (bits, j))
         exact = by_pixels.get(int(likeness.pixels[i]), {})
         for name, (bits, j) in found.items():
-            is_exact = name in exact
-            j = exact.get(name, j)
-            bits = 0 if is_exact else bits
-            yield _Finding(i, LEAKED, is_exact, bits, (name, theirs.names[j], theirs.classes[j]))
+            if name in exact:
+                yield i, (LEAKED, "exact", 0, *theirs.of_image(exact[name]))
+            else:
+                yield i, (LEAKED, "near", bits, *theirs.of_image(j))

@@ -1,6 +1,6 @@
 """Figures of a warehouse: counts by class and origin, samples, contact sheets for reviewers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,8 @@ from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import counted
 from matcheval.predictions.files import read_predictions
 from matcheval.warehouse.images import CHIPS, blur, decode_again, fit_square
-from matcheval.warehouse.manifest import DECISION_COLUMNS, KEPT, PENDING, Box, Review
+from matcheval.warehouse.manifest import DECISION_COLUMNS, KEPT, PENDING, Box, Warehouse
 from matcheval.warehouse.sets import SourceSet
-from matcheval.warehouse.settings import WarehouseSettings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,9 +51,8 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
             )  # fmt: skip
             axes.set_ylim(bottom=0)
             axes.set_ylabel("Images")
-            axes.set_title(
-                f"{group or 'no group'}: {counted(part['set'].nunique(), 'set')}", loc="left"
-            )
+            n_sets = counted(part["set"].nunique(), "set")
+            axes.set_title(f"{group or 'no group'}: {n_sets}", loc="left")
         set_note(figure, "Boxes are quartiles over the sets of a group; kept images.")
         fix_layout(figure)
     return figure
@@ -65,15 +63,13 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     styles = list(dict.fromkeys(table["style"]))
-    names = [
-        ", ".join(filter(None, names))
-        for names in zip(table["source"], table["style"], strict=True)
-    ]
+    origins = zip(table["source"], table["style"], strict=True)
+    names = [", ".join(filter(None, origin)) for origin in origins]
     with style():
         figure = new_figure(3.4, _BAR * len(table) + _MARGIN)
         axes = figure.subplots()
         position = np.arange(len(table))
-        colours = [_COLOURS[styles.index(each) % len(_COLOURS)] for each in table["style"]]
+        colours = [_COLOURS[styles.index(name) % len(_COLOURS)] for name in table["style"]]
         bars = axes.barh(position, table["n"], color=colours, height=0.7)
         axes.bar_label(bars, [f" {n:,}" for n in table["n"]], fontsize=6)
         axes.set_yticks(position, [shortened(name or "–") for name in names])
@@ -87,16 +83,10 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def plot_samples(
-    images: pd.DataFrame,
-    sets: Mapping[str, SourceSet],
-    reviews: Mapping[str, Review],
-    settings: WarehouseSettings,
-    group: str,
-) -> "Figure":
+def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "Figure":
     """Draw a sheet of samples with chips of colours: Sun et al. (2024), Figure 1C."""
-    kept = images[images["status"] == KEPT]
     filled = set(kept["set"])
+    sets = warehouse.sets
     names = [name for name, one in sets.items() if one.group == group and name in filled]
     evenly = np.linspace(0, len(names) - 1, min(len(names), _MOST_SETS)).round().astype(int)
     rows = []
@@ -104,14 +94,13 @@ def plot_samples(
         mine = kept[kept["set"] == name]
         first = mine.drop_duplicates("class").set_index("class")
         row = [_chip(sets[name], mine)]
-        for class_name in settings.class_names:
+        for class_name in warehouse.settings.class_names:
             if class_name in first.index:
                 record = first.loc[class_name]
-                hidden = reviews[name].boxes.get(record["image_id"], ())
-                pixels = _thumbnail(sets[name], record["path"], hidden, settings)
-                row.append(Picture(pixels, class_name))
+                boxes = warehouse.reviews[name].boxes.get(record["image_id"], ())
+                row.append(Picture(_thumbnail(warehouse, name, record["path"], boxes), class_name))
         rows.append(row)
-    return plot_contact_sheet(rows, group or settings.warehouse)
+    return plot_contact_sheet(rows, group or warehouse.settings.warehouse)
 
 
 def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
@@ -124,16 +113,16 @@ def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
 
 
 def _thumbnail(
-    source: SourceSet, place: str, boxes: Sequence[Box], settings: WarehouseSettings
+    warehouse: Warehouse, name: str, place: str, boxes: Sequence[Box] = ()
 ) -> npt.NDArray[np.uint8]:
-    """An image for a contact sheet, with its boxes blurred."""
-    image = decode_again(source.file_at(place), settings.decoding)
+    """An image of a set for a contact sheet, with its boxes blurred."""
+    settings = warehouse.settings
+    image = decode_again(warehouse.sets[name].file_at(place), settings.decoding)
     return np.asarray(fit_square(blur(image, boxes), SAMPLE_SIDE, settings.export.fit))
 
 
 def write_worklist(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
+    warehouse: Warehouse,
     images: pd.DataFrame,
     folder: Path,
     *,
@@ -143,32 +132,28 @@ def write_worklist(
     """Write contact sheets and a table for decisions; return the number of images to review."""
     file = folder / "worklist.csv"
     if file.exists():
-        raise InputError(
-            "is there already, and may hold decisions", file=file, remedy="Name another folder"
-        )
+        problem = "is there already, and may hold decisions"
+        raise InputError(problem, file=file, remedy="Name another folder")
     chosen = images[images["status"].isin([PENDING] if pending_only else [PENDING, KEPT])]
     if chosen.empty:
-        raise InputError("no image is waiting for review", file=settings.warehouse)
+        raise InputError("no image is waiting for review", file=warehouse.settings.warehouse)
     pages = []
     for (name, class_name), mine in chosen.groupby(["set", "class_given"], sort=False):
         if predictions is not None:
             mine = mine.iloc[np.argsort(-_doubts(mine, images, predictions), kind="stable")]
         for number, start in enumerate(range(0, len(mine), _PER_ROW * _ROWS), 1):
-            page = mine.iloc[start : start + _PER_ROW * _ROWS]
-            sheet = f"{name}/{class_name}-{number}.png"
+            page = mine.iloc[start : start + _PER_ROW * _ROWS].copy()
+            page["sheet"] = sheet = f"{name}/{class_name}-{number}.png"
+            page["position"] = range(1, len(page) + 1)
             pictures = [
-                Picture(_thumbnail(sets[str(name)], path, (), settings), str(position),
-                        marked=status == PENDING)
-                for position, (path, status) in enumerate(
-                    zip(page["path"], page["status"], strict=True), 1
-                )
+                Picture(_thumbnail(warehouse, str(name), row["path"]), str(row["position"]),
+                        marked=row["status"] == PENDING)
+                for row in page.to_dict("records")
             ]  # fmt: skip
             lines = [pictures[i : i + _PER_ROW] for i in range(0, len(pictures), _PER_ROW)]
-            figure = plot_contact_sheet(
-                lines, f"{name}: {class_name}", "Framed: waiting for a decision."
-            )
-            save_figure(figure, folder / sheet)
-            pages.append(page.assign(sheet=sheet, position=range(1, len(page) + 1)))
+            note = "Framed: waiting for a decision."
+            save_figure(plot_contact_sheet(lines, f"{name}: {class_name}", note), folder / sheet)
+            pages.append(page)
     rows = pd.concat(pages)
     rows["why"] = rows["reason"]
     rows[["decision", "reason", "class", "reviewer"]] = ""  # for people to fill in

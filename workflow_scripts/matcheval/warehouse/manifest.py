@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
-from matcheval.warehouse.sets import SourceSet
+from matcheval.warehouse.sets import SourceSet, find_sets
 from matcheval.warehouse.settings import WarehouseSettings
 
 KEEP, REJECT, RELABEL = "keep", "reject", "relabel"
@@ -116,9 +116,9 @@ class Decision:
 
     image_id: str
     decision: str
-    reason: str = ""
-    class_name: str = ""
-    reviewer: str = ""
+    reason: str
+    class_name: str
+    reviewer: str
 
     @property
     def outcome(self) -> tuple[str, str]:
@@ -141,8 +141,8 @@ class Box:
 class Review:
     """What people said about the images of a set: decisions and boxes to blur, by image."""
 
-    decisions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
-    boxes: Mapping[str, Sequence[Box]] = field(default_factory=dict)
+    decisions: Mapping[str, Sequence[Decision]]
+    boxes: Mapping[str, Sequence[Box]]
 
     @property
     def state(self) -> list[dict[str, list[dict[str, Any]]]]:
@@ -153,72 +153,76 @@ class Review:
         ]
 
 
-def read_reviews(settings: WarehouseSettings, sets: Mapping[str, SourceSet]) -> dict[str, Review]:
-    """Read the files of decisions and boxes, by set."""
-    files = settings.review.decisions or ()
-    decision = partial(_decision, settings.class_names)
-    decisions = _read_by_image(files, DECISION_COLUMNS, sets, decision)
-    boxes = _read_by_image([settings.boxes] if settings.boxes else (), _BOX_COLUMNS, sets, _box)
-    return {name: Review(decisions.get(name, {}), boxes.get(name, {})) for name in sets}
+class Warehouse:
+    """A warehouse: its settings, the user's sets of images, and what people said of them."""
 
+    def __init__(self, settings: WarehouseSettings) -> None:
+        self.settings = settings
 
-def _read_by_image(
-    paths: Iterable[str],
-    columns: Sequence[str],
-    sets: Mapping[str, SourceSet],
-    parse: Callable[[Mapping[str, str], Sequence[_T], str], _T],
-) -> dict[str, dict[str, list[_T]]]:
-    """Read CSV files of what was said of images, by set and image, in the order of the files."""
-    problems = ErrorCollector()
-    found: dict[str, dict[str, list[_T]]] = {}
-    for path in paths:
-        for number, row in enumerate(read_csv_rows(Path(path).expanduser(), columns), 2):
-            cells = {column: row[column].strip() for column in columns}
-            if not cells.get("decision", "given"):
-                continue  # of a worklist that is not filled in yet
-            where = f"{path}, line {number}"
-            with problems.collected():
-                name = cells["image_id"].rpartition("/")[0]
-                if name not in sets:
-                    raise unknown_name_error("set", name, sets, file=where)
-                before = found.setdefault(name, {}).setdefault(cells["image_id"], [])
-                before.append(parse(cells, before, where))
-    problems.raise_any()
-    return found
+    @cached_property
+    def sets(self) -> dict[str, SourceSet]:
+        """The sets by name."""
+        return find_sets(self.settings)
+
+    @cached_property
+    def reviews(self) -> dict[str, Review]:
+        """Decisions and boxes, by set."""
+        settings = self.settings
+        decision = partial(_decision, settings.class_names)
+        decisions = self._said(settings.review.decisions or (), DECISION_COLUMNS, decision)
+        boxes = self._said([settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _box)
+        return {name: Review(decisions.get(name, {}), boxes.get(name, {})) for name in self.sets}
+
+    def _said(
+        self,
+        paths: Iterable[str],
+        columns: Sequence[str],
+        parse: Callable[[Mapping[str, str], Sequence[_T], str], _T],
+    ) -> dict[str, dict[str, list[_T]]]:
+        """Read CSV files of what was said of images, by set and image, in the order of files."""
+        problems = ErrorCollector()
+        said: dict[str, dict[str, list[_T]]] = {}
+        for path in paths:
+            for number, row in enumerate(read_csv_rows(Path(path).expanduser(), columns), 2):
+                cells = {column: row[column].strip() for column in columns}
+                if not cells.get("decision", "given"):
+                    continue  # of a worklist that is not filled in yet
+                where = f"{path}, line {number}"
+                with problems.collected():
+                    name = cells["image_id"].rpartition("/")[0]
+                    check_known("set", [name], self.sets, file=where, field=None)
+                    before = said.setdefault(name, {}).setdefault(cells["image_id"], [])
+                    before.append(parse(cells, before, where))
+        problems.raise_any()
+        return said
 
 
 def _decision(
     classes: Sequence[str], row: Mapping[str, str], before: Sequence[Decision], where: str
 ) -> Decision:
     """Check a decision, given those on the same image."""
-    one = Decision(
-        row["image_id"], row["decision"].lower(), row["reason"].lower(), row["class"],
-        row["reviewer"],
-    )  # fmt: skip
-    if one.decision not in (KEEP, REJECT, RELABEL):
-        raise unknown_name_error("decision", one.decision, (KEEP, REJECT, RELABEL), file=where)
-    if one.reason and one.reason not in REASONS:
-        raise unknown_name_error("reason", one.reason, REASONS, file=where, field="reason")
-    if one.class_name and one.class_name not in classes:
-        raise unknown_name_error("class", one.class_name, classes, file=where, field="class")
+    image, decision, reason = row["image_id"], row["decision"].lower(), row["reason"].lower()
+    one = Decision(image, decision, reason, row["class"], row["reviewer"])
+    check_known("decision", [decision], (KEEP, REJECT, RELABEL), file=where, field=None)
+    for key, value, known in (("reason", reason, REASONS), ("class", one.class_name, classes)):
+        check_known(key, [value] if value else [], known, file=where, field=key)
     if not one.reviewer:
         raise InputError("is empty", file=where, field="reviewer")
-    if one.decision == REJECT and not one.reason:
+    if decision == REJECT and not reason:
         raise InputError(
-            f"'{one.image_id}' is rejected without a reason", file=where, field="reason",
+            f"'{image}' is rejected without a reason", file=where, field="reason",
             remedy=f"Give one of {', '.join(REASONS)}",
         )  # fmt: skip
-    if (one.decision == RELABEL) != bool(one.class_name):
+    if (decision == RELABEL) != bool(one.class_name):
         raise InputError(
-            f"'{one.image_id}': decision '{one.decision}' and corrected class "
-            f"'{one.class_name}' contradict each other",
-            file=where, field="class",
+            f"'{image}': decision '{decision}' and corrected class '{one.class_name}' contradict "
+            "each other", file=where, field="class",
             remedy="A corrected class belongs to relabel, and to nothing else",
         )  # fmt: skip
     for other in before:
         if other.reviewer == one.reviewer and other.outcome != one.outcome:
             raise InputError(
-                f"reviewer '{one.reviewer}' decided on '{one.image_id}' before, and differently: "
+                f"reviewer '{one.reviewer}' decided on '{image}' before, and differently: "
                 f"{' '.join(other.outcome).strip()}, {' '.join(one.outcome).strip()}",
                 file=where, remedy="Delete one of the two",
             )  # fmt: skip
@@ -238,26 +242,22 @@ def _box(row: Mapping[str, str], before: Sequence[Box], where: str) -> Box:
     return Box(x0, y0, x1, y1, row["kind"])
 
 
-def decide_set(
-    source: SourceSet,
-    read: pa.Table,
-    duplicates: pa.Table,
-    review: Review,
-    settings: WarehouseSettings,
-) -> pa.Table:
+def decide_set(warehouse: Warehouse, name: str, read: pa.Table, duplicates: pa.Table) -> pa.Table:
     """Decide what becomes of the images of a set, given the duplicates in it (`IMAGES_SCHEMA`)."""
+    settings, source, review = warehouse.settings, warehouse.sets[name], warehouse.reviews[name]
     images = read.to_pylist()
-    _check_review(review, images, source.name)
+    _check_review(review, images, name)
     findings: dict[str, dict[str, str]] = {}
     for row in duplicates.to_pylist():
         findings.setdefault(row["image_id"], {}).setdefault(row["finding"], row["other"])
     allowed = settings.licences.export
     rows = []
     for image in images:
-        name = image["image_id"]
-        given = review.decisions.get(name, ())
-        decision = _combine(given, settings.review.arbiter)
-        found = findings.get(name, {})
+        image_id = image["image_id"]
+        given, found = review.decisions.get(image_id, ()), findings.get(image_id, {})
+        # What reviewers agree on, or the arbiter has decided; None if neither.
+        final = [one for one in given if one.reviewer == settings.review.arbiter] or given
+        decision = final[0] if len({one.outcome for one in final}) == 1 else None
         licence = image["licence"] or settings.licences.fallback or UNSTATED
         status, reason = _status(image, bool(given), decision, found, settings)
         if status == KEPT and allowed and licence not in allowed:
@@ -265,13 +265,13 @@ def decide_set(
         # The image that this one duplicates, even if that one is left out.
         original = found.get(COPY) or (found.get(ACROSS) if status == DUPLICATE else None)
         rows.append({
-            **image, "path": image["place"], "set": source.name, "group": source.group,
+            **image, "path": image["place"], "set": name, "group": source.group,
             "source": source.source, "style": source.style, "colour_query": source.colour,
             "phash": None if image["phash"] is None else f"{image['phash']:016x}",
             "class": (decision and decision.class_name) or image["class_given"],
             "status": status, "reason": reason, "licence": licence, "duplicate_of": original,
             "reviewers": len({one.reviewer for one in given}),
-            "blurred": len(review.boxes.get(name, ())),
+            "blurred": len(review.boxes.get(image_id, ())),
         })  # fmt: skip
     return IMAGES_SCHEMA.from_frame(pd.DataFrame(rows, columns=IMAGES_SCHEMA.names, dtype=object))
 
@@ -288,11 +288,10 @@ def _check_review(review: Review, rows: Sequence[Mapping[str, Any]], name: str) 
                 remedy="Names of images are in the worklist; they change when an image is replaced",
             )  # fmt: skip
     for image, decisions in review.decisions.items():
-        if any(one.class_name == sound[image]["class_given"] for one in decisions):
-            raise InputError(
-                f"'{image}' is relabelled to '{sound[image]['class_given']}', which is its class",
-                file="decisions", remedy="Decide 'keep'",
-            )  # fmt: skip
+        given = sound[image]["class_given"]
+        if any(one.class_name == given for one in decisions):
+            problem = f"'{image}' is relabelled to '{given}', which is its class"
+            raise InputError(problem, file="decisions", remedy="Decide 'keep'")
     for image, boxes in review.boxes.items():
         width, height = sound[image]["width"], sound[image]["height"]
         for box in boxes:
@@ -301,12 +300,6 @@ def _check_review(review: Review, rows: Sequence[Mapping[str, Any]], name: str) 
                     f"'{image}' has {width} × {height} pixels, and box {box.x0}, {box.y0}, "
                     f"{box.x1}, {box.y1} reaches beyond them", file="boxes",
                 )  # fmt: skip
-
-
-def _combine(decisions: Sequence[Decision], arbiter: str) -> Decision | None:
-    """What reviewers agree on, or the arbiter has decided; None if neither."""
-    final = [one for one in decisions if one.reviewer == arbiter] or decisions
-    return final[0] if len({one.outcome for one in final}) == 1 else None
 
 
 def _status(
@@ -321,17 +314,18 @@ def _status(
         return REJECTED, image["problem"]
     if decision is not None:
         return (REJECTED if decision.decision == REJECT else KEPT), decision.reason or None
-    if is_reviewed:
-        return PENDING, DISAGREE
-    if LEAKED in found and settings.duplicates.leaked == "drop":
-        return REJECTED, LEAK
-    if COPY in found:
-        return DUPLICATE, "copy in its set"
-    if ACROSS in found and settings.duplicates.across == "drop":
-        return DUPLICATE, "copy in an earlier set"
-    if CONFLICT in found:
-        return PENDING, CONFLICT
-    return (KEPT, None) if settings.review.unreviewed == "keep" else (PENDING, UNREVIEWED)
+    copies = settings.duplicates
+    for applies, status, reason in (
+        (is_reviewed, PENDING, DISAGREE),
+        (LEAKED in found and copies.leaked == "drop", REJECTED, LEAK),
+        (COPY in found, DUPLICATE, "copy in its set"),
+        (ACROSS in found and copies.across == "drop", DUPLICATE, "copy in an earlier set"),
+        (CONFLICT in found, PENDING, CONFLICT),
+        (settings.review.unreviewed == "pending", PENDING, UNREVIEWED),
+    ):
+        if applies:
+            return status, reason
+    return KEPT, None
 
 
 def tabulate_agreement(reviews: Iterable[Review], arbiter: str) -> pd.DataFrame:
@@ -347,9 +341,8 @@ def tabulate_agreement(reviews: Iterable[Review], arbiter: str) -> pd.DataFrame:
         common = sorted(outcomes[first].keys() & outcomes[second].keys())
         if common:
             pairs = [(outcomes[first][image], outcomes[second][image]) for image in common]
-            agreed = sum(one == other for one, other in pairs)
-            share = agreed / len(pairs)
-            rows.append((first, second, len(pairs), agreed, share, cohen_kappa(pairs)))
+            n, agreed = len(pairs), sum(one == other for one, other in pairs)
+            rows.append((first, second, n, agreed, agreed / n, cohen_kappa(pairs)))
     return pd.DataFrame(rows, columns=AGREEMENT_SCHEMA.names, dtype=object)
 
 
@@ -357,7 +350,6 @@ def cohen_kappa(pairs: Sequence[tuple[object, object]]) -> float | None:
     """Compute Cohen's kappa, agreement beyond chance; None where chance alone agrees always."""
     n = len(pairs)
     observed = sum(one == other for one, other in pairs) / n
-    firsts = Counter(one for one, _ in pairs)
-    seconds = Counter(other for _, other in pairs)
+    firsts, seconds = (Counter(outcomes) for outcomes in zip(*pairs, strict=True))
     chance = sum(count * seconds[outcome] for outcome, count in firsts.items()) / n**2
     return None if chance == 1 else (observed - chance) / (1 - chance)

@@ -90,9 +90,9 @@ def read_set(source: SourceSet, settings: DecodingSettings, workers: Workers) ->
 
 def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
     """Read one image."""
-    row: dict[str, Any] = dict.fromkeys(READ_SCHEMA.names)
+    row: dict[str, Any] = dict.fromkeys(READ_SCHEMA.names) | asdict(image.facts)
     row |= {"place": image.place, "class_given": image.class_name}
-    row |= {"animated": False, "misnamed": False, **asdict(image.facts)}
+    row |= {"animated": False, "misnamed": False}
     content = b""
     try:
         content = read_bounded(image.file, settings)
@@ -124,49 +124,36 @@ def read_reference(
     settings = reference_settings(name, block)
     options = settings.options
     start, stop = options.get("rows", (0, None))
-    names: list[str] = []
-    labels: list[int] = []
     with Sources(downloads, downloads.parent / "datasets", read_dataset) as sources:
-        built = build_dataset(name, settings.kind, options, sources)
-
-        def images() -> Iterator[Any]:
-            for image, title, label in islice(_images(built), start, stop):
-                names.append(title)
-                labels.append(label)
-                yield image
-
-        hashes = list(workers.map(_hash_image, images()))
-    found = [one for one in hashes if one is not None]
-    if len(found) < len(hashes):
-        raise InputError(
-            f"{len(hashes) - len(found)} images cannot be decoded, the first is "
-            f"{names[hashes.index(None)]}", file=name,
-        )  # fmt: skip
-    rows = [
-        (title, built.classes[label], digest, code)
-        for title, label, (digest, code) in zip(names, labels, found, strict=True)
-    ]
-    return REFERENCE_SCHEMA.from_frame(
-        pd.DataFrame(rows, columns=REFERENCE_SCHEMA.names, dtype=object)
-    )
+        images = _images(build_dataset(name, settings.kind, options, sources))
+        rows = list(workers.map(_hash_image, islice(images, start, stop)))
+    unreadable = [title for title, _, digest, _ in rows if digest is None]
+    if unreadable:
+        first = f"the first is {unreadable[0]}"
+        raise InputError(f"{len(unreadable)} images cannot be decoded, {first}", file=name)
+    table = pd.DataFrame(rows, columns=REFERENCE_SCHEMA.names, dtype=object)
+    return REFERENCE_SCHEMA.from_frame(table)
 
 
-def _images(built: Any) -> Iterator[tuple[Any, str, int]]:
-    """Images as files or as pixels with their range, with names and labels."""
+def _images(built: Any) -> Iterator[tuple[Any, str, str]]:
+    """Images as files or as pixels with their range, with names and classes."""
     if isinstance(built, ImageStream):
         for file in built.files:
-            yield file.encoded, file.name, file.label
+            yield file.encoded, file.name, built.classes[file.label]
         return
     for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
         if isinstance(built.images, EncodedImages):
-            yield bytes(built.images.encoded(position)), title, int(label)
+            image: Any = bytes(built.images.encoded(position))
         else:
-            yield (built.images[position], built.max_value), title, int(label)
+            image = built.images[position], built.max_value
+        yield image, title, built.classes[label]
 
 
-def _hash_image(image: Any) -> tuple[str, int] | None:
+def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
+    """Hash an image; its name and class remain with it, and None stands for what is unreadable."""
+    image, name, class_name = named
     try:
         shown = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
     except UnreadableImageError:
-        return None
-    return pixel_digest(shown), perceptual_hash(shown)
+        return name, class_name, None, None
+    return name, class_name, pixel_digest(shown), perceptual_hash(shown)

@@ -17,13 +17,8 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.kinds import DatasetSpec
-from matcheval.errors import (
-    ErrorCollector,
-    InputError,
-    check_known,
-    configuration_error,
-    unknown_name_error,
-)
+from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
+from matcheval.io.files import readable
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
@@ -74,7 +69,7 @@ class SourceSet:
     """A set of the user's images, in a folder or listed."""
 
     name: str
-    group: str
+    group: str = ""
     source: str = ""
     style: str = ""
     colour: str | None = None
@@ -114,7 +109,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class PlannedSet:
-    """A set of the plan."""
+    """A set of the plan; its template is a query with placeholders."""
 
     name: str
     group: str
@@ -131,30 +126,28 @@ class PlannedSet:
 
 def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
     """Expand the groups of a plan into its sets."""
-    found: dict[str, PlannedSet] = {}
+    sets: dict[str, PlannedSet] = {}
     for group, settings in groups.items():
         for planned in _sets_of_group(group, settings):
-            field = f"plan.{group}.name"
             if not is_name(planned.name):
-                raise configuration_error(
-                    f"'{planned.name}' cannot be the name of a set", field=field, remedy=_NAMES
-                )
-            if planned.name in found:
-                raise configuration_error(
-                    f"two sets are named '{planned.name}'", field=field,
-                    remedy="Name them by {group}, {source}, {colour} and {key}",
-                )  # fmt: skip
-            found[planned.name] = planned
-    return found
+                problem, remedy = f"'{planned.name}' cannot be the name of a set", _NAMES
+            elif planned.name in sets:
+                problem = f"two sets are named '{planned.name}'"
+                remedy = "Name them by {group}, {source}, {colour} and {key}"
+            else:
+                sets[planned.name] = planned
+                continue
+            raise configuration_error(problem, field=f"plan.{group}.name", remedy=remedy)
+    return sets
 
 
 def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
     for source, colours in settings.sources.items():
-        options: list[tuple[str, str | None]] = [("", None)]
+        options: Iterable[tuple[str, str | None]] = [("", None)]
         if isinstance(colours, int):
             options = [(f"{number:02d}", None) for number in range(1, colours + 1)]
         elif colours is not None:
-            options = [(colour, colour) for colour in colours]
+            options = zip(colours, colours, strict=True)
         for option, colour in options:
             for key, template in settings.all_templates.items():
                 parts = {"group": group, "source": source, "colour": option, "key": key}
@@ -172,8 +165,8 @@ def _filled(pattern: str, parts: Mapping[str, str]) -> str:
 def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
     """Write out the plan with a row per set and class (`PLAN_SCHEMA`)."""
     rows = [
-        (*asdict(one).values(), name, one.query.replace("{class}", name))
-        for one in planned_sets(settings.plan).values()
+        (*asdict(planned).values(), name, planned.query.replace("{class}", name))
+        for planned in planned_sets(settings.plan).values()
         for name in settings.class_names
     ]
     return PLAN_SCHEMA.from_frame(pd.DataFrame(rows, columns=PLAN_SCHEMA.names, dtype=object))
@@ -200,11 +193,8 @@ def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
     for name, plan in planned_sets(settings.plan).items():
         if name in sets:
             one = sets[name]
-            sets[name] = replace(
-                one, group=one.group or plan.group, source=one.source or plan.source,
-                style=one.style or plan.style, colour=one.colour or plan.colour,
-                facts=replace(one.facts, query=plan.query),
-            )  # fmt: skip
+            of_set = {key: getattr(one, key) or getattr(plan, key) for key in _OF_SET}
+            sets[name] = replace(one, facts=replace(one.facts, query=plan.query), **of_set)
     if settings.about is not None:
         sets = _with_about(sets, Path(settings.about).expanduser())
     return {one.name: one for one in sorted(sets.values(), key=lambda one: (one.group, one.name))}
@@ -215,101 +205,83 @@ def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet
     if not root.is_dir():
         raise InputError("no such folder", file=root)
     problems = ErrorCollector()
-    found: dict[str, SourceSet] = {}
+    sets: dict[str, SourceSet] = {}
     for group in _folders_in(root, problems):
         for folder in _folders_in(group, problems):
             with problems.collected():
                 given = [each.name for each in _folders_in(folder, problems)]
-                _check_set_name(folder.name, found, folder)
-                for name in given:
-                    _check_class(name, classes, folder)
-                ordered = tuple(name for name in classes if name in given)
-                found[folder.name] = SourceSet(
-                    folder.name, group.name, classes=ordered, folder=folder
-                )
+                name = folder.name
+                _check_set_name(name, sets, folder)
+                check_known("class", given, classes, file=folder, field=None)
+                ordered = tuple(each for each in classes if each in given)
+                sets[name] = SourceSet(name, group.name, classes=ordered, folder=folder)
     problems.raise_any()
-    return found
+    return sets
 
 
 def _folders_in(folder: Path, problems: ErrorCollector) -> list[Path]:
-    entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-    for each in entries:
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    for entry in entries:
         with problems.collected():
-            if not each.is_dir():
-                raise InputError(
-                    "lies in no class folder", file=each,
-                    remedy="Images lie in <group>/<set>/<class>/",
-                )  # fmt: skip
-    return [each for each in entries if each.is_dir()]
+            if not entry.is_dir():
+                remedy = "Images lie in <group>/<set>/<class>/"
+                raise InputError("lies in no class folder", file=entry, remedy=remedy)
+    return [entry for entry in entries if entry.is_dir()]
 
 
 def _check_set_name(name: str, known: Collection[str], file: object) -> None:
     if not is_name(name):
         raise InputError(f"'{name}' cannot be the name of a set", file=file, remedy=_NAMES)
     if name.casefold() in {other.casefold() for other in known}:
-        raise InputError(
-            f"there is another set '{name}'", file=file, remedy="Names of sets are distinct"
-        )
-
-
-def _check_class(name: str, classes: tuple[str, ...], file: object) -> None:
-    if name not in classes:
-        raise unknown_name_error("class", name, classes, file=file)
+        remedy = "Names of sets are distinct"
+        raise InputError(f"there is another set '{name}'", file=file, remedy=remedy)
 
 
 def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
     """Read a list of files; what it says of sets must be the same in all rows of a set."""
     problems = ErrorCollector()
-    listed: dict[str, list[ImageFile]] = {}
-    said: dict[str, dict[str, Any]] = {}
-    places: set[tuple[str, str]] = set()
+    sets: dict[str, dict[str, Any]] = {}  # what the first row says of each
+    listed: dict[str, dict[str, ImageFile]] = {}  # by set and place
     for number, row in enumerate(_list_rows(path), 1):
         where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
             of_set = {key: row[key] for key in _OF_SET if row.get(key)}
-            if name not in said:
+            if name not in sets:
                 if not row["file"]:
                     raise InputError("is empty", file=where, field="file")
-                _check_set_name(name, said, where)
-                said[name] = of_set
-            if said[name] != of_set:
-                different = next(k for k in _OF_SET if said[name].get(k) != of_set.get(k))
-                raise InputError(
-                    f"set '{name}' has '{of_set.get(different, '')}', and "
-                    f"'{said[name].get(different, '')}' in its first row",
-                    file=where, field=different, remedy="A set has one source, style and colour",
-                )  # fmt: skip
-            _check_class(row["class"], classes, where)
+                _check_set_name(name, sets, where)
+                sets[name], listed[name] = of_set, {}
+            first = sets[name]
+            for key in _OF_SET:
+                if first.get(key) != of_set.get(key):
+                    raise InputError(
+                        f"set '{name}' has '{of_set.get(key, '')}', and '{first.get(key, '')}' in "
+                        "its first row", file=where, field=key,
+                        remedy="A set has one source, style and colour",
+                    )  # fmt: skip
+            check_known("class", [row["class"]], classes, file=where, field=None)
             file = Path(row["file"])
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
-            if (name, place) in places:
+            if place in listed[name]:
                 raise InputError(f"'{file}' is listed twice", file=where)
-            places.add((name, place))
             facts = Facts(**{key: row.get(key) or None for key in _OF_IMAGE})
             full = path.parent / file  # the file itself if its path is absolute
-            listed.setdefault(name, []).append(ImageFile(full, place, row["class"], facts))
+            listed[name][place] = ImageFile(full, place, row["class"], facts)
     problems.raise_any()
     found = {}
-    for name, files in listed.items():
+    for name, known in sets.items():
+        files = sorted(listed[name].values(), key=lambda one: one.place)
         given = {one.class_name for one in files}
-        found[name] = SourceSet(
-            name,
-            **{"group": "", **said[name]},
-            classes=tuple(each for each in classes if each in given),
-            listed=tuple(sorted(files, key=lambda one: one.place)),
-        )
+        ordered = tuple(each for each in classes if each in given)
+        found[name] = SourceSet(name, listed=tuple(files), classes=ordered, **known)
     return found
 
 
 def _list_rows(path: Path) -> Iterator[dict[str, str]]:
     """Rows of a list of files, in CSV or JSON Lines, as texts."""
     required = ("file", "set", "class")
-    rows: Iterable[dict[str, Any]]
-    if path.suffix.lower() == ".jsonl":
-        rows = _json_rows(path, required)
-    else:
-        rows = read_csv_rows(path, required)
-    for row in rows:
+    is_json = path.suffix.lower() == ".jsonl"
+    for row in _json_rows(path, required) if is_json else read_csv_rows(path, required):
         yield {
             _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
             for key, value in row.items()
@@ -318,41 +290,37 @@ def _list_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    try:
+    with readable(path, "a readable text file"):
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"not a readable text file ({error})", file=path) from error
     for number, line in enumerate(filter(str.strip, lines), 1):
-        try:
+        where = f"{path}, row {number}"
+        with readable(where, "JSON"):
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"not JSON ({error})", file=f"{path}, row {number}") from error
         if not isinstance(row, dict) or any(key not in row for key in required):
-            raise InputError(
-                f"has not the keys {', '.join(required)}", file=f"{path}, row {number}"
-            )
+            raise InputError(f"has not the keys {', '.join(required)}", file=where)
         yield row
 
 
 def _with_about(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
     """Add what a table says of sets."""
-    found, problems = dict(sets), ErrorCollector()
+    described, problems = dict(sets), ErrorCollector()
     known = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
     seen: set[str] = set()
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
             check_known("column", map(str, row), known, file=path, field=None)
             name = row["set"]
-            check_known("set", [name], found, file=path, field=None)
+            check_known("set", [name], sets, file=path, field=None)
             if name in seen:
                 raise InputError(f"set '{name}' occurs twice", file=path)
             seen.add(name)
             cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
             of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
             facts = {key: cells[key] for key in _OF_IMAGE if key in cells}
-            found[name] = replace(found[name], facts=replace(found[name].facts, **facts), **of_set)
+            source = sets[name]
+            described[name] = replace(source, facts=replace(source.facts, **facts), **of_set)
     problems.raise_any()
-    return found
+    return described
 
 
 def digest_of(*parts: Any) -> str:
@@ -363,11 +331,8 @@ def digest_of(*parts: Any) -> str:
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
     """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
-    files = [
-        (one.place, stat.st_size, stat.st_mtime_ns)
-        for one in source.files()
-        if one.file.exists() and (stat := one.file.stat())
-    ]
+    stats = [(one.place, one.file.stat()) for one in source.files() if one.file.exists()]
+    files = [(place, stat.st_size, stat.st_mtime_ns) for place, stat in stats]
     facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
     return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
 

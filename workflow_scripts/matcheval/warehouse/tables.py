@@ -1,6 +1,6 @@
 """Tables of a warehouse, all counted from its manifest; one has published suites beside it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,10 +19,9 @@ from matcheval.warehouse.manifest import (
     REJECTED,
     STATUSES,
     UNREVIEWED,
-    Review,
+    Warehouse,
     tabulate_agreement,
 )
-from matcheval.warehouse.sets import SourceSet
 from matcheval.warehouse.settings import WarehouseSettings
 
 
@@ -38,96 +37,83 @@ _SET = _text("set", "name of the set")
 _GROUP = _text("group", "its group")
 _IMAGE = _text("image_id", "name of the image")
 
-SCHEMAS = {
-    "overview": TableSchema(
+_TABLES: dict[str, tuple[Any, ...]] = {
+    "overview": (
         "size of suites",
-        (
-            _text("suite", "its name"),
-            _count("n_sets", "number of sets (domains)", "sets"),
-            _count("n", "test images"),
-            _count("n_classes", "classes that it has images of", "classes"),
-            Column("side", pa.string(), "pixels",
-                   "height and width of the images; empty if they vary"),
-            _text("origin", "built here, or published: Sun et al. (2024), Table 1"),
-        ),
+        _text("suite", "its name"),
+        _count("n_sets", "number of sets (domains)", "sets"),
+        _count("n", "test images"),
+        _count("n_classes", "classes that it has images of", "classes"),
+        Column("side", pa.string(), "pixels",
+               "height and width of the images; empty if they vary"),
+        _text("origin", "built here, or published: Sun et al. (2024), Table 1"),
     ),
-    "prompts": TableSchema(
+    "prompts": (
         "queries and prompts",
-        (
-            _text("group", "group of sets"),
-            _text("style", "their style"),
-            _text("text", "query or prompt, with placeholders"),
-            _count("n_sets", "sets that were collected by it", "sets"),
-            _count("n", "kept images that were"),
-        ),
+        _text("group", "group of sets"),
+        _text("style", "their style"),
+        _text("text", "query or prompt, with placeholders"),
+        _count("n_sets", "sets that were collected by it", "sets"),
+        _count("n", "kept images that were"),
     ),
-    "sets": TableSchema(
+    "sets": (
         "sets of a warehouse",
-        (
-            _SET,
-            _GROUP,
-            _text("source", "where its images come from"),
-            _text("style", "their style"),
-            _text("colour", "colour that was asked for", nullable=True),
-            _count("n_read", "files that were read"),
-            _count("n", "of these, kept"),
-            _count("n_pending", "of these, waiting for a decision"),
-            _count("n_rejected", "of these, rejected"),
-            _count("n_duplicate", "of these, copies"),
-            _count("n_relabelled", "kept under another class than they came with"),
-            _count("n_reviewed", "decided on by a person"),
-            _count("n_blurred", "kept, with blurred boxes"),
-            _count("largest_class", "kept images of the largest class"),
-            _count("smallest_class", "of the smallest class that is not absent"),
-            _text("absent_classes", "classes without kept images, separated by ;"),
-            Column("colour_agreement", pa.float64(), "fraction",
-                   "kept images whose measured colour is the one asked for; null if none was",
-                   nullable=True),
-        ),
+        _SET,
+        _GROUP,
+        _text("source", "where its images come from"),
+        _text("style", "their style"),
+        _text("colour", "colour that was asked for", nullable=True),
+        _count("n_read", "files that were read"),
+        _count("n", "of these, kept"),
+        _count("n_pending", "of these, waiting for a decision"),
+        _count("n_rejected", "of these, rejected"),
+        _count("n_duplicate", "of these, copies"),
+        _count("n_relabelled", "kept under another class than they came with"),
+        _count("n_reviewed", "decided on by a person"),
+        _count("n_blurred", "kept, with blurred boxes"),
+        _count("largest_class", "kept images of the largest class"),
+        _count("smallest_class", "of the smallest class that is not absent"),
+        _text("absent_classes", "classes without kept images, separated by ;"),
+        Column("colour_agreement", pa.float64(), "fraction",
+               "kept images whose measured colour is the one asked for; null if none was",
+               nullable=True),
     ),
-    "classes": TableSchema(
+    "classes": (
         "kept images by set and class",
-        (_SET, _GROUP, _text("class", "name of the class"), _count("n", "kept images")),
+        _SET, _GROUP, _text("class", "name of the class"), _count("n", "kept images"),
     ),
-    "origins": TableSchema(
+    "origins": (
         "kept images by origin",
-        (
-            _text("source", "where the images come from"),
-            _text("style", "their style"),
-            _count("n_sets", "sets of this origin", "sets"),
-            _count("n", "kept images"),
-        ),
+        _text("source", "where the images come from"),
+        _text("style", "their style"),
+        _count("n_sets", "sets of this origin", "sets"),
+        _count("n", "kept images"),
     ),
-    "steps": TableSchema(
+    "steps": (
         "what each step found",
-        (
-            _text("step", "step of the build"),
-            _text("finding", "what was found"),
-            _count("n", "how many"),
-        ),
+        _text("step", "step of the build"),
+        _text("finding", "what was found"),
+        _count("n", "how many"),
     ),
-    "warnings": TableSchema("warnings", (_SET, _text("warning", "what is remarkable"))),
-    "problems": TableSchema(
+    "warnings": ("warnings", _SET, _text("warning", "what is remarkable")),
+    "problems": (
         "files that are not taken, or not as they are",
-        (
-            _SET,
-            _IMAGE,
-            _text("path", "class and file name"),
-            _text("problem", "empty, unreadable, huge, too small, animated or misnamed"),
-        ),
+        _SET,
+        _IMAGE,
+        _text("path", "class and file name"),
+        _text("problem", "empty, unreadable, huge, too small, animated or misnamed"),
     ),
-    "noise": TableSchema(
+    "noise": (
         "noise record: images that reviewers rejected or relabelled",
-        (
-            _SET,
-            _IMAGE,
-            _text("class_given", "class that it was collected for"),
-            _text("class", "corrected class; empty if it was rejected"),
-            _text("reason", "reviewers' reason", nullable=True),
-        ),
+        _SET,
+        _IMAGE,
+        _text("class_given", "class that it was collected for"),
+        _text("class", "corrected class; empty if it was rejected"),
+        _text("reason", "reviewers' reason", nullable=True),
     ),
-    "agreement": AGREEMENT_SCHEMA,
 }  # fmt: skip
+SCHEMAS = {key: TableSchema(name, tuple(columns)) for key, (name, *columns) in _TABLES.items()}
+SCHEMAS["agreement"] = AGREEMENT_SCHEMA
 
 # Sun et al. (2024), Table 1; the sizes of VLCS to Terra Incognita are 224 pixels as used there.
 PUBLISHED = (
@@ -149,35 +135,32 @@ PUBLISHED = (
 
 
 def tabulate(
-    settings: WarehouseSettings,
-    sets: Mapping[str, SourceSet],
-    images: pd.DataFrame,
-    duplicates: pd.DataFrame,
-    reviews: Iterable[Review],
+    warehouse: Warehouse, images: pd.DataFrame, duplicates: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
     """Make all tables (`SCHEMAS`) by name, of Python's own values with None for what is missing."""
-    by_set = _sets(images, sets, settings.class_names)
-    found = {
-        "overview": _overview(images, settings),
-        "prompts": tabulate_prompts(images),
+    settings = warehouse.settings
+    kept = images[images["status"] == KEPT]
+    by_set = _sets(warehouse, images)
+    tables = {
+        "overview": _overview(settings, kept),
+        "prompts": tabulate_prompts(kept),
         "sets": by_set,
-        "classes": _classes(images, sets, settings.class_names),
+        "classes": _classes(warehouse, kept),
         "origins": _origins(by_set),
         "steps": _steps(images, duplicates, list(settings.against)),
         "warnings": _warnings(by_set, settings),
         "problems": _problems(images),
         "noise": _noise(images),
-        "agreement": tabulate_agreement(reviews, settings.review.arbiter),
+        "agreement": tabulate_agreement(warehouse.reviews.values(), settings.review.arbiter),
     }
     return {
         name: table[SCHEMAS[name].names].astype(object).where(table.notna(), None)
-        for name, table in found.items()
+        for name, table in tables.items()
     }
 
 
-def _overview(images: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
+def _overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
     """The size of a warehouse beside those of Sun et al. (2024), Table 1."""
-    kept = images[images["status"] == KEPT]
     own = (
         settings.warehouse, kept["set"].nunique(), len(kept), kept["class"].nunique(),
         ", ".join(map(str, settings.export.sides)), "built here",
@@ -186,9 +169,9 @@ def _overview(images: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame
     return pd.DataFrame(rows, columns=SCHEMAS["overview"].names)
 
 
-def tabulate_prompts(images: pd.DataFrame) -> pd.DataFrame:
+def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
     """List the texts that images were found or generated by: Sun et al. (2024), Table 4."""
-    kept = images[(images["status"] == KEPT) & images["query"].notna()]
+    kept = kept[kept["query"].notna()]
     texts = []
     for text, *values in zip(kept["query"], kept["class_given"], kept["colour_query"], strict=True):
         for name, value in zip(("class", "colour"), values, strict=True):
@@ -199,17 +182,15 @@ def tabulate_prompts(images: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(n_sets="nunique", n="size").reset_index()
 
 
-def _sets(
-    images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
-) -> pd.DataFrame:
+def _sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
     """Counts of the images of each set."""
     rows, by_set = [], dict(list(images.groupby("set")))
-    for name, source in sets.items():
+    for name, source in warehouse.sets.items():
         mine = by_set.get(name, images.iloc[:0])
         kept = mine[mine["status"] == KEPT]
-        counts = kept["class"].value_counts().reindex(list(classes), fill_value=0)
-        present = counts[counts > 0]
-        asked = source.colour
+        counts = kept["class"].value_counts()
+        counts = counts.reindex(list(warehouse.settings.class_names), fill_value=0)
+        present, asked = counts[counts > 0], source.colour
         rows.append({
             "set": name, "group": source.group, "source": source.source, "style": source.style,
             "colour": asked, "n_read": len(mine), "n": len(kept),
@@ -229,15 +210,13 @@ def _sets(
     )
 
 
-def _classes(
-    images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
-) -> pd.DataFrame:
+def _classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
     """Kept images of each set and class, absent classes included."""
-    counts = images[images["status"] == KEPT].groupby(["set", "class"]).size().to_dict()
+    counts = kept.groupby(["set", "class"]).size().to_dict()
     rows = [
-        (name, source.group, each, int(counts.get((name, each), 0)))
-        for name, source in sets.items()
-        for each in classes
+        (name, source.group, class_name, int(counts.get((name, class_name), 0)))
+        for name, source in warehouse.sets.items()
+        for class_name in warehouse.settings.class_names
     ]
     return pd.DataFrame(rows, columns=SCHEMAS["classes"].names)
 

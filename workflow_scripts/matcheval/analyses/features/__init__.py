@@ -3,5 +3,3 @@
 # Raise this by hand when an edit changes the features of a dataset. They are computed by a `shell:`
 # rule, which does not notice changes of the library.
 FEATURES_VERSION = 1
-
-__all__ = ["FEATURES_VERSION"]

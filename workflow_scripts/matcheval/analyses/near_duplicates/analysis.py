@@ -165,18 +165,19 @@ class NearDuplicates(DatasetTableAnalysis):
         """The rules of searches, their contact sheets, and the table."""
         study, settings = self.study, self.settings
 
-        def both(wildcards: Wildcards) -> list[str]:
-            return [wildcards.dataset, wildcards.reference]
-
         def files(wildcards: Wildcards) -> list[str]:
-            return [file for name in both(wildcards) for file in study.dataset_files(name)]
+            names = (wildcards.dataset, wildcards.reference)
+            return [file for name in names for file in study.dataset_files(name)]
 
         def folders(wildcards: Wildcards) -> dict[str, Any]:
-            names = zip(("queries", "references"), both(wildcards), strict=True)
-            return {key: study.dataset_folder(name) for key, name in names}
+            return {
+                "queries": study.dataset_folder(wildcards.dataset),
+                "references": study.dataset_folder(wildcards.reference),
+            }
 
         def request(wildcards: Wildcards) -> ResourceRequest:
-            sizes = [dataset_size(study, name) for name in both(wildcards)]
+            names = (wildcards.dataset, wildcards.reference)
+            sizes = [dataset_size(study, name) for name in names]
             return resources.of_searching(sizes, settings.compare_size)
 
         search = Rule(

@@ -7,5 +7,3 @@ Recht et al. (2019), arXiv 1902.10811, section 4, appendices B.1 and C.1.
 # built by a `shell:` rule, which does not notice changes of the library, and rebuilding one means
 # running all models on it again.
 SAMPLING_VERSION = 1
-
-__all__ = ["SAMPLING_VERSION"]

@@ -1,5 +1,6 @@
 """Workers' annotations: whether a worker, shown an image for a class, selected it."""
 
+import argparse
 import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,27 +31,22 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def count_to_file(
-    annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
-) -> list[str]:
-    """Count workers' annotations and write the selection frequencies."""
-    pool, base = read_dataset(candidates), read_dataset(original)
-    checked, left_out = check_annotations(
-        read_annotations(annotations),
-        {"pool": pool.names, "original": base.names},
-        pool.classes,
-        repeated=repeated,
-        file=annotations,
-    )
-    frequencies = selection_frequencies(checked)
-    write_table(FREQUENCIES.from_frame(frequencies), output)
+def count(given: argparse.Namespace) -> list[str]:
+    """Count workers' annotations and write the selection frequencies; return what is written."""
+    pool, base = read_dataset(given.candidates), read_dataset(given.original)
+    annotations, left_out = check_annotations(
+        read_annotations(given.annotations), {"pool": pool.names, "original": base.names},
+        pool.classes, repeated=given.repeated, file=given.annotations,
+    )  # fmt: skip
+    frequencies = selection_frequencies(annotations)
+    write_table(FREQUENCIES.from_frame(frequencies), given.output)
     positive, negative = control_accuracy(frequencies, class_of(base))
     LOGGER.info(
         "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
         "of the negative ones were annotated correctly",
-        len(checked), left_out, 100 * positive, 100 * negative,
+        len(annotations), left_out, 100 * positive, 100 * negative,
     )  # fmt: skip
-    return [output]
+    return [given.output]
 
 
 def class_of(dataset: Dataset) -> dict[str, str]:
@@ -201,42 +197,31 @@ def control_accuracy(
     return shares[0], 1 - shares[1]
 
 
-ASSIGNMENTS = 10  # workers per task
 WORKERS = 200
 CANDIDATES, CONTROLS = 42, 3  # per task: candidates; positive controls, and as many negative ones
 _STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and disagree on some
 
 
-def simulate_to_file(
-    candidates: str,
-    original: str,
-    output: str,
-    *,
-    seed: int = 0,
-    assignments: int = ASSIGNMENTS,
-    positive_rounds: int = 1,
-    compare_size: int | None = None,
-) -> list[str]:
-    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels."""
-    pool, base = read_dataset(candidates), read_dataset(original)
-    rng = np.random.default_rng(seed)
-    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, positive_rounds)
-    base_pixels = labelled_pixels(base, compare_size)
-    centres = class_centres(np.asarray(base_pixels.pixels), base.labels, len(base.classes))
+def simulate(given: argparse.Namespace) -> list[str]:
+    """Simulate workers' annotations, with probabilities that depend on the pixels."""
+    pool, base = read_dataset(given.candidates), read_dataset(given.original)
+    rng = np.random.default_rng(given.seed)
+    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, given.positive_rounds)
+    pixels = [labelled_pixels(dataset, given.compare_size) for dataset in (pool, base)]
+    centres = class_centres(np.asarray(pixels[1].pixels), base.labels, len(base.classes))
     shown_for = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
     probability = np.empty(len(shown))
-    pool_pixels = labelled_pixels(pool, compare_size)
-    for origin, dataset in zip(ORIGINS, (pool_pixels, base_pixels), strict=True):
+    for origin, dataset in zip(ORIGINS, pixels, strict=True):
         rows = np.flatnonzero(shown["origin"] == origin)
         position = {name: i for i, name in enumerate(dataset.names)}
         at = [position[image] for image in shown["image"].iloc[rows]]
         probability[rows] = likeness_probabilities(dataset.pixels[at], shown_for[rows], centres)
-    annotations = simulate_annotations(shown, probability, rng, assignments)
-    metadata = {"simulated": "true", "seed": str(seed)}
+    annotations = simulate_annotations(shown, probability, rng, given.assignments)
+    metadata = {"simulated": "true", "seed": str(given.seed)}
     columns = {name: annotations[name].to_numpy() for name in ANNOTATIONS.names}
-    write_table(ANNOTATIONS.table(columns, metadata), output)
+    write_table(ANNOTATIONS.table(columns, metadata), given.output)
     LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
-    return [output]
+    return [given.output]
 
 
 def _by_class(dataset: Dataset) -> dict[str, list[str]]:
@@ -284,10 +269,7 @@ def lay_out_tasks(
 
 
 def simulate_annotations(
-    shown: pd.DataFrame,
-    probability: Floats,
-    rng: np.random.Generator,
-    assignments: int = ASSIGNMENTS,
+    shown: pd.DataFrame, probability: Floats, rng: np.random.Generator, assignments: int
 ) -> pd.DataFrame:
     """Simulate the annotation of tasks by workers."""
     if not 1 <= assignments <= WORKERS:

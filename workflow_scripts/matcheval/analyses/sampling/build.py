@@ -1,12 +1,12 @@
 """From a pool to a new test set: its files read, images sampled, their provenance recorded."""
 
+import argparse
 import json
 import logging
 import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,60 +29,46 @@ from matcheval.settings import read_settings
 LOGGER = logging.getLogger(__name__)
 
 
-def sample_to_files(
-    name: str,
-    candidates: str,
-    original: str,
-    settings: str,
-    output: str,
-    *,
-    against: Sequence[str] = (),
-    frequencies: str | None = None,
-    keywords: str | None = None,
-    blacklist: str | None = None,
-    near_duplicates: str | None = None,
-    previous: str | None = None,
-    provenance: str | None = None,
-    excluded: str | None = None,
-    strata: str | None = None,
-) -> list[str]:
+def sample(given: argparse.Namespace) -> list[str]:
     """Sample a test set and write it, with tables of its provenance; return what is written."""
-    is_json = settings.lstrip().startswith("{")
+    is_json = given.settings.lstrip().startswith("{")
     try:
-        given = json.loads(settings) if is_json else read_yaml(settings)
+        settings = json.loads(given.settings) if is_json else read_yaml(given.settings)
     except json.JSONDecodeError as error:
         raise InputError(f"not a JSON object ({error})", field="--settings") from error
+    frequencies, blacklist, previous = given.frequencies, given.blacklist, given.previous
     built = build_test_set(
-        name,
-        read_dataset(candidates),
-        read_dataset(original),
-        read_settings(SamplingSettings, given, file="settings" if is_json else settings),
+        given.name,
+        read_dataset(given.candidates),
+        read_dataset(given.original),
+        read_settings(SamplingSettings, settings, file="settings" if is_json else given.settings),
         PoolMetadata(
             schemas.FREQUENCIES.read(frequencies).to_pandas() if frequencies else None,
-            read_keywords(keywords) if keywords else None,
+            read_keywords(given.keywords) if given.keywords else None,
             [row["image"] for row in _full_rows(blacklist, ("image",))] if blacklist else (),
-            read_near_duplicates(near_duplicates) if near_duplicates else (),
+            read_near_duplicates(given.near_duplicates) if given.near_duplicates else (),
         ),
-        against=[read_dataset(folder) for folder in against],
+        against=[read_dataset(folder) for folder in given.against],
         previous=schemas.PROVENANCE.read(previous)["image"].to_pylist() if previous else (),
     )
     metadata = {"made_from": json.dumps(built.dataset.provenance)}
-    written = [output]
-    for path, key, schema, table in (
-        (provenance, "provenance", schemas.PROVENANCE, built.provenance),
-        (excluded, "excluded", schemas.EXCLUDED, built.excluded),
-        (strata, "strata", schemas.STRATA, built.strata),
+    written = [given.output]
+    for key, schema, table in (
+        ("provenance", schemas.PROVENANCE, built.provenance),
+        ("excluded", schemas.EXCLUDED, built.excluded),
+        ("strata", schemas.STRATA, built.strata),
     ):
-        path = path or f"{output.rstrip('/')}.{key}.parquet"
+        path = getattr(given, key) or f"{given.output.rstrip('/')}.{key}.parquet"
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
         written.append(path)
-    write_dataset(built.dataset, Path(output))
+    write_dataset(built.dataset, Path(given.output))
     for number, of_round in enumerate(built.sampled.rounds, start=1):
         LOGGER.info(
             "round %d: %d new images, %d near duplicates found",
             number, of_round.n_new, of_round.n_duplicates,
         )  # fmt: skip
-    LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), built.dataset.sha256[:16])
+    digest = built.dataset.sha256[:16]
+    LOGGER.info("%s: %d images, sha256 %s", given.name, len(built.dataset), digest)
     return written
 
 
@@ -162,21 +148,18 @@ def build_test_set(
     random.Random(f"{settings.seed} order").shuffle(chosen)
     row = {image: i for i, image in enumerate(candidates.names)}
     rows = [row[image] for image in chosen]
-    record: dict[str, Any] = {
-        "kind": "sampled",
-        "settings": settings.model_dump(mode="json"),
-        "pool": {"name": candidates.name, "sha256": candidates.sha256},
-        "against": [{"name": one.name, "sha256": one.sha256} for one in references],
-        "rounds": [asdict(one) for one in sampled.rounds],
-    }
     dataset = take_images(
-        candidates,
-        rows,
-        name=name,
+        candidates, rows, name=name,
         source=f"{settings.per_class} images per class of '{candidates.name}', sampled by "
         f"{settings.strategy.value} with seed {settings.seed}",
-        provenance=record,
-    )
+        provenance={
+            "kind": "sampled",
+            "settings": settings.model_dump(mode="json"),
+            "pool": {"name": candidates.name, "sha256": candidates.sha256},
+            "against": [{"name": one.name, "sha256": one.sha256} for one in references],
+            "rounds": [asdict(one) for one in sampled.rounds],
+        },
+    )  # fmt: skip
     every = _candidates_table(pool)
     provenance = every.loc[chosen].assign(
         index=np.arange(len(chosen)),

@@ -11,20 +11,19 @@ from matcheval.io.terminal import add_json, print_json
 def add_simulate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for simulating annotations."""
     _add_sets(parser)
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    parser.add_argument(
-        "--assignments", type=int, default=10, help="workers per task (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--positive-rounds", type=int, default=1,
-        help="at least how often each original image is shown with its own class "
-        "(default: %(default)s)",
-    )  # fmt: skip
+    for option, default, what in (
+        ("--seed", 0, "random seed"),
+        ("--assignments", 10, "workers per task"),
+        ("--positive-rounds", 1,
+         "at least how often each original image is shown with its own class"),
+    ):  # fmt: skip
+        help_text = f"{what} (default: %(default)s)"
+        parser.add_argument(option, type=int, default=default, help=help_text)
     parser.add_argument(
         "--compare-size", type=int, metavar="PIXELS",
         help="resize images to squares of this side first: needed for image files",
     )  # fmt: skip
-    _add_output(parser, "simulate_to_file", "FILE", "annotations (.parquet, .csv)")
+    _add_output(parser, "simulate", "FILE", "annotations (.parquet, .csv)")
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +37,7 @@ def add_count(parser: argparse.ArgumentParser) -> None:
         help="refuse repeated annotations by a worker, or count the first (default: %(default)s)",
     )  # fmt: skip
     what = "selection frequencies (.parquet, as `sample` reads them, or .csv)"
-    _add_output(parser, "count_to_file", "FILE", what)
+    _add_output(parser, "count", "FILE", what)
 
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +65,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{table}", metavar="FILE", help=f"default: DIR.{table}.parquet, beside the folder"
         )
-    _add_output(parser, "sample_to_files", "DIR", "the new dataset's folder")
+    _add_output(parser, "sample", "DIR", "the new dataset's folder")
 
 
 def add_allocate(parser: argparse.ArgumentParser) -> None:
@@ -109,27 +108,25 @@ def run_allocate(arguments: argparse.Namespace) -> None:
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--candidates", required=True, metavar="DIR", help="the pool: folder of a dataset"
-    )
-    parser.add_argument(
-        "--original", required=True, metavar="DIR", help="folder of the set that is replicated"
-    )
+    for option, what in (
+        ("--candidates", "the pool: folder of a dataset"),
+        ("--original", "folder of the set that is replicated"),
+    ):
+        parser.add_argument(option, required=True, metavar="DIR", help=what)
 
 
-def _add_output(parser: argparse.ArgumentParser, function: str, metavar: str, what: str) -> None:
-    """Add what a step writes, and the function that all arguments are handed to."""
+def _add_output(parser: argparse.ArgumentParser, step: str, metavar: str, what: str) -> None:
+    """Add what a step writes, and the function that runs it."""
     parser.add_argument("--output", required=True, metavar=metavar, help=what)
     add_json(parser)
-    parser.set_defaults(run=partial(_call, function))
+    parser.set_defaults(run=partial(_run, step))
 
 
-def _call(function: str, arguments: argparse.Namespace) -> None:
+def _run(step: str, arguments: argparse.Namespace) -> None:
     from matcheval.analyses.sampling import annotations, build
 
-    given = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
-    module = build if function == "sample_to_files" else annotations
-    _tell(arguments, getattr(module, function)(**given))
+    steps = {"simulate": annotations.simulate, "count": annotations.count, "sample": build.sample}
+    _tell(arguments, steps[step](arguments))
 
 
 def _tell(arguments: argparse.Namespace, written: list[str]) -> None:
