@@ -168,10 +168,10 @@ def test_simulated_workers_are_different_ones_and_follow_the_probabilities():
         "task": ["t", "t", "u"], "origin": "pool", "image": ["x", "y", "x"], "class": "a",
     })  # fmt: skip
     chances, rng = np.array([0, 1, 0.5]), np.random.default_rng(0)
-    annotations = workers.simulate_annotations(shown, chances, rng, 200)
+    annotations = workers.simulate_annotations(shown, chances, rng, 150)
     assert annotations.columns.tolist() == schemas.ANNOTATIONS.names
     groups = annotations.groupby(["task", "image"])
-    assert (groups.worker.nunique() == 200).all()
+    assert (groups.worker.nunique() == 150).all()
     assert groups.selected.mean().tolist() == [0, 1, pytest.approx(0.5, abs=0.1)]
     for wrong in (0, 201):
         with pytest.raises(InputError, match=f"each task to {wrong} of 200 workers"):

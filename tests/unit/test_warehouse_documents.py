@@ -15,7 +15,7 @@ from matcheval.warehouse.documents import OPEN
 from matcheval.warehouse.figures import plot_classes, plot_origins, write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.tables import PUBLISHED, tabulate_prompts
+from matcheval.warehouse.tables import tabulate_prompts
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,7 @@ def test_tables(built):
     # Beside Table 1 of the paper.
     own, *published = built.found("overview")
     assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
-    assert len(published) == len(PUBLISHED)
-    assert published[-1]["n"] == "608691"
+    assert (len(published), published[-1]["n"]) == (14, "608691")
     assert sum(int(row["n_sets"]) for row in published) == 425
     # Prompts have placeholders.
     (prompt,) = built.found("prompts")

@@ -96,35 +96,24 @@ def _datasheet(
         agreement = f"Agreement: {agreement}"
     squash = settings.export.fit == "squash"
     return _DATASHEET.read_text(encoding="utf-8").format(
-        settings=settings,
-        open=OPEN,
-        marked=OPEN.strip("*"),
-        n=len(kept),
-        n_read=len(images),
-        n_sets=len(sizes),
-        n_groups=len(set(images["group"])),
-        n_classes=len(by_class),
+        settings=settings, steps=steps, open=OPEN, marked=OPEN.strip("*"),
+        n=len(kept), n_read=len(images), n_sets=len(sizes), n_groups=len(set(images["group"])),
+        n_classes=len(by_class), smallest=sizes.min(), largest=sizes.max(), mean=sizes.mean(),
         n_incomplete=(tables["sets"]["absent_classes"] != "").sum(),
         n_blurred=(kept["blurred"] > 0).sum(),
         n_unblurred=((kept["blurred"] == 0) & (kept["reviewers"] > 0)).sum(),
         n_reviewed=(images["reviewers"] > 0).sum(),
         n_unstated=(kept["licence"] == UNSTATED).sum(),
-        smallest=sizes.min(),
-        largest=sizes.max(),
-        mean=sizes.mean(),
-        by_class=listed(by_class),
+        by_class=listed(by_class), by_licence=listed(kept["licence"].value_counts()),
         by_status=", ".join(f"{n:,} {status}" for status, n in by_status.items()),
-        by_licence=listed(kept["licence"].value_counts()),
-        missing="; ".join(missing),
-        steps=steps,
+        missing="; ".join(missing), origins="; ".join(origins),
         leaks="; ".join(leaks) or f"{OPEN} it was compared with no training set",
-        origins="; ".join(origins),
         queries=queries or f"{OPEN} the queries",
         dates=f"From {dates.min()} to {dates.max()}" if len(dates) else f"{OPEN} the dates",
         fit="resized to squares" if squash else "cropped to squares, resized",
         sides=" and ".join(f"{side} × {side}" for side in settings.export.sides),
         agreement=agreement or f"{OPEN} no image has decisions of two reviewers",
-    )
+    )  # fmt: skip
 
 
 def _plot(

@@ -36,11 +36,10 @@ _MOST_PIXELS = 178_956_970
 Colours = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Unique, UniqueItems]
 
 
-def _check_placeholders(text: str, known: tuple[str, ...]) -> str:
+def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
     for name in _PLACEHOLDER.findall(text):
         if name not in known:
             raise ValueError(f"'{{{name}}}' is no placeholder. {suggest(name, known)}")
-    return text
 
 
 class PlannedGroup(Settings):
@@ -76,9 +75,8 @@ class PlannedGroup(Settings):
                 raise ValueError(f"query '{text}' has no {{class}}")
             unnamed = [s for s, colours in self.sources.items() if not isinstance(colours, tuple)]
             if "{colour}" in text and unnamed:
-                raise ValueError(
-                    f"query '{text}' needs names of colours, and source '{unnamed[0]}' has none"
-                )
+                needed = f"query '{text}' needs names of colours"
+                raise ValueError(f"{needed}, and source '{unnamed[0]}' has none")
         _check_placeholders(self.style, ("key",))
         _check_placeholders(self.name or "", ("group", "source", "colour", "key"))
         return self
@@ -207,18 +205,17 @@ class WarehouseSettings(Settings):
 
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
     """Read the block of a set that images are compared with."""
+    field = f"against.{name}"
     usable = [kind for kind, each in KINDS.items() if each.has_images and kind != "corrupted"]
     if block.get("kind") not in usable:
-        raise InputError(
-            f"kind {block.get('kind')} is not a kind of dataset with images",
-            field=f"against.{name}", remedy=f"Use one of {', '.join(usable)}",
-        )  # fmt: skip
-    found: DatasetKind = read_settings(KINDS[block["kind"]], block, file=f"against.{name}")
-    return found
+        problem = f"kind {block.get('kind')} is not a kind of dataset with images"
+        raise InputError(problem, field=field, remedy=f"Use one of {', '.join(usable)}")
+    settings: DatasetKind = read_settings(KINDS[block["kind"]], block, file=field)
+    return settings
 
 
 def read_warehouse(path: str | Path | None = None) -> WarehouseSettings:
     """Read a warehouse's file."""
     path = DEFAULT if path is None else Path(path)
-    found: WarehouseSettings = read_settings(WarehouseSettings, read_yaml(path), file=path)
-    return found
+    settings: WarehouseSettings = read_settings(WarehouseSettings, read_yaml(path), file=path)
+    return settings

@@ -1,6 +1,7 @@
 """Tables of a warehouse, all counted from its manifest; one has published suites beside it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
+from matcheval.io.user_files import read_yaml_list
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
 from matcheval.warehouse.images import PROBLEMS
 from matcheval.warehouse.manifest import (
@@ -115,23 +117,7 @@ _TABLES: dict[str, tuple[Any, ...]] = {
 SCHEMAS = {key: TableSchema(name, tuple(columns)) for key, (name, *columns) in _TABLES.items()}
 SCHEMAS["agreement"] = AGREEMENT_SCHEMA
 
-# Sun et al. (2024), Table 1; the sizes of VLCS to Terra Incognita are 224 pixels as used there.
-PUBLISHED = (
-    ("CIFAR-10.1 and 10.2", 1, 2_000, 10, "32"),
-    ("CIFAR-10-C̄", 50, 500_000, 10, "32"),
-    ("CIFAR-10.1-C̄ and 10.2-C̄", 50, 100_000, 10, "32"),
-    ("CIFAR-10-C", 19, 950_000, 10, "32"),
-    ("CIFAR-10.1-C", 19, 190_000, 10, "32"),
-    ("ImageNet-C", 75, 3_750_000, 1000, "224"),
-    ("Colored MNIST", 3, 70_000, 2, "28"),
-    ("Rotated MNIST", 6, 70_000, 10, "28"),
-    ("VLCS", 4, 10_729, 5, "224"),
-    ("Office-Home", 4, 15_588, 65, "224"),
-    ("PACS", 4, 9_991, 7, "224"),
-    ("Terra Incognita", 4, 24_788, 10, "224"),
-    ("DomainNet", 6, 586_575, 345, "224"),
-    ("CIFAR-10-Warehouse", 180, 608_691, 10, "224"),
-)
+PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
 
 def tabulate(
@@ -165,7 +151,7 @@ def _overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
         settings.warehouse, kept["set"].nunique(), len(kept), kept["class"].nunique(),
         ", ".join(map(str, settings.export.sides)), "built here",
     )  # fmt: skip
-    rows = [own, *((*row, "published") for row in PUBLISHED)]
+    rows = [own, *((*row, "published") for row in read_yaml_list(PUBLISHED))]
     return pd.DataFrame(rows, columns=SCHEMAS["overview"].names)
 
 

@@ -83,11 +83,8 @@ class Features(Analysis):
             field = f"datasets.{name}.of"
             self.study.check_dataset(dataset.of, field, images=True)
             if dataset.of in self.sets:
-                raise configuration_error(
-                    f"'{dataset.of}' consists of features itself",
-                    field=field,
-                    remedy="Give a dataset of images",
-                )
+                problem = f"'{dataset.of}' consists of features itself"
+                raise configuration_error(problem, field=field, remedy="Give a dataset of images")
             if name in self.study.used:
                 _ = dataset.network.code_file
 
@@ -100,9 +97,8 @@ class Features(Analysis):
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
         """The datasets of features."""
-        return {
-            name: BuiltDataset((each.of,), FEATURES_VERSION) for name, each in self.sets.items()
-        }
+        sets = self.sets.items()
+        return {name: BuiltDataset((dataset.of,), FEATURES_VERSION) for name, dataset in sets}
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
@@ -112,8 +108,7 @@ class Features(Analysis):
     def _of_extraction(self, wildcards: Wildcards) -> ResourceRequest:
         data = dataset_size(self.study, wildcards.dataset)
         package = self.sets[wildcards.dataset].package
-        unknown = sizes.UNKNOWN_PUBLISHED
-        model = sizes.size_of_published(package) if package else unknown
+        model = sizes.size_of_published(package) if package else sizes.UNKNOWN_PUBLISHED
         settings = self.study.inference
         batch = settings.batch_size if isinstance(settings.batch_size, int) else 64
         return resources.of_inference(

@@ -22,21 +22,15 @@ class FeatureWriter(Writer):
     needs_features = True
 
     def __init__(self, n: int) -> None:
-        self._n = n
-        self._features: npt.NDArray[np.float32] | None = None
-
-    @property
-    def features(self) -> npt.NDArray[np.float32]:
-        """Float32 array, shape (n, d), after a pass."""
-        assert self._features is not None
-        return self._features
+        self.features: npt.NDArray[np.float32] = np.empty((n, 0), np.float32)
 
     def update(self, batch: ForwardBatch) -> None:
         """Keep the features of a batch."""
         assert batch.features is not None
-        if self._features is None:
-            self._features = np.empty((self._n, batch.features.shape[1]), np.float32)
-        self._features[batch.start : batch.start + len(batch.features)] = batch.features
+        if not self.features.size:
+            shape = len(self.features), batch.features.shape[1]
+            self.features = np.empty(shape, np.float32)
+        self.features[batch.start : batch.start + len(batch.features)] = batch.features
 
 
 def extract_features(
@@ -95,12 +89,8 @@ def extract_features(
     described = provenance(source, loaded, dataset, config)
     del described["n_classes"], described["model"]
     return make_dataset(
-        name,
-        writer.features[:, np.newaxis, np.newaxis],
-        dataset.labels,
-        classes=dataset.classes,
-        max_value=1,
+        name, writer.features[:, np.newaxis, np.newaxis], dataset.labels,
+        classes=dataset.classes, max_value=1, names=dataset.names,
         source=f"features of {dataset.name}: {loaded.description}",
-        names=dataset.names,
         provenance={"kind": "features", "of": dataset.name, **described},
-    )
+    )  # fmt: skip

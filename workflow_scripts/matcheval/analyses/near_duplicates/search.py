@@ -302,11 +302,9 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def run_search(arguments: argparse.Namespace) -> None:
     """Search, write the table, and draw the contact sheet if requested."""
-    written = [arguments.output]
     check_suffix(arguments.output)
     if arguments.sheet is not None:
         check_figure(arguments.sheet)
-        written.append(arguments.sheet)
     if arguments.neighbours < 1:
         raise InputError(f"--neighbours is {arguments.neighbours}", remedy="Give at least 1")
     sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
@@ -316,4 +314,5 @@ def run_search(arguments: argparse.Namespace) -> None:
     if arguments.sheet is not None:
         save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
     if arguments.json:
-        print_json({"neighbours": json_rows(table), "written": written})
+        written = filter(None, (arguments.output, arguments.sheet))
+        print_json({"neighbours": json_rows(table), "written": list(written)})
