@@ -2,32 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import NoReturn
 
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.datasets.derived import Derivation, part, rest
 from matcheval.datasets.suites import Member
-from matcheval.domain_generalization.plan import (
-    REFUSED,
-    TRAINED,
-    Block,
-    Group,
-    Plan,
-    Run,
-    batch_of,
-    groups_of,
-    make_plan,
-    name_of_sources,
-    scaling,
-)
-from matcheval.domain_generalization.settings import (
-    ERM,
-    LEFT_OUT,
-    DomainGeneralizationSettings,
-    ScoredSettings,
-)
+from matcheval.domain_generalization import plan as planning
+from matcheval.domain_generalization.plan import Block, Group, Plan, Run
+from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGeneralizationSettings
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
 from matcheval.settings import read_settings
@@ -49,14 +34,6 @@ _RECIPE = {
 _PROTOCOL_COLUMNS = (
     "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The jobs that test a scored model on the targets, and on the parts of its sources."""
-
-    batch: str
-    source_batch: str
 
 
 class Expansion:
@@ -103,16 +80,18 @@ class Expansion:
         _check_recipe(settings, study)
         _check_sources(self.blocks, study)
         rate = self.recipe(Group(ERM, 0, {}), 0).learning_rate
-        scale = scaling(settings.steps, rate) if settings.scaled else {}
+        scale = planning.scaling(settings.steps, rate) if settings.scaled else {}
         groups = [
             group
             for name in dict.fromkeys((ERM, *settings.algorithms))
-            for group in groups_of(
+            for group in planning.groups_of(
                 name, settings.groups, settings.group_seed, settings.options.get(name, {}), scale
             )
         ]
-        left_out = LEFT_OUT in settings.selection
-        return make_plan(study.name, self.blocks, groups, settings.seeds, leave_one_out=left_out)
+        return planning.make_plan(
+            study.name, self.blocks, groups, settings.seeds,
+            leave_one_out=LEFT_OUT in settings.selection,
+        )  # fmt: skip
 
     def recipe(self, group: Group, seed: int) -> Recipe:
         """Return the recipe of a training."""
@@ -133,7 +112,7 @@ class Expansion:
 
     def _trained(self, run: Run) -> TrainedModel:
         parts = self._settings.validation_parts
-        shared = name_of_sources(self._study.name, run.sources)
+        shared = planning.name_of_sources(self._study.name, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
             Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
@@ -147,7 +126,7 @@ class Expansion:
         """The models on their targets, those of the same sources and algorithm together."""
         batches: dict[str, list[Run]] = {}
         for run in self.plan.trained.values():
-            batches.setdefault(batch_of(self._study.name, run), []).append(run)
+            batches.setdefault(run.batch, []).append(run)
         return {
             batch: TestedModels(tuple(run.model for run in runs), self.plan.tested[runs[0].sources])
             for batch, runs in batches.items()
@@ -165,54 +144,59 @@ class Expansion:
         return {each.name: each for each in found}
 
     @cached_property
-    def scored(self) -> dict[tuple[str, str], Scored]:
+    def scored(self) -> dict[tuple[str, str], Run]:
         """The models whose accuracies are predicted, by suite and model."""
-        settings, found = self._settings, {}
-        algorithms = (ERM, *settings.scores.algorithms) if settings.scores else ()
-        for block in self.blocks if algorithms else ():
-            for run in self.plan.runs[block.sources] if not block.design else ():
-                if run.state == TRAINED and run.group.algorithm in algorithms:
-                    batch = batch_of(self._study.name, run)
-                    suite = settings.blocks[block.name].targets
-                    found[suite, run.model] = Scored(batch, f"{batch}.sources.seed-{run.seed}")
-        return found
+        settings = self._settings
+        if settings.scores is None:
+            return {}
+        return {
+            (settings.blocks[block.name].targets, run.model): run
+            for block in self.blocks
+            if not block.design
+            for run in self.plan.runs[block.sources]
+            if run.state == planning.TRAINED
+            and run.group.algorithm in (ERM, *settings.scores.algorithms)
+        }
 
     @property
     def tested_on_sources(self) -> dict[str, TestedModels]:
         """Scored models on both parts of their sources, those of one seed together."""
-        batches: dict[str, dict[str, None]] = {}
-        for (_, model), one in self.scored.items():
-            batches.setdefault(one.source_batch, {})[model] = None
-        found = {}
-        for batch, models in batches.items():
-            first = self.trained[next(iter(models))]
-            found[batch] = TestedModels(tuple(models), (*first.train, *first.validation))
-        return found
+        batches: dict[str, dict[str, TrainedModel]] = {}
+        for (_, model), run in self.scored.items():
+            batches.setdefault(run.source_batch, {})[model] = self.trained[model]
+        return {
+            batch: TestedModels(tuple(models), (*first.train, *first.validation))
+            for batch, models in batches.items()
+            for first in [next(iter(models.values()))]
+        }
 
     def check(self) -> None:
         """Check settings, names, sources and recipe, and what is asked for of the plan."""
         _check_usable(self._settings, self.plan)
-        if self._settings.scores is not None:
-            _check_scores(self._settings.scores, self._settings, self._study)
+        _check_scores(self._settings, self._study)
+
+
+def _refuse(field: str, problem: str, remedy: str = "") -> NoReturn:
+    raise configuration_error(problem, field=f"{_ANALYSIS}.{field}", remedy=remedy)
 
 
 def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
     """Check that algorithms and selections that are asked for are possible in some block."""
-    runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
+    states: dict[str, set[str]] = {}
+    for run in (run for block in plan.blocks for run in plan.runs[block.sources]):
+        states.setdefault(run.group.algorithm, set()).add(run.state)
     for name in settings.algorithms if "algorithms" in settings.model_fields_set else ():
-        refused = [run.state == REFUSED for run in runs if run.group.algorithm == name]
-        if refused and all(refused):
-            raise configuration_error(
+        if states.get(name) == {planning.REFUSED}:
+            _refuse(
+                "algorithms",
                 f"{name} needs two sources, and every block has one: {ALGORITHMS[name].refusal}",
-                field=f"{_ANALYSIS}.algorithms",
-                remedy=f"Leave {name} out, or give a block a second source",
+                f"Leave {name} out, or give a block a second source",
             )
     if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
-        raise configuration_error(
-            f"{LEFT_OUT} needs two sources, and every block has one",
-            field=f"{_ANALYSIS}.selection",
-            remedy="Leave it out, or give a block a second source",
-        )
+        _refuse(
+            "selection", f"{LEFT_OUT} needs two sources, and every block has one",
+            "Leave it out, or give a block a second source",
+        )  # fmt: skip
 
 
 def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
@@ -233,27 +217,20 @@ def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
         read_settings(ALGORITHMS[name], options, file=place)
     for name, suite in settings.leave_one_out.items():
         if len(study.suites[suite].datasets) < 2:
-            raise configuration_error(
-                f"suite '{suite}' has one set, so that none is left to train on",
-                field=f"{_ANALYSIS}.leave_one_out.{name}",
-            )
+            problem = f"suite '{suite}' has one set, so that none is left to train on"
+            _refuse(f"leave_one_out.{name}", problem)
         if name == "blocks" or name in settings.blocks:
-            raise configuration_error(
-                f"'{name}' is the name of blocks as well",
-                field=f"{_ANALYSIS}.leave_one_out",
-                remedy="Rename the design",
-            )
+            _refuse("leave_one_out", f"'{name}' is the name of blocks as well", "Rename the design")
 
 
 def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
     """Check that models can be trained, and that the recipe leaves the protocol what is its own."""
     for column in _PROTOCOL_COLUMNS:
         if column in settings.recipe:
-            raise configuration_error(
-                f"'{column}' is determined by the protocol",
-                field=f"{_ANALYSIS}.recipe",
-                remedy="Set algorithms, seeds, steps, evaluate_every and validation_parts instead",
-            )
+            _refuse(
+                "recipe", f"'{column}' is determined by the protocol",
+                "Set algorithms, seeds, steps, evaluate_every and validation_parts instead",
+            )  # fmt: skip
     if study.training is None:
         raise configuration_error(
             "missing: models are to be trained",
@@ -262,68 +239,56 @@ def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
         )
     missing = [name for name in ("architecture", "width", "depth") if name not in settings.recipe]
     if missing:
-        raise configuration_error(
-            f"missing: {', '.join(missing)}",
-            field=f"{_ANALYSIS}.recipe",
-            remedy="Give them as in a model catalogue (docs/training.md)",
-        )
+        remedy = "Give them as in a model catalogue (docs/training.md)"
+        _refuse("recipe", f"missing: {', '.join(missing)}", remedy)
 
 
 def _check_sources(blocks: Sequence[Block], study: Study) -> None:
     """Check that sources and targets have images and the same classes, and none in common."""
     for block in blocks:
         place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
-        field = f"{_ANALYSIS}.{place}"
-        for name in (*block.sources, *block.targets):
-            study.check_dataset(name, field, images=True)
+        every = (*block.sources, *block.targets)
+        for name in every:
+            study.check_dataset(name, f"{_ANALYSIS}.{place}", images=True)
             if not study.datasets[name].settings.has_one_size:
                 raise configuration_error(
                     "its images are files, which may differ in size; training needs one size",
                     field=f"datasets.{name}",
                     remedy="Add 'resize: 32', or another number of pixels, to all sets",
                 )
-            check_label_spaces(study, field, block.sources[0], name)
+            check_label_spaces(study, f"{_ANALYSIS}.{place}", block.sources[0], name)
         for source in block.sources:
-            ours = study.datasets[source]
-            for name in (*block.sources, *block.targets):
-                spec = study.datasets[name]
-                if name != source and (spec.kind, spec.options) == (ours.kind, ours.options):
-                    raise configuration_error(
-                        f"'{name}' has the same images as the source '{source}'",
-                        field=field,
-                        remedy="Leave one of them out, or say where its own images are",
-                    )
+            for name in every:
+                ours, theirs = study.datasets[source], study.datasets[name]
+                if name != source and (theirs.kind, theirs.options) == (ours.kind, ours.options):
+                    _refuse(
+                        place, f"'{name}' has the same images as the source '{source}'",
+                        "Leave one of them out, or say where its own images are",
+                    )  # fmt: skip
             if source in block.targets:
-                raise configuration_error(
-                    f"'{source}' is a source, and a target as well",
-                    field=field,
-                    remedy="Leave it out of the sources, or of the suite",
-                )
+                _refuse(
+                    place, f"'{source}' is a source, and a target as well",
+                    "Leave it out of the sources, or of the suite",
+                )  # fmt: skip
 
 
-def _check_scores(
-    settings: ScoredSettings, every: DomainGeneralizationSettings, study: Study
-) -> None:
+def _check_scores(settings: DomainGeneralizationSettings, study: Study) -> None:
     """Check that algorithms and methods exist, and that inference keeps what methods need."""
-    field = f"{_ANALYSIS}.scores"
+    scores = settings.scores
+    if scores is None:
+        return
     for what, names, known in (
-        ("algorithm", settings.algorithms, (ERM, *every.algorithms)),
-        ("method", settings.methods, SCORES),
+        ("algorithm", scores.algorithms, (ERM, *settings.algorithms)),
+        ("method", scores.methods, SCORES),
     ):
-        check_known(what, names, known, file="configuration", field=f"{field}.{what}s")
-    if not every.blocks:
-        raise configuration_error(
-            "scores are of blocks, of which there are none",
-            field=field,
-            remedy="Name blocks, or leave it out",
-        )
-    for method, need in ((m, need) for m in settings.methods for need in SCORES[m].needs):
+        field = f"{_ANALYSIS}.scores.{what}s"
+        check_known(what, names, known, file="configuration", field=field)
+    if not settings.blocks:
+        _refuse("scores", "scores are of blocks, of which there are none", "Leave it out")
+    for method, need in ((m, need) for m in scores.methods for need in SCORES[m].needs):
         if need is Need.IMAGES:
-            raise configuration_error(
-                f"'{method}' runs models again over rotated images, which is not done here",
-                field=f"{field}.methods",
-                remedy="Leave it out",
-            )
+            problem = f"'{method}' runs models again over rotated images, which is not done here"
+            _refuse("scores.methods", problem, "Leave it out")
         kept = OUTPUTS_FOR.get(need, ())
         if kept and not set(kept) & set(study.inference.outputs):
             raise configuration_error(

@@ -9,7 +9,7 @@ import numpy as np
 
 from matcheval.domain_generalization.settings import ERM
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.training.options import ALGORITHMS, equals_erm, hyper_parameter_groups
+from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset
@@ -43,14 +43,20 @@ class Block:
 
 @dataclass(frozen=True)
 class Run:
-    """A training, or why there is none."""
+    """A training and the inference job that tests its model, or why there is none."""
 
     sources: tuple[str, ...]
     group: Group
     seed: int
     state: str
     model: str
-    note: str = ""
+    note: str
+    batch: str
+
+    @property
+    def source_batch(self) -> str:
+        """The inference job that runs scored models of its batch and seed on their sources."""
+        return f"{self.batch}.sources.seed-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -96,11 +102,10 @@ def groups_of(
     algorithm: str, n: int, seed: int, given: Mapping[str, Any], scale: Mapping[str, float]
 ) -> tuple[Group, ...]:
     """Return up to n distinct groups of an algorithm: scaled defaults, and others drawn."""
-    kind = ALGORITHMS[algorithm]
-    defaults = {name: option.default for name, option in kind.model_fields.items()}
-    most = min(n, 1 + len(kind.groups)) if kind.groups else n
+    fields = ALGORITHMS[algorithm].model_fields
+    defaults = {name: option.default for name, option in fields.items()}
     found: dict[str, Group] = {}
-    for number, drawn in enumerate(hyper_parameter_groups(algorithm, most, seed)):
+    for number, drawn in enumerate(hyper_parameter_groups(algorithm, n, seed)):
         options = {**defaults, **drawn}
         options |= {name: _scaled(options[name], scale[name]) for name in options.keys() & scale}
         options |= given
@@ -117,18 +122,12 @@ def _scaled(value: float, factor: float) -> float | int:
 
 def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return what is left of the sources without each of them."""
-    if len(sources) == 1:
-        return {}
-    return {out: tuple(name for name in sources if name != out) for out in sources}
+    rests = {out: tuple(name for name in sources if name != out) for out in sources}
+    return {out: rest for out, rest in rests.items() if rest}
 
 
 def make_plan(
-    study: str,
-    blocks: Sequence[Block],
-    groups: Sequence[Group],
-    seeds: int,
-    *,
-    leave_one_out: bool,
+    study: str, blocks: Sequence[Block], groups: Sequence[Group], seeds: int, *, leave_one_out: bool
 ) -> Plan:
     """List the training runs that the blocks need, without duplicates."""
     tests = [(block.sources, block.targets) for block in blocks]
@@ -147,47 +146,36 @@ def name_of_sources(study: str, sources: Sequence[str]) -> str:
     return f"{study}.{'.and.'.join(sources)}"
 
 
-def batch_of(study: str, run: Run) -> str:
-    """Return the name of the inference job that tests all models of these sources and algorithm."""
-    return f"{name_of_sources(study, run.sources)}.{run.group.algorithm}"
-
-
 def _runs(
     study: str, sources: tuple[str, ...], groups: Sequence[Group], seeds: int
 ) -> Iterator[Run]:
+    states = {"own": TRAINED, "erm": SAME_AS_ERM, "refused": REFUSED}
     for group in groups:
         kind = ALGORITHMS[group.algorithm]
-        refused = kind.single_source == "refused" and len(sources) == 1
-        same = equals_erm(group.algorithm, len(sources))
-        state = REFUSED if refused else SAME_AS_ERM if same else TRAINED
+        state = states[kind.single_source] if len(sources) == 1 else TRAINED
+        algorithm, number = (ERM, 0) if state == SAME_AS_ERM else (group.algorithm, group.number)
+        batch = f"{name_of_sources(study, sources)}.{algorithm}"
         for seed in range(seeds):
-            algorithm, number = (ERM, 0) if same else (group.algorithm, group.number)
-            name = f"{name_of_sources(study, sources)}.{algorithm}-{number}.seed-{seed}"
-            note = kind.refusal if refused else ""
-            yield Run(sources, group, seed, state, "" if refused else name, note)
+            model, note = f"{batch}-{number}.seed-{seed}", ""
+            if state == REFUSED:
+                model, note = "", kind.refusal
+            yield Run(sources, group, seed, state, model, note, batch)
 
 
 def check_images(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
     """Check prepared sources and targets, before any training."""
+    from matcheval.training.data import check_sets
+
     problems = ErrorCollector()
     for name in dict.fromkeys(name for block in blocks for name in block.sources):
         with problems.collected():
             _check_source(sets[name], batch_size, parts)
     for block in blocks:
-        first = sets[block.sources[0]]
-        for name in (*block.sources[1:], *block.targets):
-            for what in ("classes", "image_shape", "max_value"):
-                ours, theirs = getattr(first, what), getattr(sets[name], what)
-                with problems.collected():
-                    if ours != theirs:
-                        raise InputError(
-                            f"is {theirs} in {name}, but {ours} in {first.name}",
-                            file=f"domain_generalization, block {block.name}",
-                            field=what,
-                            remedy="Use sets that do not differ in it",
-                        )
+        sources, targets = ([sets[n] for n in names] for names in (block.sources, block.targets))
+        with problems.collected():
+            check_sets(f"domain_generalization, block {block.name}", sources, targets)
     problems.raise_any()
 
 

@@ -290,11 +290,6 @@ def read_options(
     return own, of_optimizer
 
 
-def equals_erm(algorithm: str, n_sources: int) -> bool:
-    """Whether an algorithm has the gradients of ERM, as it has one training set."""
-    return n_sources == 1 and ALGORITHMS[algorithm].single_source == "erm"
-
-
 def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
     """Check that an algorithm is defined for a number of training sets."""
     kind = ALGORITHMS[algorithm]
