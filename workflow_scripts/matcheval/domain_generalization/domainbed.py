@@ -9,15 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.domain_generalization.domainbed_sweeps import (
-    DEFAULT_GROUP,
-    Record,
-    Rule,
-    choose,
-    domains_of,
-    grouped,
-    read_sweep,
-)
+from matcheval.domain_generalization import domainbed_sweeps as sweeps
+from matcheval.domain_generalization.domainbed_sweeps import Record, Rule
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
 from matcheval.io.terminal import add_json, json_rows, print_json
@@ -33,9 +26,6 @@ _DESCRIPTIONS = {  # the rules in DomainBed's tables
     Rule.ORACLE: "test-domain validation set (oracle)",
 }
 AVERAGE = "average"
-
-# Mean and standard error by algorithm, and by domain or dataset.
-Cells = dict[str, dict[str, tuple[float, float]]]
 
 _CHOSEN_FOR = (
     Column("dataset", pa.string(), "", "collection of domains"),
@@ -95,19 +85,19 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
         check_suffix(path)
     if arguments.output is not None and arguments.output == arguments.choices:
         raise InputError("is given for two tables", file=arguments.output)
-    records = read_sweep(arguments.folder)
+    records = sweeps.read_sweep(arguments.folder)
     if arguments.default_only:
-        records = [record for record in records if record.group == DEFAULT_GROUP]
+        records = [record for record in records if record.group == sweeps.DEFAULT_GROUP]
     rules = [Rule(name) for name in dict.fromkeys(arguments.rule or Rule)]
     choices = tabulate_choices(records, rules)
     if len(choices) == 0:
-        raise InputError(
-            "has no runs that the chosen rules apply to",
-            file=arguments.folder,
-            remedy="Source validation and oracle need runs with a single held-out domain, "
-            "leave-one-domain-out also runs with two, and --default-only hparams_seed 0",
+        remedy = (
+            "Source validation and oracle need runs with a single held-out domain, "
+            "leave-one-domain-out also runs with two, and --default-only hparams_seed 0"
         )
-    targets = summarize_choices(choices, domains_of(records))
+        problem = "has no runs that the chosen rules apply to"
+        raise InputError(problem, file=arguments.folder, remedy=remedy)
+    targets = summarize_choices(choices, sweeps.domains_of(records))
     if not arguments.json:
         tables = f"Total records: {len(records)}\n\n{domainbed_tables(targets)}"
         sys.stdout.write(printable(tables))
@@ -125,12 +115,14 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
 
 def tabulate_choices(records: Iterable[Record], rules: Iterable[Rule] = tuple(Rule)) -> pa.Table:
     """Choose a model per algorithm, target and trial, by each of several rules."""
-    trials = grouped(records, lambda record: (record.dataset, record.algorithm, record.trial))
+    trials = sweeps.grouped(
+        records, lambda record: (record.dataset, record.algorithm, record.trial)
+    )
     rows = []
     for rule in rules:
         for (dataset, algorithm, trial), of_trial in trials.items():
             for target in dict.fromkeys(name for r in of_trial for name in r.accuracies):
-                choice = choose(of_trial, target, rule)
+                choice = sweeps.choose(of_trial, target, rule)
                 if choice is not None:
                     rows.append(
                         (dataset, rule.value, algorithm, target, trial, choice.group, choice.step,
@@ -165,29 +157,24 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 def domainbed_tables(targets: pa.Table) -> str:
     """Lay out accuracies by target domain, as text like the tables of DomainBed."""
-    rows = targets.to_pylist()
+    rows = targets.to_pandas()
     lines: list[str] = []
     for rule, how in _DESCRIPTIONS.items():
-        datasets: dict[str, Cells] = {}
-        averages: Cells = {}
-        for row in (row for row in rows if row["rule"] == rule):
-            dataset, algorithm = row["dataset"], row["algorithm"]
-            cell = row["accuracy"], row["standard_error"]
-            if row["target"] == AVERAGE:
-                averages.setdefault(algorithm, {})[dataset] = cell
-            else:
-                cells = datasets.setdefault(dataset, {})
-                cells.setdefault(algorithm, {})[row["target"]] = cell
         selection = f"model selection method: {how}"
-        for dataset, cells in sorted(datasets.items()):
-            domains = list(next(iter(cells.values())))
-            lines += _table(f"Dataset: {dataset}, {selection}", 20, domains, cells)
-        if datasets:
-            lines += _table(f"Averages, {selection}", 25, sorted(datasets), averages)
+        of_rule = rows[rows["rule"] == rule]
+        averages = of_rule[of_rule["target"] == AVERAGE]
+        for dataset, each in of_rule.drop(averages.index).groupby("dataset"):
+            lines += _table(f"Dataset: {dataset}, {selection}", 20, each, "target")
+        if len(averages):
+            title, ordered = (
+                f"Averages, {selection}",
+                averages.sort_values("dataset", kind="stable"),
+            )
+            lines += _table(title, 25, ordered, "dataset")
     return "\n".join(lines)
 
 
-def _table(title: str, width: int, columns: Sequence[str], rows: Cells) -> Iterator[str]:
+def _table(title: str, width: int, rows: pd.DataFrame, column: str) -> Iterator[str]:
     """Lay out a row per algorithm, ERM first, with its mean over the columns."""
 
     def line(cells: Iterable[str]) -> str:
@@ -196,10 +183,12 @@ def _table(title: str, width: int, columns: Sequence[str], rows: Cells) -> Itera
     def text(mean: float, error: str = "") -> str:
         return "X" if math.isnan(mean) else f"{100 * mean:.1f}{error}"
 
+    columns = list(dict.fromkeys(rows[column]))
     yield f"-------- {title}"
     yield line(["Algorithm", *columns, "Avg"])
-    for algorithm in sorted(rows, key=lambda name: (name != "ERM", name)):
-        found = [rows[algorithm].get(column, (math.nan, math.nan)) for column in columns]
-        cells = [text(mean, f" +/- {100 * error:.1f}") for mean, error in found]
-        yield line([algorithm, *cells, text(sum(mean for mean, _ in found) / len(found))])
+    for algorithm in sorted(set(rows["algorithm"]), key=lambda name: (name != "ERM", name)):
+        of_algorithm = rows[rows["algorithm"] == algorithm].set_index(column).reindex(columns)
+        mean, error = of_algorithm["accuracy"], of_algorithm["standard_error"]
+        cells = [text(m, f" +/- {100 * e:.1f}") for m, e in zip(mean, error, strict=True)]
+        yield line([algorithm, *cells, text(sum(mean) / len(columns))])
     yield ""

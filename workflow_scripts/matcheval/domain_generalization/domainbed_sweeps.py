@@ -92,11 +92,8 @@ def read_sweep(folder: Path) -> list[Record]:
     found = {run: read_run(run / RESULTS) for run in runs if (run / RESULTS).is_file()}
     found = {run: records for run, records in found.items() if records}
     if not found:
-        raise InputError(
-            f"no run with records: {RESULTS} in a folder per run",
-            file=folder,
-            remedy="Give the --output_dir of DomainBed's sweep",
-        )
+        problem = f"no run with records: {RESULTS} in a folder per run"
+        raise InputError(problem, file=folder, remedy="Give the --output_dir of DomainBed's sweep")
     if len(found) < len(runs):
         LOGGER.warning("%d folders have no %s, or an empty one", len(runs) - len(found), RESULTS)
     _check_distinct(found)
@@ -104,9 +101,8 @@ def read_sweep(folder: Path) -> list[Record]:
     domains = domains_of(records)
     for record in records:
         if list(record.accuracies) != domains[record.dataset]:
-            raise InputError(
-                f"runs of {record.dataset} have different numbers of domains", file=folder
-            )
+            problem = f"runs of {record.dataset} have different numbers of domains"
+            raise InputError(problem, file=folder)
     last = {name: max(r.step for r in records if r.dataset == name) for name in domains}
     short = [run.name for run, (*_, end) in found.items() if end.step < last[end.dataset]]
     if short:
@@ -123,11 +119,8 @@ def read_run(path: Path) -> list[Record]:
     records = [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     by_step = {record.step: record for record in records}
     if len({record.run for record in by_step.values()}) > 1:
-        raise InputError(
-            "holds records of several runs",
-            file=path,
-            remedy="DomainBed gives every run a folder of its own",
-        )
+        remedy = "DomainBed gives every run a folder of its own"
+        raise InputError("holds records of several runs", file=path, remedy=remedy)
     return [by_step[step] for step in sorted(by_step)]
 
 
@@ -140,11 +133,8 @@ def _record(line: str, place: str) -> Record:
     try:
         given = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(
-            "is not a JSON object",
-            file=place,
-            remedy="If the run was killed while it wrote this line, delete the line",
-        ) from error
+        remedy = "If the run was killed while it wrote this line, delete the line"
+        raise InputError("is not a JSON object", file=place, remedy=remedy) from error
     if isinstance(given, dict):
         used = re.compile(r"args|step|env\d+_(in|out)_acc")
         given = {name: value for name, value in given.items() if used.fullmatch(name)}
@@ -157,31 +147,23 @@ def _record(line: str, place: str) -> Record:
     n = len(accuracies) // 2
     keys = {part: [f"env{env}_{part}_acc" for env in range(n)] for part in ("in", "out")}
     if n < 2 or accuracies.keys() != {*keys["in"], *keys["out"]}:
-        raise InputError(
-            "lacks accuracies: env0_in_acc, env0_out_acc, env1_in_acc, ... of two or more domains",
-            file=place,
-            remedy=_REMEDY,
-        )
+        problem = "lacks accuracies: env0_in_acc, env0_out_acc, env1_in_acc, ... of some domains"
+        raise InputError(problem, file=place, remedy=_REMEDY)
     names = DOMAINS.get(arguments.dataset) or tuple(map(str, range(n)))
     if len(names) != n:
         raise InputError(f"{arguments.dataset} has {len(names)} domains, not {n}", file=place)
     test_envs = arguments.test_envs
-    if not all(0 <= env < n for env in test_envs):
-        raise InputError(
-            f"are {test_envs}, but there are {n} domains", file=place, field="test_envs"
-        )
-    if len(set(test_envs)) < len(test_envs):
-        raise InputError(f"are {test_envs}, one of them twice", file=place, field="test_envs")
-    return Record(
-        dataset=arguments.dataset,
-        algorithm=arguments.algorithm,
-        group=str(arguments.hparams_seed),
-        trial=arguments.trial_seed,
-        held_out=frozenset(names[env] for env in test_envs),
-        step=row.step,
-        accuracies={name: accuracies[key] for name, key in zip(names, keys["in"], strict=True)},
-        validation={name: accuracies[key] for name, key in zip(names, keys["out"], strict=True)},
+    if len(set(test_envs) & set(range(n))) < len(test_envs):
+        problem = f"are {test_envs}, but must be different ones of {n} domains"
+        raise InputError(problem, file=place, field="test_envs")
+    inner, outer = (
+        {name: accuracies[key] for name, key in zip(names, keys[part], strict=True)}
+        for part in ("in", "out")
     )
+    return Record(
+        arguments.dataset, arguments.algorithm, str(arguments.hparams_seed), arguments.trial_seed,
+        frozenset(names[env] for env in test_envs), row.step, inner, outer,
+    )  # fmt: skip
 
 
 def _check_distinct(found: Mapping[Path, Sequence[Record]]) -> None:
@@ -189,13 +171,11 @@ def _check_distinct(found: Mapping[Path, Sequence[Record]]) -> None:
     for folder, (first, *_) in found.items():
         other = folders.setdefault(first.run, folder)
         if other != folder:
-            raise InputError(
-                f"holds the same run as {other.name}: {first.algorithm}, hyper-parameters "
-                f"{first.group}, trial {first.trial}, held-out domains "
-                f"{', '.join(sorted(first.held_out))}",
-                file=folder,
-                remedy="Keep one of them",
+            run = f"{first.algorithm}, hyper-parameters {first.group}, trial {first.trial}"
+            problem = (
+                f"holds the same run as {other.name}: {run}, {sorted(first.held_out)} held out"
             )
+            raise InputError(problem, file=folder, remedy="Keep one of them")
 
 
 # --- selection
@@ -243,12 +223,9 @@ def _by_leaving_one_out(records: Sequence[Record], target: str) -> Iterator[Choi
         runs = {record.held_out: record for record in of_step}
         if len(runs) < len(of_step):
             first = of_step[0]
-            raise InputError(
-                f"two records of {first.algorithm}, hyper-parameters {first.group}, trial "
-                f"{first.trial}, held-out domains {target} and others, step {step}",
-                file=first.dataset,
-                remedy="Keep one run of each kind",
-            )
+            run = f"{first.algorithm}, hyper-parameters {first.group}, trial {first.trial}"
+            problem = f"two records of {run}, {target} and others held out, step {step}"
+            raise InputError(problem, file=first.dataset, remedy="Keep one run of each kind")
         tested = runs.get(frozenset({target}))
         if tested is None:
             continue

@@ -3,32 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.settings import ERM
-from matcheval.domain_generalization.tables import (
-    AVERAGE,
-    CURVES,
-    GAINS,
-    MEAN,
-    RESULTS,
-    RUNS,
-    TITLES,
-)
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    NOTE_SIZE,
-    REFERENCE,
-    grid_shape,
-    new_figure,
-    shortened,
-    style,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,9 +24,14 @@ _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
 
 
+def looks(number: int) -> dict[str, Any]:
+    """Colour and marker of a series."""
+    return {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
+
+
 @dataclass(frozen=True)
 class Tables:
-    """What figures are drawn from: the tables of `schemas`, and the selection that counts."""
+    """What figures are drawn from: the tables of `tables`, and the selection that counts."""
 
     runs: pd.DataFrame
     curves: pd.DataFrame
@@ -51,21 +40,21 @@ class Tables:
     selection: str
 
 
-def draw(kind: str, tables: Tables, algorithm: str) -> "Figure":
+def draw(kind: str, data: Tables, algorithm: str) -> "Figure":
     """Draw a figure."""
-    with style():
-        return KINDS[kind](tables, algorithm)
+    with style.style():
+        return KINDS[kind](data, algorithm)
 
 
-def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
+def gain_by_set(data: Tables, algorithm: str) -> "Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
-    gains = tables.gains
-    chosen = gains[(gains["selection"] == tables.selection) & (gains["algorithm"] == algorithm)]
+    gains = data.gains
+    chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == algorithm)]
     # The targets of a design, one of each block, share a panel.
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
-    high, wide = grid_shape(len(panels), _MOST_PANELS)
-    figure = new_figure(max(2.25 * wide, COLUMN_WIDTH), 0.4 + 2.2 * high)
+    high, wide = style.grid_shape(len(panels), _MOST_PANELS)
+    figure = style.new_figure(max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high)
     places = figure.add_gridspec(high, wide)
     for number, (title, each) in enumerate(panels):
         part = figure.add_subfigure(places[number])
@@ -73,15 +62,13 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
         axes = part.add_subplot(grid[1, 0])
         x, y = 100 * each["accuracy_erm"].to_numpy(), 100 * each["gain"].to_numpy()
         for name, points in each.groupby("column", sort=False):
-            style_of = columns[str(name)]
             axes.plot(
-                100 * points["accuracy_erm"], 100 * points["gain"],
-                MARKERS[style_of % len(MARKERS)], color=COLORS[style_of % len(COLORS)],
-                label=str(name), **point_options(len(each)),
+                100 * points["accuracy_erm"], 100 * points["gain"], linestyle="none",
+                label=str(name), **looks(columns[str(name)]), **point_options(len(each)),
             )  # fmt: skip
-        axes.axhline(0, **REFERENCE)
+        axes.axhline(0, **style.REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
-        axes.set_ylabel(f"Gain of {TITLES[algorithm]} (points)")
+        axes.set_ylabel(f"Gain of {tables.TITLES[algorithm]} (points)")
         above = part.add_subplot(grid[0, 0], sharex=axes)
         beside = part.add_subplot(grid[1, 1], sharey=axes)
         _density(above, x, upright=True)
@@ -91,21 +78,21 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
+def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
-    results = tables.results
-    means = results[(results["column"] == MEAN) & (results["algorithm"] != ERM)]
-    kept = means[(means["design"] == "") | (means["block"] == AVERAGE)]
+    results = data.results
+    means = results[(results["column"] == tables.MEAN) & (results["algorithm"] != ERM)]
+    kept = means[(means["design"] == "") | (means["block"] == tables.AVERAGE)]
     names = list(dict.fromkeys(kept["algorithm"]))
     panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
-    high, wide = grid_shape(len(panels), _MOST_PANELS)
-    figure = new_figure(0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names))))
+    high, wide = style.grid_shape(len(panels), _MOST_PANELS)
+    figure = style.new_figure(0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names))))
     first: Axes | None = None
     for number, ((design, block), each) in enumerate(panels, 1):
         axes = figure.add_subplot(high, wide, number, sharey=first)
         first = first or axes
         for shift, selection, color, marker in (
-            (-0.15, "default", COLORS[0], "o"), (0.15, tables.selection, COLORS[1], "s"),
+            (-0.15, "default", COLORS[0], "o"), (0.15, data.selection, COLORS[1], "s"),
         ):  # fmt: skip
             rows = each[(each["selection"] == selection) & ~each["same_as_erm"]]
             where = [names.index(name) + shift for name in rows["algorithm"]]
@@ -115,57 +102,53 @@ def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
                 gain, where, xerr=np.nan_to_num(ends), fmt=marker, color=color, linewidth=0.8,
                 label=selection.replace("_", " "),
             )  # fmt: skip
-        axes.axvline(0, **REFERENCE)
+        axes.axvline(0, **style.REFERENCE)
         axes.set_title(str(design or block))
         axes.set_xlabel("Gain over ERM (points)")
-        axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
+        axes.set_yticks(range(len(names)), [tables.TITLES[name] for name in names])
         if (number - 1) % wide:
             axes.tick_params(labelleft=False)
     if first is not None:
         first.set_ylim(len(names) - 0.5, -0.5)
-        figure.legend(
-            *first.get_legend_handles_labels(), loc="outside lower center", ncols=2,
-            fontsize=NOTE_SIZE,
-        )  # fmt: skip
+    _legend_below(figure, ncols=2)
     return figure
 
 
-def by_sources(tables: Tables, algorithm: str) -> "Figure":
+def by_sources(data: Tables, algorithm: str) -> "Figure":
     """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
-    results = tables.results
-    rows = results[(results["column"] == MEAN) & (results["selection"] == tables.selection)]
+    results = data.results
+    rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
     own = rows[rows["design"] == ""]  # designs have other target sets
-    rows = own if len(own) else rows[rows["block"] == AVERAGE]
+    rows = own if len(own) else rows[rows["block"] == tables.AVERAGE]
     names = list(dict.fromkeys(rows["algorithm"]))
-    figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH)
+    figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH)
     axes = figure.add_subplot()
     for number, name in enumerate(names):
         each = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
         shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
         axes.errorbar(
             each["n_sources"] + shift, 100 * each["mean"],
-            yerr=100 * each["sd"].fillna(0), fmt=MARKERS[number % len(MARKERS)],
-            color=COLORS[number % len(COLORS)], linewidth=0.6, label=TITLES[name],
-            fillstyle="full" if number < len(COLORS) else "none",
+            yerr=100 * each["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
+            label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))
     axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
     axes.set_xlabel("Number of source sets")
     axes.set_ylabel("Accuracy on target sets (%), ±1 SD")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=NOTE_SIZE)
+    _legend_below(figure)
     return figure
 
 
-def learning_curves(tables: Tables, algorithm: str) -> "Figure":
+def learning_curves(data: Tables, algorithm: str) -> "Figure":
     """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
-    runs = tables.runs
+    runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]
-    found = default.merge(tables.curves, on="model", suffixes=("_best", ""))
+    found = default.merge(data.curves, on="model", suffixes=("_best", ""))
     panels = list(found.groupby("sources", sort=False))
     names = list(dict.fromkeys(found["algorithm"]))
-    high, wide = grid_shape(len(panels), _MOST_PANELS)
-    figure = new_figure(max(2.2 * wide, COLUMN_WIDTH), 0.5 + 1.9 * high)
+    high, wide = style.grid_shape(len(panels), _MOST_PANELS)
+    figure = style.new_figure(max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high)
     for number, (sources, each) in enumerate(panels, 1):
         axes = figure.add_subplot(high, wide, number)
         for name, of_name in each.groupby("algorithm", sort=False):
@@ -173,28 +156,25 @@ def learning_curves(tables: Tables, algorithm: str) -> "Figure":
             means = of_name.groupby("step")["validation_accuracy"].mean()
             axes.plot(
                 means.index, 100 * means, "-" if position < len(COLORS) else "--",
-                color=COLORS[position % len(COLORS)], label=TITLES[str(name)],
+                color=COLORS[position % len(COLORS)], label=tables.TITLES[str(name)],
             )  # fmt: skip
-        axes.set_title(shortened(str(sources), 40))
+        axes.set_title(style.shortened(str(sources), 40))
         axes.set_xlabel("Steps")
         axes.set_ylabel("Validation accuracy (%)")
     _legend_below(figure)
     return figure
 
 
-def _legend_below(figure: "Figure") -> None:
+def _legend_below(figure: "Figure", ncols: int = 4) -> None:
     """Add one legend for the series of all panels."""
-    from matplotlib.axes import Axes
-
-    panels = (part for part in figure.findobj(Axes) if isinstance(part, Axes))
     handles = {
         label: handle
-        for axes in panels
+        for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=4,
-        fontsize=NOTE_SIZE,
+        list(handles.values()), list(handles), loc="outside lower center", ncols=ncols,
+        fontsize=style.NOTE_SIZE,
     )  # fmt: skip
 
 
@@ -221,22 +201,12 @@ KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {
 
 
 def plot_results(
-    *,
-    kind: str,
-    selection: str,
-    algorithm: str,
-    runs: Path,
-    curves: Path,
-    results: Path,
-    gains: Path,
-    outputs: Sequence[Path],
-) -> None:
+    *, kind: str, selection: str, algorithm: str, runs: Path, curves: Path, results: Path,
+    gains: Path, outputs: Sequence[Path],
+) -> None:  # fmt: skip
     """Write a figure."""
-    tables = Tables(
-        RUNS.read(runs).to_pandas(),
-        CURVES.read(curves).to_pandas(),
-        RESULTS.read(results).to_pandas(),
-        GAINS.read(gains).to_pandas(),
-        selection,
-    )
-    save_figure(draw(kind, tables, algorithm), *outputs)
+    data = Tables(
+        tables.RUNS.read(runs).to_pandas(), tables.CURVES.read(curves).to_pandas(),
+        tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(), selection,
+    )  # fmt: skip
+    save_figure(draw(kind, data, algorithm), *outputs)

@@ -92,10 +92,7 @@ class Plan:
 
 def scaling(steps: int, learning_rate: float) -> dict[str, float]:
     """Return the factors that fit options in steps, and learning rates, to a recipe."""
-    return {
-        "burn_in_steps": steps / _STEPS,
-        "late_learning_rate": learning_rate / _LEARNING_RATE,
-    }
+    return {"burn_in_steps": steps / _STEPS, "late_learning_rate": learning_rate / _LEARNING_RATE}
 
 
 def groups_of(
@@ -183,12 +180,9 @@ def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
     counts = np.bincount(source.labels, minlength=source.n_classes)
     present = np.flatnonzero(counts)
     if len(present) < 2:
-        raise InputError(
-            f"has images of class '{source.classes[present[0]]}' only",
-            file=source.name,
-            field="labels",
-            remedy="Use sources with images of at least two classes",
-        )
+        problem = f"has images of class '{source.classes[present[0]]}' only"
+        remedy = "Use sources with images of at least two classes"
+        raise InputError(problem, file=source.name, field="labels", remedy=remedy)
     kept = len(source) - -(-len(source) // parts)
     if kept < batch_size:
         raise configuration_error(
@@ -198,9 +192,6 @@ def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
         )
     if counts.min() < parts:
         label = source.classes[counts.argmin()]
-        raise InputError(
-            f"has {counts.min()} images of class '{label}', fewer than {parts} parts",
-            file=source.name,
-            field="labels",
-            remedy="Lower validation_parts, or use a larger set",
-        )
+        problem = f"has {counts.min()} images of class '{label}', fewer than {parts} parts"
+        remedy = "Lower validation_parts, or use a larger set"
+        raise InputError(problem, file=source.name, field="labels", remedy=remedy)

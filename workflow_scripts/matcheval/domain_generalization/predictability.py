@@ -11,31 +11,14 @@ import pandas as pd
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.tables import titles
+from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.plan import Block
 from matcheval.domain_generalization.results import chosen_runs, mean_over_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
-from matcheval.domain_generalization.tables import (
-    ACCURACIES,
-    BLOCK_COLUMNS,
-    NEAR_FAR,
-    PER_RUN,
-    PREDICTABILITY,
-    RUNS,
-    TITLES,
-    numbers,
-    texts,
-)
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
-from matcheval.figures.style import (
-    LABEL_SIZE,
-    legend_above,
-    new_figure,
-    set_title_and_legend,
-    shortened,
-    style,
-)
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, signed, signed_cells, write_readable
 from matcheval.statistics.lines import MIN_MODELS, fit_line
@@ -49,7 +32,7 @@ _NOTE = (
     "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
     "by the line through all others; means over runs."
 )
-_BLOCK = BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
+_BLOCK = tables.BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
 _PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
 _FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
@@ -82,7 +65,7 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
             ):
                 row |= mean_over_runs(values, confidence).columns(what)
             rows.append(row)
-    return pd.DataFrame(rows, columns=PREDICTABILITY.names)
+    return pd.DataFrame(rows, columns=tables.PREDICTABILITY.names)
 
 
 def _per_run(each: pd.DataFrame) -> Iterator[dict[str, object]]:
@@ -112,7 +95,7 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
         distance, gain = each["distance"], each["gain"]
         coefficients = rank_correlations(distance, gain)
         rows.append((*key, len(each), *coefficients, linear_correlation(distance, gain)))
-    return pd.DataFrame(rows, columns=NEAR_FAR.names)
+    return pd.DataFrame(rows, columns=tables.NEAR_FAR.names)
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
@@ -123,24 +106,24 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     means["title"] = titles(means)
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
-    with style():
+    with style.style():
         few = len(algorithms) <= _FEW
         height = _PANEL + few * _LINE * len(algorithms)
-        figure = new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
+        figure = style.new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
         panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
                 part = means[(means["block"] == block) & (means["title"] == method)]
                 _draw_panel(axes, part, algorithms, with_rank=few)
-                title = f"{shortened(str(block), 20)}: {method}"
+                title = f"{style.shortened(str(block), 20)}: {method}"
                 if few:
-                    legend_above(axes, title=title, title_fontsize=LABEL_SIZE)
+                    style.legend_above(axes, title=title, title_fontsize=style.LABEL_SIZE)
                 else:
                     axes.set_title(title)
                 axes.set_xlabel("Score")
                 axes.set_ylabel("Accuracy (%)")
         if not few:
-            set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
+            style.set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
     return figure
 
 
@@ -152,7 +135,7 @@ def _draw_panel(
         color = COLORS[number % len(COLORS)]
         x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
         rank = rank_correlations(x, y)[0]
-        label = TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        label = tables.TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
         if len(x) >= MIN_MODELS and np.ptp(x) > 0:
@@ -162,17 +145,17 @@ def _draw_panel(
 
 def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
-    rows = table[~table["selection"].str.endswith(PER_RUN)]
+    rows = table[~table["selection"].str.endswith(tables.PER_RUN)]
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
     differences = _with_interval(rows, "mae_gain", lambda v: signed_cells([v], 2)[0])
     gains = pd.Series(differences, rows.index, dtype=object).where(rows["algorithm"] != ERM, "")
     return [
-        texts("Block", rows["block"]),
-        texts("Selection", rows["selection"].str.replace("_", " ")),
-        texts("Algorithm", rows["algorithm"].map(TITLES)),
-        texts("Method", titles(rows)),
-        numbers("Sets", rows["n_sets"]),
-        numbers("Runs", rows["n_runs"]),
+        tables.texts("Block", rows["block"]),
+        tables.texts("Selection", rows["selection"].str.replace("_", " ")),
+        tables.texts("Algorithm", rows["algorithm"].map(tables.TITLES)),
+        tables.texts("Method", titles(rows)),
+        tables.numbers("Sets", rows["n_sets"]),
+        tables.numbers("Runs", rows["n_runs"]),
         TextColumn(
             f"Spearman ρ [{level}]", _with_interval(rows, "spearman", lambda v: signed(v, 2))
         ),
@@ -196,27 +179,23 @@ def _with_interval(rows: pd.DataFrame, name: str, form: Callable[[float], str]) 
 
 
 def compare_scores(
-    *,
-    blocks: Sequence[Block],
-    rules: Sequence[str],
-    confidence: float,
-    runs: Path,
-    accuracies: Path,
-    scores: Sequence[Path],
-    predictability: Sequence[Path],
-    near_far: Sequence[Path],
-    figure: Sequence[Path],
-) -> None:
+    *, blocks: Sequence[Block], rules: Sequence[str], confidence: float, runs: Path,
+    accuracies: Path, scores: Sequence[Path], predictability: Sequence[Path],
+    near_far: Sequence[Path], figure: Sequence[Path],
+) -> None:  # fmt: skip
     """Write the tables of predictability and of gains by distance, and the figure of scores."""
     chosen = chosen_runs(
-        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+        blocks,
+        tables.RUNS.read(runs).to_pandas(),
+        tables.ACCURACIES.read(accuracies).to_pandas(),
+        rules,
     )
     known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
     scored = scores_of_runs(chosen, known)
     table = tabulate_predictability(scored, confidence)
-    write_readable(table, PREDICTABILITY, predictability_columns, predictability, [_NOTE])
+    write_readable(table, tables.PREDICTABILITY, predictability_columns, predictability, [_NOTE])
     distances = tabulate_near_far(chosen, scored)
     for path in near_far:
-        write_table(NEAR_FAR.from_frame(distances), path)
+        write_table(tables.NEAR_FAR.from_frame(distances), path)
     save_figure(draw_scores(scored, rules[0]), *figure)
     logging.info("%d tables of scores, %d rows", len(scores), len(table))

@@ -5,15 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.settings import ERM
-from matcheval.domain_generalization.tables import (
-    AVERAGE,
-    MEAN,
-    PER_RUN,
-    RESULTS,
-    TITLES,
-    result_columns,
-)
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
@@ -25,9 +18,11 @@ _SIGNIFICANT = 0.05
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the results, and make the section."""
     (path,) = data["results"]
-    table = RESULTS.read(path).to_pandas()
-    rows = table[(table["column"] == MEAN) & ~table["selection"].str.endswith(PER_RUN)]
-    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+    table = tables.RESULTS.read(path).to_pandas()
+    rows = table[
+        (table["column"] == tables.MEAN) & ~table["selection"].str.endswith(tables.PER_RUN)
+    ]
+    rows = rows[(rows["design"] == "") | (rows["block"] == tables.AVERAGE)]
     selected = rows[rows["selection"] == values["selection"]]
     how = values["selection"].replace("_", " ")
     headlines, charts = [], []
@@ -44,7 +39,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         variables={
             "charts": charts,
             "results": HtmlTable(
-                "Mean accuracies over all sets, by algorithm", tuple(result_columns(table)),
+                "Mean accuracies over all sets, by algorithm", tuple(tables.result_columns(table)),
                 path.removesuffix(".parquet") + ".csv",
             ),
         },
@@ -63,7 +58,7 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
     better = int((certain & (compared["gain"] > 0)).sum())
     worse = int((certain & (compared["gain"] < 0)).sum())
     best = max(compared.to_dict("records"), key=lambda row: row["gain"])
-    gain = f"{TITLES[best['algorithm']]}, {_gain(best)}"
+    gain = f"{tables.TITLES[best['algorithm']]}, {_gain(best)}"
     return Headline(
         subject=title,
         value=f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}",
@@ -79,7 +74,7 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
 
 def _chart(title: str, rows: pd.DataFrame) -> Chart:
     ordered = rows.sort_values("gain", ascending=False, kind="stable")
-    names = [TITLES[name] for name in ordered["algorithm"]]
+    names = [tables.TITLES[name] for name in ordered["algorithm"]]
     points = [
         Point(
             100 * row["gain"], i, names[i],

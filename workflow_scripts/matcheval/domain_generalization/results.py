@@ -11,24 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, without_each
 from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
-from matcheval.domain_generalization.tables import (
-    ACCURACIES,
-    AVERAGE,
-    BLOCK_COLUMNS,
-    CURVES,
-    DEFAULT,
-    GAINS,
-    IMAGE_COUNTS,
-    MEAN,
-    PER_RUN,
-    PLAN,
-    RESULTS,
-    RUNS,
-    SPREAD,
-    result_columns,
-)
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.tables import TableSchema, write_table
 from matcheval.io.text_tables import write_readable
@@ -55,7 +40,7 @@ def tabulate_curves(
             try:
                 history = pd.read_csv(file)
                 history["step"] = history["epoch"] * epoch_steps
-                parts.append(history.assign(model=model)[CURVES.names])
+                parts.append(history.assign(model=model)[tables.CURVES.names])
             except (OSError, ValueError, KeyError) as error:
                 raise InputError(
                     f"not a readable history ({error})", file=file, remedy="Train the model again"
@@ -74,7 +59,7 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     lacking = runs[(runs["state"] != REFUSED) & (runs["best_step"] == 0)]
     if len(lacking):
         raise InputError("has no history", file=str(lacking["model"].iloc[0]))
-    return runs[RUNS.names]
+    return runs[tables.RUNS.names]
 
 
 def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataFrame:
@@ -87,7 +72,7 @@ def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataF
                 n, right = len(found.label), int((found.label == found.prediction).sum())
                 rows.append((model, dataset, n, right, right / n))
     problems.raise_any()
-    return pd.DataFrame(rows, columns=ACCURACIES.names)
+    return pd.DataFrame(rows, columns=tables.ACCURACIES.names)
 
 
 def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
@@ -109,11 +94,14 @@ def chosen_runs(
         own = _runs_of(runs, block.sources)
         targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
         tested = own.merge(known, on="model").merge(targets, on="dataset")
-        selected = {DEFAULT: _in_order(own[own["group"] == 0], own)}
+        selected = {tables.DEFAULT: _in_order(own[own["group"] == 0], own)}
         for rule in rules:
             scores = _scores(rule, block, runs, known)
             if len(scores):
-                selected |= {rule: choose(scores), rule + PER_RUN: choose(scores, per_run=True)}
+                selected |= {
+                    rule: choose(scores),
+                    rule + tables.PER_RUN: choose(scores, per_run=True),
+                }
         for selection, chosen in selected.items():
             found = chosen.merge(tested, on=["algorithm", "seed", "group"])
             parts.append(
@@ -123,8 +111,8 @@ def chosen_runs(
                 )
             )  # fmt: skip
     names = [
-        *BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group", "model", "dataset", "column",
-        "n", "accuracy",
+        *tables.BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group", "model", "dataset",
+        "column", "n", "accuracy",
     ]  # fmt: skip
     return pd.concat(parts, ignore_index=True)[names]
 
@@ -203,20 +191,24 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarise accuracies over runs, per group of sets and over all sets."""
     rows = [
-        {**dict(zip([*BLOCK_COLUMNS, "column"], key, strict=True)), **row, "confidence": confidence}
-        for key, each in _by_run(chosen).groupby([*BLOCK_COLUMNS, "column"], sort=False)
+        {
+            **dict(zip([*tables.BLOCK_COLUMNS, "column"], key, strict=True)),
+            **row,
+            "confidence": confidence,
+        }
+        for key, each in _by_run(chosen).groupby([*tables.BLOCK_COLUMNS, "column"], sort=False)
         for row in _compared(each, confidence)
     ]
-    return pd.DataFrame(rows, columns=RESULTS.names)
+    return pd.DataFrame(rows, columns=tables.RESULTS.names)
 
 
 def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
     """A row per run and column, with the mean over its sets; and per run and design."""
-    run = [*BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group"]
+    run = [*tables.BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group"]
     aggregated = {"accuracy": ("accuracy", "mean"), "n_sets": ("dataset", "size")}
     over_all = chosen.groupby(run, sort=False).agg(**aggregated).reset_index()
-    over_all["column"] = MEAN
-    several = chosen[chosen.groupby(BLOCK_COLUMNS)["column"].transform("nunique") > 1]
+    over_all["column"] = tables.MEAN
+    several = chosen[chosen.groupby(tables.BLOCK_COLUMNS)["column"].transform("nunique") > 1]
     by_column = several.groupby([*run, "column"], sort=False).agg(**aggregated).reset_index()
     parts = [by_column, over_all]
     designed = over_all[over_all["design"] != ""]
@@ -226,7 +218,7 @@ def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
             accuracy=("accuracy", "mean"), n_sets=("n_sets", "sum"),
             group=("group", lambda groups: " ".join(map(str, groups))),
         )  # fmt: skip
-        parts.append(averages.reset_index().assign(block=AVERAGE))
+        parts.append(averages.reset_index().assign(block=tables.AVERAGE))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -253,17 +245,19 @@ def _compared(each: pd.DataFrame, confidence: float) -> Iterator[dict[str, objec
 
 def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
     """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A)."""
-    keys = [*BLOCK_COLUMNS, "dataset", "column"]
+    keys = [*tables.BLOCK_COLUMNS, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
     both = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
-    return both.assign(gain=both["accuracy"] - both["accuracy_erm"])[GAINS.names]
+    return both.assign(gain=both["accuracy"] - both["accuracy_erm"])[tables.GAINS.names]
 
 
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
     """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
     rows = []
-    for key, each in results[results["column"] == MEAN].groupby(BLOCK_COLUMNS, sort=False):
+    for key, each in results[results["column"] == tables.MEAN].groupby(
+        tables.BLOCK_COLUMNS, sort=False
+    ):
         own = each[~each["same_as_erm"]]
         means = own["mean"]
         rows.append(
@@ -274,67 +268,60 @@ def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
                 float(own.loc[own["algorithm"] == ERM, "mean"].iloc[0]),
             )
         )  # fmt: skip
-    return pd.DataFrame(rows, columns=SPREAD.names)
+    return pd.DataFrame(rows, columns=tables.SPREAD.names)
 
 
 def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
     own = chosen[chosen["design"] == ""]
-    for key, each in own.groupby([*BLOCK_COLUMNS[1:], "algorithm"], sort=False):
+    for key, each in own.groupby([*tables.BLOCK_COLUMNS[1:], "algorithm"], sort=False):
         accuracies = each.groupby("column", sort=False)["accuracy"].mean()
         images = each.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
         images = images[accuracies.index]
         coefficients = rank_correlations(images, accuracies)
         rows.append((*key, len(images), int(images.sum()), *coefficients))
-    return pd.DataFrame(rows, columns=IMAGE_COUNTS.names)
+    return pd.DataFrame(rows, columns=tables.IMAGE_COUNTS.names)
 
 
 # --- jobs
 
 
 def collect_runs(
-    *,
-    models: Sequence[str],
-    epoch_steps: int,
-    tested: Sequence[TestedModels],
-    predictions: str,
-    plan: Path,
-    histories: Sequence[str],
-    runs: Sequence[Path],
-    curves: Sequence[Path],
+    *, models: Sequence[str], epoch_steps: int, tested: Sequence[TestedModels], predictions: str,
+    plan: Path, histories: Sequence[str], runs: Sequence[Path], curves: Sequence[Path],
     accuracies: Sequence[Path],
-) -> None:
+) -> None:  # fmt: skip
     """Write the tables of runs, learning curves and accuracies."""
     learning = tabulate_curves(models, histories, epoch_steps)
-    found = tabulate_runs(PLAN.read(plan).to_pandas(), learning)
+    found = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)
-    _write((RUNS, found, runs), (CURVES, learning, curves), (ACCURACIES, counted, accuracies))
+    _write(
+        (tables.RUNS, found, runs),
+        (tables.CURVES, learning, curves),
+        (tables.ACCURACIES, counted, accuracies),
+    )
     logging.info("%d trainings, %d accuracies", len(models), len(counted))
 
 
 def compare_algorithms(
-    *,
-    blocks: Sequence[Block],
-    rules: Sequence[str],
-    confidence: float,
-    runs: Path,
-    accuracies: Path,
-    results: Sequence[Path],
-    gains: Sequence[Path],
-    spread: Sequence[Path],
+    *, blocks: Sequence[Block], rules: Sequence[str], confidence: float, runs: Path,
+    accuracies: Path, results: Sequence[Path], gains: Sequence[Path], spread: Sequence[Path],
     image_counts: Sequence[Path],
-) -> None:
+) -> None:  # fmt: skip
     """Write the tables of results, gains by set, spread, and correlations with image counts."""
     chosen = chosen_runs(
-        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+        blocks,
+        tables.RUNS.read(runs).to_pandas(),
+        tables.ACCURACIES.read(accuracies).to_pandas(),
+        rules,
     )
     table = tabulate_results(chosen, confidence)
-    write_readable(table, RESULTS, result_columns, results, [_NOTE])
+    write_readable(table, tables.RESULTS, tables.result_columns, results, [_NOTE])
     _write(
-        (GAINS, tabulate_gains(chosen), gains),
-        (SPREAD, tabulate_spread(table), spread),
-        (IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
+        (tables.GAINS, tabulate_gains(chosen), gains),
+        (tables.SPREAD, tabulate_spread(table), spread),
+        (tables.IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
     )
     logging.info("%d blocks, %d results", len(blocks), len(table))
 

@@ -58,8 +58,7 @@ class DomainGeneralizationSettings(Settings):
         "the target, and all others are sources",
     )
     columns: Literal["group", "subgroup"] = Field(
-        "group",
-        description="Sets that tables average: of a group, or of a subgroup of it",
+        "group", description="Sets that tables average: of a group, or of a subgroup of it"
     )
     algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
         tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
@@ -88,12 +87,7 @@ class DomainGeneralizationSettings(Settings):
     recipe: dict[str, Any] = Field(
         {}, description="Other columns of a model catalogue: architecture, batch_size, ..."
     )
-    selection: Annotated[
-        tuple[Rule, ...],
-        Unique,
-        UniqueItems,
-        Field(min_length=1),
-    ] = Field(
+    selection: Annotated[tuple[Rule, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
         (SOURCE_VALIDATION, ORACLE),
         description="How groups are selected; the first is that of the figures",
     )
@@ -103,8 +97,7 @@ class DomainGeneralizationSettings(Settings):
         "labels, and by which scores; not by default",
     )
     figure_algorithm: str | None = Field(
-        None,
-        description="Algorithm whose gain is drawn for every target set; the first by default",
+        None, description="Algorithm whose gain is drawn for every target set; the first by default"
     )
 
     @model_validator(mode="after")

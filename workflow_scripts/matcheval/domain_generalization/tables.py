@@ -289,14 +289,9 @@ def _p(value: float) -> str:
 
 
 def write_plan(
-    *,
-    blocks: Sequence[Block],
-    plan: Sequence[Mapping[str, Any]],
-    folders: Mapping[str, Path],
-    batch_size: int,
-    parts: int,
-    outputs: Sequence[Path],
-) -> None:
+    *, blocks: Sequence[Block], plan: Sequence[Mapping[str, Any]], folders: Mapping[str, Path],
+    batch_size: int, parts: int, outputs: Sequence[Path],
+) -> None:  # fmt: skip
     """Check the prepared sources and targets, and write the plan."""
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
     check_images(blocks, sets, batch_size, parts)

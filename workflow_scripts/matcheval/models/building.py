@@ -62,9 +62,8 @@ def build_model(
         )
     least = SPECIFICATIONS[architecture].min_side
     if min(input_shape[:2]) < least:
-        raise InputError(
-            f"{architecture} does not accept images of {input_shape[0]} × {input_shape[1]} pixels",
-            field="architecture",
-            remedy=f"Use images of at least {least} × {least} pixels, or another architecture",
-        )
+        size = f"{input_shape[0]} × {input_shape[1]} pixels"
+        problem = f"{architecture} does not accept images of {size}"
+        remedy = f"Use images of at least {least} × {least} pixels, or another architecture"
+        raise InputError(problem, field="architecture", remedy=remedy)
     return BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))

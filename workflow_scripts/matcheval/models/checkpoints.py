@@ -56,22 +56,15 @@ class Checkpoint:
         """Build the model with these weights, in evaluation mode."""
         info = self.info
         model = build_model(
-            info.architecture,
-            width=info.width,
-            depth=info.depth,
-            input_shape=info.input_shape,
-            n_classes=info.n_classes,
-            groups=info.groups,
-        )
+            info.architecture, width=info.width, depth=info.depth, groups=info.groups,
+            input_shape=info.input_shape, n_classes=info.n_classes,
+        )  # fmt: skip
         try:
             model.load_state_dict(self.state)
         except RuntimeError as error:
-            raise InputError(
-                f"the weights are not those of a {info.architecture} of width {info.width} and "
-                f"depth {info.depth} for {info.n_classes} classes",
-                file=info.model,
-                remedy=_REMEDY,
-            ) from error
+            size = f"of width {info.width} and depth {info.depth} for {info.n_classes} classes"
+            problem = f"the weights are not those of a {info.architecture} {size}"
+            raise InputError(problem, file=info.model, remedy=_REMEDY) from error
         return model.eval()
 
 
@@ -96,9 +89,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     except InputError:  # it says what is wrong
         raise
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(
-            f"not a readable checkpoint, perhaps truncated ({error})", file=path, remedy=_REMEDY
-        ) from error
+        problem = f"not a readable checkpoint, perhaps truncated ({error})"
+        raise InputError(problem, file=path, remedy=_REMEDY) from error
     checkpoint = Checkpoint(_parse_info(text, path), state)
     try:
         checkpoint.build()
@@ -109,9 +101,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:
     if text is None:
-        raise InputError(
-            "a safetensors file, but not a checkpoint of this workflow", file=path, remedy=_REMEDY
-        )
+        problem = "a safetensors file, but not a checkpoint of this workflow"
+        raise InputError(problem, file=path, remedy=_REMEDY)
     names = {field.name for field in fields(CheckpointInfo)}
     try:
         values = json.loads(text)
@@ -126,8 +117,5 @@ def _parse_info(text: str | None, path: object) -> CheckpointInfo:
             raise ValueError("numbers of channels or classes disagree")
         return info
     except (ValueError, TypeError, IndexError) as error:
-        raise InputError(
-            f"its description is damaged or was written by another version ({error})",
-            file=path,
-            remedy=_REMEDY,
-        ) from error
+        problem = f"its description is damaged or was written by another version ({error})"
+        raise InputError(problem, file=path, remedy=_REMEDY) from error

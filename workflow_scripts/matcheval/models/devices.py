@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils import deterministic
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, unknown_name_error
 
 DEVICES = ("cpu", "cuda", "mps", "auto")
 
@@ -19,20 +19,15 @@ log = logging.getLogger(__name__)
 def resolve_device(name: str) -> torch.device:
     """Return the device of a name, without falling back to another one."""
     if name not in DEVICES:
-        raise InputError(
-            f"unknown device '{name}'", field="device", remedy=f"Known: {', '.join(DEVICES)}"
-        )
+        raise unknown_name_error("device", name, DEVICES, field="device")
     available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
     available.append("cpu")
     if name == "auto":
         log.info("device auto: %s", available[0])
         return torch.device(available[0])
     if name not in available:
-        raise InputError(
-            f"this machine has no '{name}' that torch can use",
-            field="device",
-            remedy=f"Available: {', '.join(available)}",
-        )
+        problem = f"this machine has no '{name}' that torch can use"
+        raise InputError(problem, field="device", remedy=f"Available: {', '.join(available)}")
     return torch.device(name)
 
 

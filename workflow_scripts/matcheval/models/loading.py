@@ -79,11 +79,8 @@ def load_callable_model(source: ModelSource, weights: Path | None, dataset: Data
     try:
         function = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"cannot import '{name}' from '{module_name}' ({error})",
-            file=source.name,
-            field="source",
-        ) from error
+        problem = f"cannot import '{name}' from '{module_name}' ({error})"
+        raise InputError(problem, file=source.name, field="source") from error
     built = function()
     module, transform = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(module, nn.Module):
@@ -92,19 +89,14 @@ def load_callable_model(source: ModelSource, weights: Path | None, dataset: Data
             file=source.name,
             remedy="Return a torch.nn.Module, or a module and its transform",
         )
+    if transform is None:
+        transform = Transform.plain()
+    elif isinstance(transform, Mapping):
+        transform = Transform.from_data_config(transform)
+    elif not isinstance(transform, Transform):
+        transform = Transform.from_preset(transform)
     description = f"{source.source}, code {source.code_digest}"
-    return LoadedModel(module, as_transform(transform), None, None, description)
-
-
-def as_transform(given: Any) -> Transform:
-    """Convert what a user's function returned to a transform."""
-    if given is None:
-        return Transform.plain()
-    if isinstance(given, Transform):
-        return given
-    if isinstance(given, Mapping):
-        return Transform.from_data_config(given)
-    return Transform.from_preset(given)
+    return LoadedModel(module, transform, None, None, description)
 
 
 def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
@@ -121,11 +113,9 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
     if info.input_shape != shape or info.max_value != dataset.max_value:
         raise InputError(
             f"its images have shape {shape} and pixel values up to {dataset.max_value}, but model "
-            f"{source.name} was trained on shape {info.input_shape} and values up to "
-            f"{info.max_value}",
-            file=dataset.name,
-            remedy="Pair the model with a dataset of the same image shape and pixel range",
-        )
+            f"{source.name} was trained on {info.input_shape} and {info.max_value}",
+            file=dataset.name, remedy="Pair the model with a dataset of the same shape and range",
+        )  # fmt: skip
     return LoadedModel(
         checkpoint.build(), Transform.plain(info.mean, info.std), info.n_classes, info.classes,
         f"{info.architecture}, trained by this workflow",
@@ -149,41 +139,25 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         raise InputError(
             "a plain state dict, whose network the catalogue does not describe",
             file=weights,
-            remedy="Fill the columns architecture, width, depth and normalization of "
-            f"model '{source.name}'",
+            remedy=f"Fill architecture, width, depth and normalization of model '{source.name}'",
         )
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
     module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
-    _load_state(module, state, weights, f"a {options['architecture']} for {dataset.name}")
-    description = f"{options['architecture']} from {weights.name}"
-    return LoadedModel(module, Transform.plain(mean, std), dataset.n_classes, None, description)
-
-
-def _load_state(module: nn.Module, state: Mapping[str, Tensor], file: Path, what: str) -> None:
-    """Load a state dict into a module, or report how it differs from the module's."""
-    expected = module.state_dict()
     # The batch counters of batch norm do not matter in evaluation, and older files lack them.
-    optional = {key for key in expected if key.endswith("num_batches_tracked")}
-    differences = [
-        *(f"{key} is missing" for key in expected.keys() - state.keys() - optional),
-        *(f"{key} is unexpected" for key in state.keys() - expected.keys()),
-        *(
-            f"{key} has shape {tuple(state[key].shape)}, not {tuple(expected[key].shape)}"
-            for key in expected.keys() & state.keys()
-            if state[key].shape != expected[key].shape
-        ),
-    ]
-    if differences:
-        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+    own = module.state_dict()
+    counters = {key: own[key] for key in own if key.endswith("num_batches_tracked")}
+    try:
+        module.load_state_dict(counters | state)
+    except RuntimeError as error:
         raise InputError(
-            f"not the weights of {what}: {min(differences)}{more}",
-            file=file,
-            remedy="Check architecture, width and depth in the catalogue, and that the weights "
-            "have as many classes as the dataset",
-        )
-    module.load_state_dict(dict(state), strict=False)
-    module.eval()
+            f"not the weights of a {options['architecture']} for {dataset.name} ({_first(error)})",
+            file=weights,
+            remedy="Check architecture, width, depth and number of classes",
+        ) from error
+    description = f"{options['architecture']} from {weights.name}"
+    transform = Transform.plain(mean, std)
+    return LoadedModel(module.eval(), transform, dataset.n_classes, None, description)
 
 
 def _with_known_classes(
@@ -233,39 +207,30 @@ def read_state(file: Path) -> dict[str, Tensor]:
         else:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for damaged files
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"not readable weights ({reason})", file=file) from error
+        raise InputError(f"not readable weights ({_first(error)})", file=file) from error
     if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
         raise InputError("not a state dict: tensors by name", file=file)
     return dict(state)
 
 
 def in_order(
-    expected: Mapping[str, Tensor],
-    state: Mapping[str, Tensor],
-    file: Path,
-    architecture: str,
+    expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
-) -> dict[str, Tensor]:
+) -> dict[str, Tensor]:  # fmt: skip
     """Rename weights to those of a network: by name if the names are equal, else by position."""
+    remedy = "Name the architecture that the weights are of"
     if len(state) != len(expected):
-        raise InputError(
-            f"holds {len(state)} tensors, but {architecture} has {len(expected)}",
-            file=file,
-            remedy="Name the architecture that the weights are of",
-        )
+        problem = f"holds {len(state)} tensors, but {architecture} has {len(expected)}"
+        raise InputError(problem, file=file, remedy=remedy)
     names = list(state) if state.keys() != expected.keys() else list(expected)
-    both = zip(expected, names, strict=True)
-    pairs = {name: theirs for name, theirs in both if name not in without}
-    for name, theirs in pairs.items():
+    renamed = {}
+    for name, theirs in zip(expected, names, strict=True):
         shape, found = tuple(expected[name].shape), tuple(state[theirs].shape)
-        if shape != found:
-            raise InputError(
-                f"{theirs} has shape {found}, but {name} of {architecture} has {shape}",
-                file=file,
-                remedy="Name the architecture that the weights are of",
-            )
-    return {name: state[theirs] for name, theirs in pairs.items()}
+        if name not in without and shape != found:
+            problem = f"{theirs} has shape {found}, but {name} of {architecture} has {shape}"
+            raise InputError(problem, file=file, remedy=remedy)
+        renamed[name] = state[theirs]
+    return {name: value for name, value in renamed.items() if name not in without}
 
 
 def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
@@ -291,15 +256,15 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
 
     published = describe_torchvision(source.source)
     member = models.get_weight(source.source)
-    names = [n for n in models.list_models(module=models)
-             if models.get_model_weights(n) is type(member)]  # fmt: skip
+    names = models.list_models(module=models)
+    name = next(each for each in names if models.get_model_weights(each) is type(member))
     try:
         state = torch.load(weights, map_location="cpu", weights_only=True)
         # Some of torchvision's builders set options of the model from the weights object (such as
         # Inception's input transform) and call the object for the state dict. They therefore get
         # the object itself, which returns the downloaded file instead of downloading.
         member.get_state_dict = lambda *_, **__: state
-        module = models.get_model(names[0], weights=member)
+        module = models.get_model(name, weights=member)
     except Exception as error:  # torchvision and torch raise many kinds as well
         raise _wrong_weights(source, weights, error) from error
     finally:
@@ -311,21 +276,21 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
 
 
 def _wrong_weights(source: ModelSource, weights: Path, error: Exception) -> InputError:
+    problem = f"not the weights of {source.source} ({_first(error)})"
+    return InputError(problem, file=weights, remedy="Delete it: the workflow downloads it again")
+
+
+def _first(error: Exception) -> str:
+    """The beginning of an error's text; torch lists all tensors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = " ".join(lines[:2]) if lines else type(error).__name__
-    return InputError(
-        f"not the weights of {source.source} ({reason})",
-        file=weights,
-        remedy="Delete it: the workflow downloads it again",
-    )
+    return " ".join(lines[:2]) if lines else type(error).__name__
 
 
 def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
     """Load a model to predict a dataset."""
     if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
-        raise InputError(
-            "no such weights file", file=weights, remedy="Train or download the model first"
-        )
+        remedy = "Train or download the model first"
+        raise InputError("no such weights file", file=weights, remedy=remedy)
     model = _LOADERS[source.kind](source, weights, dataset)
     _check_classes(source.name, model, dataset)
     return model
@@ -338,22 +303,16 @@ def load_network(source: ModelSource, dataset: Dataset) -> LoadedModel:
 
 def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
     """Check that the model's classes are the dataset's, as far as both are known."""
-    remedy = "Use a model and a dataset with the same classes in the same order"
+    ours, theirs, problem = model.classes, dataset.classes, ""
     if model.n_classes not in (None, dataset.n_classes):
-        raise InputError(
-            f"number of classes is {dataset.n_classes}, but model {name} has {model.n_classes}",
-            file=dataset.name,
-            remedy=remedy,
-        )
-    ours, theirs = model.classes, dataset.classes
+        problem = f"number of classes is {len(theirs)}, but model {name} has {model.n_classes}"
     # Names can be compared if both are wnids or neither is.
-    if ours is None or _are_wnids(ours) != _are_wnids(theirs) or ours == theirs:
-        return
-    raise InputError(
-        f"its classes differ from those of model {name}: {compare_classes(theirs, ours)}",
-        file=dataset.name,
-        remedy=remedy,
-    )
+    elif ours is not None and _are_wnids(ours) == _are_wnids(theirs) and ours != theirs:
+        difference = compare_classes(theirs, ours)
+        problem = f"its classes differ from those of model {name}: {difference}"
+    if problem:
+        remedy = "Use a model and a dataset with the same classes in the same order"
+        raise InputError(problem, file=dataset.name, remedy=remedy)
 
 
 def _are_wnids(classes: tuple[str, ...]) -> bool:

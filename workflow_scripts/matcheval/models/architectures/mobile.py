@@ -61,10 +61,7 @@ def mobilenet(config: NetworkConfig) -> nn.Module:
     import timm
 
     model: Any = timm.create_model(
-        "mobilenetv1_100",
-        num_classes=config.n_classes,
-        in_chans=config.channels,
-        act_layer=nn.ReLU,
+        "mobilenetv1_100", num_classes=config.n_classes, in_chans=config.channels, act_layer=nn.ReLU
     )
     model.conv_stem = convolution(config.channels, config.width)
     return cast("nn.Module", model)

@@ -51,11 +51,7 @@ def resnext(config: NetworkConfig) -> nn.Module:
         for inputs, channels, stride in shapes
     ]  # fmt: skip
     model = nn.Sequential(
-        stem,
-        nn.BatchNorm2d(_STEM),
-        nn.ReLU(),
-        *blocks,
-        *classifier(outputs[-1], config),
+        stem, nn.BatchNorm2d(_STEM), nn.ReLU(), *blocks, *classifier(outputs[-1], config)
     )
     he_normal_(model, "fan_out")
     return model
@@ -251,11 +247,7 @@ def dpn(config: NetworkConfig) -> nn.Module:
             inner = config.width << stage
             blocks.append(_DualPathBlock(inputs, inner, residual, appended, stride, config.groups))
             inputs = residual + (block + 2) * appended
-    return nn.Sequential(
-        normed(config.channels, _STEM),
-        *blocks,
-        *classifier(inputs, config),
-    )
+    return nn.Sequential(normed(config.channels, _STEM), *blocks, *classifier(inputs, config))
 
 
 _REPVGG_BLOCKS = (1, 2, 4, 14, 1)

@@ -72,8 +72,7 @@ class _BlockA(nn.Module):
         if self.stride != 1 or self.padding:
             front = self.padding // 2
             same = functional.pad(
-                x[:, :, :: self.stride, :: self.stride],
-                (0, 0, 0, 0, front, self.padding - front),
+                x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, front, self.padding - front)
             )
         return functional.relu(inner + same)
 
