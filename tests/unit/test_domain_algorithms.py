@@ -12,31 +12,15 @@ from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.building import build_model
 from matcheval.models.networks import as_network, as_trained_network
+from matcheval.training import feature_algorithms as feature
+from matcheval.training import risk_algorithms as risk
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.augmentation import draw_beta
-from matcheval.training.feature_algorithms import (
-    cross_entropy_to_uniform,
-    dissimilarity,
-    head_gradient_variance,
-    joint_product_divergence,
-    mean_moment_difference,
-    randomized_content,
-    randomized_style,
-    variance_difference,
-    von_neumann_entropy,
-    within_classes,
-)
 from matcheval.training.loop import train
 from matcheval.training.losses import cross_entropy
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, equals_erm, hyper_parameter_groups, search_space
+from matcheval.training.options import ALGORITHMS, hyper_parameter_groups, search_space
 from matcheval.training.recipe import Recipe
-from matcheval.training.risk_algorithms import (
-    bisected_quantile,
-    kernel_bandwidth,
-    mean_square,
-    risk_variance,
-)
 from matcheval.training.run import build_algorithm
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains
@@ -111,19 +95,19 @@ def separate_parts(network, batches):
 
 def sd(network, batches):
     logits, _, targets = joint_parts(network, batches)
-    return cross_entropy(logits, targets) + 0.1 * mean_square(logits)
+    return cross_entropy(logits, targets) + 0.1 * risk.mean_square(logits)
 
 
 def vne(network, batches):
     logits, features, targets = joint_parts(network, batches)
-    return cross_entropy(logits, targets) + 0.001 * von_neumann_entropy(features)
+    return cross_entropy(logits, targets) + 0.001 * feature.von_neumann_entropy(features)
 
 
 def vrex(network, batches):
     logits, _, targets = joint_parts(network, batches)
     risks = [cross_entropy(z, y) for z, y in zip(logits.split(6), targets.split(6), strict=True)]
     risks = torch.stack(risks)
-    return risks.mean() + 10 * risk_variance(risks)
+    return risks.mean() + 10 * risk.risk_variance(risks)
 
 
 def group_dro(network, batches):
@@ -134,25 +118,25 @@ def group_dro(network, batches):
 
 def coral(network, batches):
     risks, features = separate_parts(network, batches)
-    return risks.mean() + mean_moment_difference(features)
+    return risks.mean() + feature.mean_moment_difference(features)
 
 
 def fishr(network, batches):
     logits, features, targets = joint_parts(network, batches)
     parts = zip(logits.split(6), targets.split(6), features.split(6), strict=True)
-    variances = torch.stack([head_gradient_variance(*part) for part in parts])
-    return cross_entropy(logits, targets) + 1000 * variance_difference(variances)
+    variances = torch.stack([feature.head_gradient_variance(*part) for part in parts])
+    return cross_entropy(logits, targets) + 1000 * feature.variance_difference(variances)
 
 
 def eqrm(network, batches):
     risks, _ = separate_parts(network, batches)
-    return bisected_quantile(risks, kernel_bandwidth(risks), 0.75)
+    return risk.bisected_quantile(risks, risk.kernel_bandwidth(risks), 0.75)
 
 
 def rcs(network, batches):
     logits, features, targets = joint_parts(network, batches)
     labels, domains = targets.argmax(dim=1), torch.arange(18) // 6
-    divergence = joint_product_divergence(features, labels, domains, alpha=0.5, ridge=0.01)
+    divergence = feature.joint_product_divergence(features, labels, domains, alpha=0.5, ridge=0.01)
     return cross_entropy(logits, targets) + divergence
 
 
@@ -178,7 +162,7 @@ def test_a_step_follows_the_gradient_of_the_objective(name):
 @pytest.mark.parametrize("name", ["vrex", "group_dro", "coral", "fishr"])
 @pytest.mark.parametrize("burnt_in", [False, True])
 def test_gradients_with_one_domain_are_those_of_erm(name, burnt_in):
-    assert (equals_erm(name, 1), equals_erm(name, 2)) == (True, False)
+    assert ALGORITHMS[name].single_source == "erm"
     options = {"burn_in_steps": 0 if burnt_in else 9} if name in EARLY else {}
     algorithm, erm = built(recipe_of(name, **options), 1), built(recipe_of("erm"), 1)
     for seed in range(2):
@@ -230,9 +214,12 @@ def test_selfreg_adds_the_distances_weighed_by_the_loss():
     logits, features, targets = joint_parts(other.network, batches)
     labels, generator = targets.argmax(dim=1), torch.Generator().manual_seed(1)
     (share,) = draw_beta(0.5, 1, generator)
-    permutations = within_classes(labels, generator), within_classes(labels, generator)
+    permutations = (
+        feature.within_classes(labels, generator),
+        feature.within_classes(labels, generator),
+    )
     projected = other.projector(features)
-    penalty = dissimilarity(logits, features, projected, permutations, share, 0.3)
+    penalty = feature.dissimilarity(logits, features, projected, permutations, share, 0.3)
     loss = cross_entropy(logits, targets)
     assert loss > 1  # the distances have weight 1
     assert torch.allclose(algorithm.update(batches, 1.0).loss, loss + penalty)
@@ -250,7 +237,7 @@ def test_sagnet_equals_three_optimisers():
     def style_logits():
         features = body(images)
         permutation = torch.randperm(len(features), generator=generator)
-        return style_head(randomized_content(features, permutation))
+        return style_head(feature.randomized_content(features, permutation))
 
     def update(loss, *optimizers):
         for optimizer in steps:
@@ -264,10 +251,11 @@ def test_sagnet_equals_three_optimisers():
         images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
         features = body(images)
         own = torch.rand(len(images), generator=generator)
-        styled = randomized_style(features, own, torch.randperm(len(images), generator=generator))
+        permutation = torch.randperm(len(images), generator=generator)
+        styled = feature.randomized_style(features, own, permutation)
         update(cross_entropy(network[-1](styled), targets), *steps[:2])
         update(cross_entropy(style_logits(), targets), steps[2])
-        update(0.5 * cross_entropy_to_uniform(style_logits()), steps[0])
+        update(0.5 * feature.cross_entropy_to_uniform(style_logits()), steps[0])
         algorithm.update(batches, 1.0)
     pairs = zip(
         [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],

@@ -6,16 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.training import LOSSES
-from matcheval.training.losses import (
-    _LOSSES,
-    build_loss,
-    focal_sample_dependent,
-    mmce,
-    mmce_mukhoti,
-    mmce_weighted,
-    mmce_weighted_mukhoti,
-)
+from matcheval.training import LOSSES, losses
 from matcheval.training.recipe import LOSS_PARAMETERS
 
 # Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
@@ -25,7 +16,7 @@ SOFT = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
 
 
 def test_the_registry_is_complete():
-    assert tuple(_LOSSES) == LOSSES
+    assert tuple(losses._LOSSES) == LOSSES
     assert LOSS_PARAMETERS.keys() <= set(LOSSES)
 
 
@@ -65,7 +56,7 @@ def test_the_registry_is_complete():
     ],
 )
 def test_hand_computed_values(name, parameter, hard, soft):
-    loss = build_loss(name, parameter)
+    loss = losses.build_loss(name, parameter)
     assert loss(LOGITS, HARD).item() == pytest.approx(hard, abs=1e-6)
     assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
 
@@ -73,7 +64,9 @@ def test_hand_computed_values(name, parameter, hard, soft):
 def test_the_sample_dependent_focal_loss_uses_a_larger_exponent_for_low_probabilities():
     # Probabilities 0.1 and 0.2 of the correct class: γ is 5 below 0.2 and 3 from 0.2 on.
     logits = torch.tensor([[1.0, 9.0], [1.0, 4.0]], dtype=torch.float64).log()
-    found = focal_sample_dependent(logits, torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64))
+    found = losses.focal_sample_dependent(
+        logits, torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64)
+    )
     expected = -(0.9**5 * math.log(0.1) + 0.8**3 * math.log(0.2)) / 2
     assert found.item() == pytest.approx(expected, rel=1e-9)
 
@@ -101,13 +94,13 @@ def test_weighted_mmce_equals_the_three_sums_of_the_paper_and_of_the_code(seed, 
     targets = torch.from_numpy(np.eye(n_classes)[labels])
 
     paper = sum(signs[key] * mean for key, mean in means.items())
-    found = mmce_weighted(torch.from_numpy(logits), targets, 2.0).item()
+    found = losses.mmce_weighted(torch.from_numpy(logits), targets, 2.0).item()
     assert found == pytest.approx(entropy + 2 * math.sqrt(max(paper, 1e-10)), rel=1e-6)
 
     # torrvision/focal_calibration divides the means once more, by the same numbers of pairs.
     code = sum(signs[key] * mean / (pairs[key] + 1e-5) for key, mean in means.items())
     term = math.sqrt(code + 1e-10) if 0 < k < n else 0.0
-    found = mmce_weighted_mukhoti(torch.from_numpy(logits), targets, 2.0).item()
+    found = losses.mmce_weighted_mukhoti(torch.from_numpy(logits), targets, 2.0).item()
     assert found == pytest.approx(entropy + 2 * term, rel=2e-5)
 
 
@@ -115,7 +108,7 @@ def test_weighted_mmce_equals_the_three_sums_of_the_paper_and_of_the_code(seed, 
 @pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
 def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
     logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
-    loss = build_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
+    loss = losses.build_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
     loss.backward()
     assert loss.isfinite()
     assert logits.grad.isfinite().all()
@@ -125,7 +118,7 @@ def test_perfect_calibration_has_no_mmce_and_a_finite_gradient():
     logits = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
     # Confidence 0.5 in class 0, correct half of the time: the error is exactly 0.
     targets = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    loss = mmce(logits, targets, 4.0)
+    loss = losses.mmce(logits, targets, 4.0)
     loss.backward()
     assert loss.item() == pytest.approx(math.log(2), abs=1e-4)
     assert logits.grad.isfinite().all()
@@ -147,5 +140,5 @@ def test_mmce_equals_the_double_sum_of_the_paper(seed, n, n_classes):
     entropy = -np.log(p[np.arange(n), labels]).mean()
     given = torch.from_numpy(logits), torch.from_numpy(targets), 4.0
     expected = entropy + 4 * math.sqrt(max(total / n**2, 1e-10))
-    assert mmce(*given).item() == pytest.approx(expected, rel=1e-6)
-    assert mmce_mukhoti(*given).item() == pytest.approx(entropy + 4 * total / n**2, rel=1e-6)
+    assert losses.mmce(*given).item() == pytest.approx(expected, rel=1e-6)
+    assert losses.mmce_mukhoti(*given).item() == pytest.approx(entropy + 4 * total / n**2, rel=1e-6)
