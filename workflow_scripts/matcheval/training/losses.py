@@ -5,7 +5,7 @@ produce soft targets. A hard label is a distribution with all its mass on one cl
 loss equals the one in its paper.
 
 To add a loss, write a function of logits, targets and parameter, and add it to `_LOSSES`, its name
-to `training.LOSSES`, and its parameter, if it has one, to `training.parameters.LOSS_PARAMETERS`.
+to `training.LOSSES`, and its parameter, if it has one, to `recipe.LOSS_PARAMETERS`.
 """
 
 from collections.abc import Callable
@@ -144,13 +144,9 @@ def focal_sample_dependent(logits: Tensor, targets: Tensor, parameter: float = 0
 
 
 _LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
-    "cross_entropy": cross_entropy,
-    "focal": focal,
-    "brier": brier,
-    "label_smoothing": label_smoothing,
-    "mmce": mmce,
-    "focal_sample_dependent": focal_sample_dependent,
-    "mmce_weighted": mmce_weighted,
-    "mmce_mukhoti": mmce_mukhoti,
-    "mmce_weighted_mukhoti": mmce_weighted_mukhoti,
-}
+    function.__name__: function
+    for function in (
+        cross_entropy, focal, brier, label_smoothing, mmce, focal_sample_dependent, mmce_weighted,
+        mmce_mukhoti, mmce_weighted_mukhoti,
+    )
+}  # fmt: skip

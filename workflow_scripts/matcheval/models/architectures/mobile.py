@@ -19,16 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import (
-    Dropout,
-    NetworkConfig,
-    architecture,
-    classifier,
-    convolution,
-    normed,
-    shortcut,
-    stage_shapes,
-)
+from matcheval.models.architectures import parts
+from matcheval.models.architectures.parts import NetworkConfig, architecture
 
 # Expansion, output channels for a stem of 32, blocks and stride of each stage of MobileNetV2.
 _STAGES_V2 = (
@@ -43,12 +35,8 @@ class _InvertedResidual(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()
         inner = expansion * inputs
-        self.layers = nn.Sequential(
-            normed(inputs, inner, 1),
-            normed(inner, inner, 3, stride, groups=inner),
-            normed(inner, outputs, 1, active=False),
-        )
-        self.shortcut = shortcut(inputs, outputs, 1) if stride == 1 else None
+        self.layers = parts.bottleneck(inputs, inner, outputs, stride, inner)
+        self.shortcut = parts.shortcut(inputs, outputs, 1) if stride == 1 else None
 
     def forward(self, x: Tensor) -> Tensor:
         inner: Tensor = self.layers(x)
@@ -63,7 +51,7 @@ def mobilenet(config: NetworkConfig) -> nn.Module:
     model: Any = timm.create_model(
         "mobilenetv1_100", num_classes=config.n_classes, in_chans=config.channels, act_layer=nn.ReLU
     )
-    model.conv_stem = convolution(config.channels, config.width)
+    model.conv_stem = parts.convolution(config.channels, config.width)
     return cast("nn.Module", model)
 
 
@@ -80,10 +68,10 @@ def mobilenet_v2(config: NetworkConfig) -> nn.Module:
             inputs = outputs
     last = 1280 * config.width // 32
     return nn.Sequential(
-        normed(config.channels, config.width),
+        parts.normed(config.channels, config.width),
         *blocks,
-        normed(inputs, last, 1),
-        *classifier(last, config),
+        parts.normed(inputs, last, 1),
+        *parts.classifier(last, config),
     )
 
 
@@ -95,12 +83,12 @@ def efficientnet(config: NetworkConfig) -> nn.Module:
     model: Any = timm.create_model(
         "efficientnet_b0", num_classes=config.n_classes, in_chans=config.channels
     )
-    model.conv_stem = convolution(config.channels, config.width)
+    model.conv_stem = parts.convolution(config.channels, config.width)
     blocks = [block for stage in model.blocks for block in stage]
     for i, block in enumerate(blocks):
-        block.drop_path = Dropout(0.2 * i / len(blocks), per_image=True)
+        block.drop_path = parts.Dropout(0.2 * i / len(blocks), per_image=True)
     model.conv_head, model.bn2 = nn.Identity(), nn.Identity()
-    model.global_pool = nn.Sequential(model.global_pool, Dropout(0.2))
+    model.global_pool = nn.Sequential(model.global_pool, parts.Dropout(0.2))
     model.classifier = nn.Linear(blocks[-1].bn3.num_features, config.n_classes)
     return cast("nn.Module", model)
 
@@ -127,9 +115,9 @@ class _Unit(nn.Module):
         own = outputs - inputs if stride == 2 else outputs
         inner = own // 4
         self.groups = 1 if inputs == _SHUFFLED_STEM else groups
-        self.first = normed(inputs, inner, 1, groups=self.groups)
-        self.depthwise = normed(inner, inner, 3, stride, groups=inner)
-        self.last = normed(inner, own, 1, groups=groups, active=False)
+        self.first = parts.normed(inputs, inner, 1, groups=self.groups)
+        self.depthwise = parts.normed(inner, inner, 3, stride, groups=inner)
+        self.last = parts.normed(inner, own, 1, groups=groups, active=False)
         self.stride = stride
 
     def forward(self, x: Tensor) -> Tensor:
@@ -146,11 +134,11 @@ def shufflenet(config: NetworkConfig) -> nn.Module:
     """Build a ShuffleNet with a 1 × 1 stem; all three stages halve the feature map."""
     widths = config.widths(3)
     # As all stages halve the map, a first stage without blocks precedes them.
-    shapes = stage_shapes(_SHUFFLED_STEM, [_SHUFFLED_STEM, *widths], [0, *_SHUFFLED_BLOCKS])
+    shapes = parts.stage_shapes(_SHUFFLED_STEM, [_SHUFFLED_STEM, *widths], [0, *_SHUFFLED_BLOCKS])
     return nn.Sequential(
-        normed(config.channels, _SHUFFLED_STEM, 1),
+        parts.normed(config.channels, _SHUFFLED_STEM, 1),
         *[_Unit(*shape, config.groups) for shape in shapes],
-        *classifier(widths[-1], config),
+        *parts.classifier(widths[-1], config),
     )
 
 
@@ -163,7 +151,7 @@ def shufflenet_v2(config: NetworkConfig) -> nn.Module:
     last = 1024 if width <= 176 else 2048
     channels = [_SHUFFLED_STEM, config.width, 2 * width, 4 * width, last]
     model = ShuffleNetV2(list(_SHUFFLED_BLOCKS), channels, config.n_classes)
-    model.conv1[0] = convolution(config.channels, _SHUFFLED_STEM)
+    model.conv1[0] = parts.convolution(config.channels, _SHUFFLED_STEM)
     model.maxpool = nn.Identity()
     return cast("nn.Module", model)
 
@@ -194,7 +182,7 @@ def _regnet(config: NetworkConfig, excitation: float) -> nn.Module:
         se_ratio=excitation,
     )  # fmt: skip
     model: Any = RegNet(parameters, config.channels, config.n_classes, zero_init_last=False)
-    model.stem.conv = convolution(config.channels, _REGNET_STEM)
+    model.stem.conv = parts.convolution(config.channels, _REGNET_STEM)
     for first in (model.s1.b1, model.s2.b1):
         first.conv2.conv.stride = first.downsample.conv.stride = (1, 1)
     return cast("nn.Module", model)

@@ -100,6 +100,15 @@ def normed(
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
 
 
+def bottleneck(inputs: int, inner: int, outputs: int, stride: int, groups: int) -> nn.Sequential:
+    """Build normed convolutions: 1 × 1, of groups 3 × 3, and 1 × 1 without ReLU."""
+    return nn.Sequential(
+        normed(inputs, inner, 1),
+        normed(inner, inner, 3, stride, groups),
+        normed(inner, outputs, 1, active=False),
+    )
+
+
 def shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
     """Build a residual block's shortcut: a normed 1 × 1 convolution where the shape changes."""
     if stride == 1 and inputs == outputs:

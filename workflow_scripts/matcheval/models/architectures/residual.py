@@ -18,18 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import (
-    GlobalAverage,
-    NetworkConfig,
-    Noisy,
-    architecture,
-    classifier,
-    convolution,
-    he_normal_,
-    normed,
-    shortcut,
-    stage_shapes,
-)
+from matcheval.models.architectures import parts
+from matcheval.models.architectures.parts import NetworkConfig, architecture
 
 _STEM = 64
 _NARROW_STEM = 16
@@ -40,20 +30,20 @@ def resnext(config: NetworkConfig) -> nn.Module:
     """Build a ResNeXt from torchvision's bottleneck block."""
     from torchvision.models.resnet import Bottleneck
 
-    stem = convolution(config.channels, _STEM)
+    stem = parts.convolution(config.channels, _STEM)
     outputs = [Bottleneck.expansion * _STEM << stage for stage in range(3)]
-    shapes = stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3)
+    shapes = parts.stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3)
     blocks = [
         Bottleneck(
-            inputs, channels // Bottleneck.expansion, stride, shortcut(inputs, channels, stride),
-            config.groups, base_width=config.width,
+            inputs, channels // Bottleneck.expansion, stride,
+            parts.shortcut(inputs, channels, stride), config.groups, base_width=config.width,
         )
         for inputs, channels, stride in shapes
     ]  # fmt: skip
     model = nn.Sequential(
-        stem, nn.BatchNorm2d(_STEM), nn.ReLU(), *blocks, *classifier(outputs[-1], config)
+        stem, nn.BatchNorm2d(_STEM), nn.ReLU(), *blocks, *parts.classifier(outputs[-1], config)
     )
-    he_normal_(model, "fan_out")
+    parts.he_normal_(model, "fan_out")
     return model
 
 
@@ -63,12 +53,8 @@ class _DoublingBlock(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:
         super().__init__()
         inner = outputs // 2
-        self.layers = nn.Sequential(
-            normed(inputs, inner, 1),
-            normed(inner, inner, 3, stride, groups),
-            normed(inner, outputs, 1, active=False),
-        )
-        self.shortcut = shortcut(inputs, outputs, stride)
+        self.layers = parts.bottleneck(inputs, inner, outputs, stride, groups)
+        self.shortcut = parts.shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.relu(self.layers(x) + self.shortcut(x))
@@ -78,11 +64,11 @@ class _DoublingBlock(nn.Module):
 def resnext_doubling(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's ResNeXt, whose blocks have twice as many output as inner channels."""
     outputs = [2 * config.groups * config.width << stage for stage in range(3)]
-    shapes = stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3)
+    shapes = parts.stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3)
     return nn.Sequential(
-        normed(config.channels, _STEM, 1),
+        parts.normed(config.channels, _STEM, 1),
         *[_DoublingBlock(*shape, config.groups) for shape in shapes],
-        *classifier(outputs[-1], config),
+        *parts.classifier(outputs[-1], config),
     )
 
 
@@ -93,10 +79,10 @@ class _PyramidBlock(nn.Module):
         super().__init__()
         self.inner = nn.Sequential(
             nn.BatchNorm2d(inputs),
-            convolution(inputs, outputs, 3, stride),
+            parts.convolution(inputs, outputs, 3, stride),
             nn.BatchNorm2d(outputs),
             nn.ReLU(inplace=True),
-            convolution(outputs, outputs),
+            parts.convolution(outputs, outputs),
             nn.BatchNorm2d(outputs),
         )
         self.stride, self.padding = stride, outputs - inputs
@@ -121,18 +107,18 @@ def pyramidnet(config: NetworkConfig) -> nn.Module:
         blocks.append(_PyramidBlock(inputs, outputs, stride))
         inputs = outputs
     model = nn.Sequential(
-        convolution(config.channels, _NARROW_STEM),
+        parts.convolution(config.channels, _NARROW_STEM),
         nn.BatchNorm2d(_NARROW_STEM),
         *blocks,
         nn.BatchNorm2d(inputs),
         nn.ReLU(inplace=True),
-        *classifier(inputs, config),
+        *parts.classifier(inputs, config),
     )
-    he_normal_(model, "fan_out")
+    parts.he_normal_(model, "fan_out")
     return model
 
 
-class ShakeBlock(Noisy):
+class ShakeBlock(parts.Noisy):
     """Residual block shortcut(x) + a f(x) + (1 - a) g(x)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -164,8 +150,8 @@ class _Halving(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.stride = stride
-        self.here = convolution(inputs, outputs // 2, 1)
-        self.there = convolution(inputs, outputs - outputs // 2, 1)
+        self.here = parts.convolution(inputs, outputs // 2, 1)
+        self.there = parts.convolution(inputs, outputs - outputs // 2, 1)
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -180,10 +166,10 @@ class _Halving(nn.Module):
 def _shaken(inputs: int, outputs: int, stride: int) -> nn.Module:
     return nn.Sequential(
         nn.ReLU(),
-        convolution(inputs, outputs, 3, stride),
+        parts.convolution(inputs, outputs, 3, stride),
         nn.BatchNorm2d(outputs),
         nn.ReLU(inplace=True),
-        convolution(outputs, outputs),
+        parts.convolution(outputs, outputs),
         nn.BatchNorm2d(outputs),
     )
 
@@ -191,15 +177,15 @@ def _shaken(inputs: int, outputs: int, stride: int) -> nn.Module:
 @architecture
 def shake_shake(config: NetworkConfig) -> nn.Module:
     """Build a Shake-Shake network of three stages."""
-    shapes = stage_shapes(_NARROW_STEM, config.widths(3), [(config.depth - 2) // 6] * 3)
+    shapes = parts.stage_shapes(_NARROW_STEM, config.widths(3), [(config.depth - 2) // 6] * 3)
     model = nn.Sequential(
-        convolution(config.channels, _NARROW_STEM),
+        parts.convolution(config.channels, _NARROW_STEM),
         nn.BatchNorm2d(_NARROW_STEM),
         *[ShakeBlock(*shape) for shape in shapes],
         nn.ReLU(inplace=True),
-        *classifier(4 * config.width, config),
+        *parts.classifier(4 * config.width, config),
     )
-    he_normal_(model, "fan_out")
+    parts.he_normal_(model, "fan_out")
     return model
 
 
@@ -216,15 +202,11 @@ class _DualPathBlock(nn.Module):
         self, inputs: int, inner: int, residual: int, appended: int, stride: int, groups: int
     ) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            normed(inputs, inner, 1),
-            normed(inner, inner, 3, stride, groups),
-            normed(inner, residual + appended, 1, active=False),
-        )
+        self.layers = parts.bottleneck(inputs, inner, residual + appended, stride, groups)
         # The first block of a stage has the stride or, in the first stage, other channels.
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs == _STEM:
-            self.shortcut = normed(inputs, residual + appended, 1, stride, active=False)
+            self.shortcut = parts.normed(inputs, residual + appended, 1, stride, active=False)
         self.residual = residual
 
     def forward(self, x: Tensor) -> Tensor:
@@ -247,7 +229,9 @@ def dpn(config: NetworkConfig) -> nn.Module:
             inner = config.width << stage
             blocks.append(_DualPathBlock(inputs, inner, residual, appended, stride, config.groups))
             inputs = residual + (block + 2) * appended
-    return nn.Sequential(normed(config.channels, _STEM), *blocks, *classifier(inputs, config))
+    return nn.Sequential(
+        parts.normed(config.channels, _STEM), *blocks, *parts.classifier(inputs, config)
+    )
 
 
 _REPVGG_BLOCKS = (1, 2, 4, 14, 1)
@@ -255,7 +239,9 @@ _REPVGG_BLOCKS = (1, 2, 4, 14, 1)
 
 def _branch(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
     return nn.Sequential(
-        OrderedDict(conv=convolution(inputs, outputs, size, stride), bn=nn.BatchNorm2d(outputs))
+        OrderedDict(
+            conv=parts.convolution(inputs, outputs, size, stride), bn=nn.BatchNorm2d(outputs)
+        )
     )
 
 
@@ -289,6 +275,6 @@ def repvgg(config: NetworkConfig) -> nn.Module:
             blocks.append(_RepBlock(inputs, outputs, 2 if stage > 1 and block == 0 else 1))
             inputs = outputs
         layers[f"stage{stage}"] = nn.Sequential(*blocks) if stage else blocks[0]
-    layers["gap"] = GlobalAverage()
+    layers["gap"] = parts.GlobalAverage()
     layers["linear"] = nn.Linear(inputs, config.n_classes)
     return nn.Sequential(layers)

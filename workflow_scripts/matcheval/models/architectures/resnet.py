@@ -20,17 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import (
-    GlobalAverage,
-    NetworkConfig,
-    architecture,
-    classifier,
-    convolution,
-    he_normal_,
-    normed,
-    shortcut,
-    stage_shapes,
-)
+from matcheval.models.architectures import parts
+from matcheval.models.architectures.parts import NetworkConfig, architecture
 
 _STEM = 64  # output channels of the four-stage networks' stem, at any width
 _LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
@@ -58,9 +49,9 @@ class _BlockA(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int, squeezed: bool) -> None:
         super().__init__()
-        self.conv1 = convolution(inputs, outputs, stride=stride)
+        self.conv1 = parts.convolution(inputs, outputs, stride=stride)
         self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = convolution(outputs, outputs)
+        self.conv2 = parts.convolution(outputs, outputs)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.excitation = SqueezeExcitation(outputs) if squeezed else nn.Identity()
         self.stride, self.padding = stride, outputs - inputs
@@ -91,7 +82,7 @@ def seresnet_a(config: NetworkConfig) -> nn.Module:
 
 def _resnet_a(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
     model = _three_stages(config, partial(_BlockA, squeezed=squeezed), "linear")
-    he_normal_(model, "fan_in")
+    parts.he_normal_(model, "fan_in")
     nn.init.kaiming_normal_(model.get_parameter("linear.weight"))
     return model
 
@@ -102,10 +93,10 @@ def resnet_b(config: NetworkConfig) -> nn.Module:
     from torchvision.models.resnet import BasicBlock
 
     def block(inputs: int, outputs: int, stride: int) -> BasicBlock:
-        return BasicBlock(inputs, outputs, stride, shortcut(inputs, outputs, stride))
+        return BasicBlock(inputs, outputs, stride, parts.shortcut(inputs, outputs, stride))
 
     model = _three_stages(config, block, "fc")
-    he_normal_(model, "fan_out")
+    parts.he_normal_(model, "fan_out")
     return model
 
 
@@ -114,8 +105,8 @@ def _three_stages(
 ) -> nn.Sequential:
     """Build a ResNet of three stages, whose state dict has the keys of published weights."""
     width, blocks = config.width, (config.depth - 2) // 6
-    stem = convolution(config.channels, width)
-    layers = [block(*shape) for shape in stage_shapes(width, config.widths(3), [blocks] * 3)]
+    stem = parts.convolution(config.channels, width)
+    layers = [block(*shape) for shape in parts.stage_shapes(width, config.widths(3), [blocks] * 3)]
     stages = {
         f"layer{stage + 1}": nn.Sequential(*layers[stage * blocks : (stage + 1) * blocks])
         for stage in range(3)
@@ -123,7 +114,7 @@ def _three_stages(
     return nn.Sequential(
         OrderedDict(
             conv1=stem, bn1=nn.BatchNorm2d(width), relu=nn.ReLU(inplace=True), **stages,
-            pool=GlobalAverage(), **{head: nn.Linear(4 * width, config.n_classes)},
+            pool=parts.GlobalAverage(), **{head: nn.Linear(4 * width, config.n_classes)},
         )
     )  # fmt: skip
 
@@ -165,7 +156,7 @@ def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = Tr
         block_args=arguments,
     )
     if small_stem:
-        model.conv1 = convolution(config.channels, _STEM)
+        model.conv1 = parts.convolution(config.channels, _STEM)
         model.maxpool = nn.Identity()
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model
@@ -180,19 +171,22 @@ class _PreactBlock(nn.Module):
         super().__init__()
         inner = outputs // expansion
         if expansion == 1:
-            convolutions = [convolution(inputs, outputs, 3, stride), convolution(outputs, outputs)]
+            convolutions = [
+                parts.convolution(inputs, outputs, 3, stride),
+                parts.convolution(outputs, outputs),
+            ]
         else:
             convolutions = [
-                convolution(inputs, inner, 1),
-                convolution(inner, inner, 3, stride),
-                convolution(inner, outputs, 1),
+                parts.convolution(inputs, inner, 1),
+                parts.convolution(inner, inner, 3, stride),
+                parts.convolution(inner, outputs, 1),
             ]
         self.norms = nn.ModuleList(nn.BatchNorm2d(c.in_channels) for c in convolutions)
         self.convolutions = nn.ModuleList(convolutions)
         self.excitation = SqueezeExcitation(outputs) if squeezed else nn.Identity()
         self.shortcut: nn.Module | None = None
         if stride != 1 or inputs != outputs:
-            self.shortcut = convolution(inputs, outputs, 1, stride)
+            self.shortcut = parts.convolution(inputs, outputs, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         inner = active = functional.relu(self.norms[0](x))
@@ -222,16 +216,16 @@ def preact_imagenet(config: NetworkConfig) -> nn.Module:
 
 def _preact(config: NetworkConfig, blocks: Sequence[int], expansion: int = 1) -> nn.Module:
     last = nn.BatchNorm2d(expansion * config.widths(len(blocks))[-1]), nn.ReLU(inplace=True)
-    stem = convolution(config.channels, config.width)
+    stem = parts.convolution(config.channels, config.width)
     model = _stages(config, stem, blocks, last, expansion)
-    he_normal_(model, "fan_out")
+    parts.he_normal_(model, "fan_out")
     return model
 
 
 @architecture
 def preact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
-    stem = convolution(config.channels, config.width)
+    stem = parts.convolution(config.channels, config.width)
     expansion = _EXPANSION if config.depth >= 50 else 1
     return _stages(config, stem, _LAYERS[config.depth], (), expansion)
 
@@ -239,7 +233,7 @@ def preact_unnormed(config: NetworkConfig) -> nn.Module:
 @architecture
 def sepreact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a normed stem."""
-    stem = normed(config.channels, config.width)
+    stem = parts.normed(config.channels, config.width)
     return _stages(config, stem, _LAYERS[config.depth], (), squeezed=True)
 
 
@@ -249,6 +243,6 @@ def _stages(
 ) -> nn.Module:  # fmt: skip
     """Join the stem, stages of `blocks` blocks, the last layers before the average, and a head."""
     outputs = [expansion * width for width in config.widths(len(blocks))]
-    shapes = stage_shapes(config.width, outputs, blocks)
+    shapes = parts.stage_shapes(config.width, outputs, blocks)
     layers = [_PreactBlock(*shape, expansion, squeezed) for shape in shapes]
-    return nn.Sequential(stem, *layers, *last, *classifier(outputs[-1], config))
+    return nn.Sequential(stem, *layers, *last, *parts.classifier(outputs[-1], config))

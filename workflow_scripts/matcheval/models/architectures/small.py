@@ -5,14 +5,8 @@ from math import prod
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import (
-    NetworkConfig,
-    architecture,
-    classifier,
-    convolution,
-    shortcut,
-    stage_shapes,
-)
+from matcheval.models.architectures import parts
+from matcheval.models.architectures.parts import NetworkConfig, architecture
 
 
 @architecture
@@ -52,14 +46,14 @@ def resnet(config: NetworkConfig) -> nn.Module:
     """Build a residual network whose further blocks halve the map and double the channels."""
     widths = config.widths(config.depth)
     blocks = [
-        _ResidualBlock(*shape) for shape in stage_shapes(widths[0], widths, [1] * len(widths))
+        _ResidualBlock(*shape) for shape in parts.stage_shapes(widths[0], widths, [1] * len(widths))
     ]
     return nn.Sequential(
-        convolution(config.channels, config.width),
+        parts.convolution(config.channels, config.width),
         nn.BatchNorm2d(config.width),
         nn.ReLU(),
         *blocks,
-        *classifier(widths[-1], config),
+        *parts.classifier(widths[-1], config),
     )
 
 
@@ -68,11 +62,11 @@ class _ResidualBlock(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.first = convolution(inputs, outputs, 3, stride)
+        self.first = parts.convolution(inputs, outputs, 3, stride)
         self.first_norm = nn.BatchNorm2d(outputs)
-        self.second = convolution(outputs, outputs)
+        self.second = parts.convolution(outputs, outputs)
         self.second_norm = nn.BatchNorm2d(outputs)
-        self.shortcut = shortcut(inputs, outputs, stride)
+        self.shortcut = parts.shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.first_norm(self.first(x)))

@@ -20,24 +20,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import (
-    Dropout,
-    GlobalAverage,
-    NetworkConfig,
-    architecture,
-    classifier,
-    convolution,
-    he_normal_,
-    normed,
-    stage_shapes,
-)
+from matcheval.models.architectures import parts
+from matcheval.models.architectures.parts import NetworkConfig, architecture
 
 
 @architecture
 def vgg(config: NetworkConfig) -> nn.Module:
     """Build a VGG from torchvision's layers."""
     # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
-    return nn.Sequential(_vgg_features(config), *classifier(8 * config.width, config))
+    return nn.Sequential(_vgg_features(config), *parts.classifier(8 * config.width, config))
 
 
 @architecture
@@ -47,11 +38,11 @@ def vgg_three_linear(config: NetworkConfig) -> nn.Module:
     hidden = [
         layer
         for _ in range(2)
-        for layer in (nn.Linear(width, width), nn.ReLU(inplace=True), Dropout(0.5))
+        for layer in (nn.Linear(width, width), nn.ReLU(inplace=True), parts.Dropout(0.5))
     ]
     linear = nn.Sequential(*hidden, nn.Linear(width, config.n_classes))
     return nn.Sequential(
-        OrderedDict(features=_vgg_features(config), pool=GlobalAverage(), classifier=linear)
+        OrderedDict(features=_vgg_features(config), pool=parts.GlobalAverage(), classifier=linear)
     )
 
 
@@ -66,7 +57,7 @@ def _vgg_features(config: NetworkConfig) -> nn.Module:
     features: Any = make_layers(layers, batch_norm=True)
     if config.channels != 3:
         features[0] = nn.Conv2d(config.channels, features[0].out_channels, 3, padding=1)
-    he_normal_(features, "fan_out")
+    parts.he_normal_(features, "fan_out")
     for module in features.modules():
         if isinstance(module, nn.Conv2d) and module.bias is not None:
             nn.init.zeros_(module.bias)
@@ -127,7 +118,7 @@ def googlenet(config: NetworkConfig) -> nn.Module:
             )
         )
         inputs = one + three + five + pooled
-    return nn.Sequential(*layers, *classifier(inputs, config))
+    return nn.Sequential(*layers, *parts.classifier(inputs, config))
 
 
 @architecture
@@ -135,7 +126,7 @@ def densenet(config: NetworkConfig) -> nn.Module:
     """Build a DenseNet-BC from torchvision's blocks."""
     layers = (config.depth - 4) // 6
     model = _densenet(config, (layers,) * 3)
-    he_normal_(model, "fan_in")
+    parts.he_normal_(model, "fan_in")
     return model
 
 
@@ -157,25 +148,27 @@ def _densenet(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
     )
     # Leave out the stem for ImageNet, which reduces height and width to a quarter.
     kept = [(name, part) for name, part in whole.features.named_children() if name[-1] != "0"]
-    parts = [
-        ("stem", convolution(config.channels, 2 * config.width)),
+    layers = [
+        ("stem", parts.convolution(config.channels, 2 * config.width)),
         *kept,
         ("relu", nn.ReLU(inplace=True)),
-        ("pool", GlobalAverage()),
+        ("pool", parts.GlobalAverage()),
         ("linear", whole.classifier),
     ]
-    return nn.Sequential(OrderedDict(parts))
+    return nn.Sequential(OrderedDict(layers))
 
 
 def _pooled(inputs: int, outputs: int, stride: int) -> nn.Module:
     """Max pooling, with a 1 × 1 convolution where the shape changes."""
     pool = nn.MaxPool2d(3, stride, padding=1)
-    return pool if stride == 1 else nn.Sequential(pool, normed(inputs, outputs, 1, active=False))
+    return (
+        pool if stride == 1 else nn.Sequential(pool, parts.normed(inputs, outputs, 1, active=False))
+    )
 
 
 def _separate(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
     """Convolution of each channel by itself."""
-    return normed(inputs, outputs, size, stride, groups=inputs, active=False)
+    return parts.normed(inputs, outputs, size, stride, groups=inputs, active=False)
 
 
 class _CellA(nn.Module):
@@ -199,7 +192,7 @@ class _CellB(nn.Module):
             _separate(inputs, outputs, size, stride) for size in (7, 5, 3)
         )
         self.pooled = _pooled(inputs, outputs, stride)
-        self.reduce = normed(2 * outputs, outputs, 1)
+        self.reduce = parts.normed(2 * outputs, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         sums = [self.seven(x) + self.three(x), self.pooled(x) + self.five(x)]
@@ -220,9 +213,9 @@ def pnasnet_b(config: NetworkConfig) -> nn.Module:
 
 
 def _pnasnet(config: NetworkConfig, cell: Callable[[int, int, int], nn.Module]) -> nn.Module:
-    shapes = stage_shapes(config.width, config.widths(3), (6, 7, 7))
+    shapes = parts.stage_shapes(config.width, config.widths(3), (6, 7, 7))
     return nn.Sequential(
-        normed(config.channels, config.width),
+        parts.normed(config.channels, config.width),
         *[cell(*shape) for shape in shapes],
-        *classifier(4 * config.width, config),
+        *parts.classifier(4 * config.width, config),
     )
