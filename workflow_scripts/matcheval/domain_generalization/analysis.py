@@ -153,114 +153,103 @@ class DomainGeneralization(Analysis):
         """The rules from the plan to tables and figures, and those of scores."""
         study, expansion, settings = self.study, self.expansion, self.settings
         first = next((name for name in settings.algorithms if name != ERM), ERM)
-        of_runs = {
-            "runs": self.runs.file(".parquet"),
-            "accuracies": self.accuracies.file(".parquet"),
-        }
-        plan = Rule(
-            name="plan_domain_generalization",
-            run=write_plan,
-            input={
-                "descriptions": lambda wildcards: [
-                    file for name in self.trained_on for file in study.description_files(name)
-                ]
-            },
-            output={"outputs": self.planned},
-            arguments=lambda wildcards: {
-                "blocks": self._blocks,
-                "plan": expansion.plan.rows,
-                "folders": {name: study.dataset_folder(name) for name in self.trained_on},
-                "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
-                "parts": settings.validation_parts,
-            },
-            environment="models",
-            message="Checking sources and targets, and listing the trainings",
+        runs, accuracies, curves, results, gains, plan = (
+            each.file(".parquet")
+            for each in (
+                self.runs,
+                self.accuracies,
+                self.curves,
+                self.results,
+                self.gains,
+                self.planned,
+            )
         )
-        collect = Rule(
-            name="collect_domain_runs",
-            run=collect_runs,
-            input={
-                "plan": self.planned.file(".parquet"),
-                "histories": lambda wildcards: [study.history_file(name) for name in self.trained],
-                "indexes": lambda wildcards: [
-                    study.predicting.tested_index(batch) for batch in expansion.tested
-                ],
-            },
-            output={"runs": self.runs, "curves": self.curves, "accuracies": self.accuracies},
-            arguments=lambda wildcards: {
-                "models": list(self.trained),
-                "epoch_steps": settings.evaluate_every,
-                "tested": [asdict(batch) for batch in expansion.tested.values()],
-                "predictions": study.predictions_folder,
-            },
-            request=self._collecting_request,
-            message="Collecting the runs and their accuracies",
-        )
-        compare = Rule(
-            name="compare_domain_algorithms",
-            run=compare_algorithms,
-            input=of_runs,
-            output={
-                "results": self.results, "gains": self.gains, "spread": self.spread,
-                "image_counts": self.image_counts,
-            },
-            arguments=self._comparison,
-            message="Selecting groups of hyper-parameters, and comparing algorithms with ERM",
-        )  # fmt: skip
-        lay_out = Rule(
-            name="lay_out_domain_results",
-            run=lay_out_results,
-            input={"results": self.results.file(".parquet")},
-            output={"outputs": self.layout},
-            arguments=lambda wildcards: {"design": self.views[wildcards.view]},
-            values={"view": self.views, "selection": self.selections},
-            message="Laying out the results of {wildcards.view}, groups selected by "
-            "{wildcards.selection}",
-        )
-        tables = {"curves": self.curves, "results": self.results, "gains": self.gains}
-        plot = Rule(
-            name="plot_domain_generalization",
-            run=plot_results,
-            input={
-                name: one.file(".parquet") for name, one in ({"runs": self.runs} | tables).items()
-            },
-            output={"outputs": self.plot},
-            arguments=lambda wildcards: {
-                "kind": wildcards.figure,
-                "selection": settings.selection[0],
-                "algorithm": settings.figure_algorithm or first,
-            },
-            values={"figure": KINDS},
-            message="Plotting {wildcards.figure}",
-        )
-        score = Rule(
-            name="score_domain_model",
-            run=write_scores,
-            input={"outputs": self._scored_outputs},
-            output={"scores": self.scores.file()},
-            arguments=self._scoring,
-            request=self._scoring_request,
-            values={"suite": study.suites, "scored": self.trained},
-            code=["matcheval.accuracy_prediction.scores"],
-            message="Scoring {wildcards.scored} on suite {wildcards.suite}",
-        )
-        compare_with_scores = Rule(
-            name="compare_domain_scores",
-            run=compare_scores,
-            input={
-                **of_runs,
-                "scores": lambda wildcards: [
-                    self.scores.file(suite=suite, scored=name) for suite, name in expansion.scored
-                ],
-            },
-            output={
-                "predictability": self.predictability, "near_far": self.near_far,
-                "figure": self.plot_of_scores,
-            },
-            arguments=self._comparison,
-            message="Comparing scores with accuracies of generalised models",
-        )  # fmt: skip
-        return [plan, collect, compare, lay_out, plot, score, compare_with_scores]
+        return [
+            Rule(
+                name="plan_domain_generalization", run=write_plan, environment="models",
+                message="Checking sources and targets, and listing the trainings",
+                input={
+                    "descriptions": lambda wildcards: [
+                        file for name in self.trained_on for file in study.description_files(name)
+                    ]
+                },
+                output={"outputs": self.planned},
+                arguments=lambda wildcards: {
+                    "blocks": self._blocks, "plan": expansion.plan.rows,
+                    "folders": {name: study.dataset_folder(name) for name in self.trained_on},
+                    "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
+                    "parts": settings.validation_parts,
+                },
+            ),
+            Rule(
+                name="collect_domain_runs", run=collect_runs, request=self._collecting_request,
+                message="Collecting the runs and their accuracies",
+                input={
+                    "plan": plan,
+                    "histories": lambda wildcards: list(map(study.history_file, self.trained)),
+                    "indexes": lambda wildcards: list(
+                        map(study.predicting.tested_index, expansion.tested)
+                    ),
+                },
+                output={"runs": self.runs, "curves": self.curves, "accuracies": self.accuracies},
+                arguments=lambda wildcards: {
+                    "models": list(self.trained), "epoch_steps": settings.evaluate_every,
+                    "tested": [asdict(batch) for batch in expansion.tested.values()],
+                    "predictions": study.predictions_folder,
+                },
+            ),
+            Rule(
+                name="compare_domain_algorithms", run=compare_algorithms,
+                message="Selecting groups of hyper-parameters, and comparing algorithms with ERM",
+                input={"runs": runs, "accuracies": accuracies},
+                output={
+                    "results": self.results, "gains": self.gains, "spread": self.spread,
+                    "image_counts": self.image_counts,
+                },
+                arguments=self._comparison,
+            ),
+            Rule(
+                name="lay_out_domain_results", run=lay_out_results,
+                message="Laying out the results of {wildcards.view}, groups selected by "
+                "{wildcards.selection}",
+                input={"results": results}, output={"outputs": self.layout},
+                arguments=lambda wildcards: {"design": self.views[wildcards.view]},
+                values={"view": self.views, "selection": self.selections},
+            ),
+            Rule(
+                name="plot_domain_generalization", run=plot_results,
+                message="Plotting {wildcards.figure}",
+                input={"runs": runs, "curves": curves, "results": results, "gains": gains},
+                output={"outputs": self.plot}, values={"figure": KINDS},
+                arguments=lambda wildcards: {
+                    "kind": wildcards.figure, "selection": settings.selection[0],
+                    "algorithm": settings.figure_algorithm or first,
+                },
+            ),
+            Rule(
+                name="score_domain_model", run=write_scores, request=self._scoring_request,
+                message="Scoring {wildcards.scored} on suite {wildcards.suite}",
+                input={"outputs": self._scored_outputs}, output={"scores": self.scores.file()},
+                arguments=self._scoring, values={"suite": study.suites, "scored": self.trained},
+                code=["matcheval.accuracy_prediction.scores"],
+            ),
+            Rule(
+                name="compare_domain_scores", run=compare_scores,
+                message="Comparing scores with accuracies of generalised models",
+                input={
+                    "runs": runs, "accuracies": accuracies,
+                    "scores": lambda wildcards: [
+                        self.scores.file(suite=suite, scored=name)
+                        for suite, name in expansion.scored
+                    ],
+                },
+                output={
+                    "predictability": self.predictability, "near_far": self.near_far,
+                    "figure": self.plot_of_scores,
+                },
+                arguments=self._comparison,
+            ),
+        ]  # fmt: skip
 
     @property
     def _blocks(self) -> list[dict[str, Any]]:
@@ -271,10 +260,10 @@ class DomainGeneralization(Analysis):
         return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
 
     def _scored_outputs(self, wildcards: Wildcards) -> list[str]:
-        one = self.expansion.scored[wildcards.suite, wildcards.scored]
+        run = self.expansion.scored[wildcards.suite, wildcards.scored]
         index = self.study.predicting.tested_index
         first = self.trained[wildcards.scored].validation[0]
-        return [index(one.batch), index(one.source_batch), self.study.dataset_files(first)[0]]
+        return [index(run.batch), index(run.source_batch), self.study.dataset_files(first)[0]]
 
     def _scoring(self, wildcards: Wildcards) -> dict[str, Any]:
         settings, study, suite = self.settings.scores, self.study, wildcards.suite
