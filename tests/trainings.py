@@ -6,7 +6,19 @@ import torch
 
 from matcheval.datasets.dataset import make_dataset
 from matcheval.training.loop import train
+from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
+
+
+def recipe(**changed):
+    """A small network, trained by plain ERM on images as they are, changed as given."""
+    plain = {
+        "architecture": "cnn", "width": 4, "depth": 1, "loss": "cross_entropy",
+        "loss_parameter": None, "augmentation": "none", "schedule": "cosine", "epochs": 2,
+        "batch_size": 32, "learning_rate": 0.05, "weight_decay": 0.0005, "train_fraction": 1.0,
+        "seed": 0,
+    }  # fmt: skip
+    return Recipe(**plain | changed)
 
 
 def a_set(name, n, low=0, high=256, side=4, **changed):

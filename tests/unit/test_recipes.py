@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import trainings
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
@@ -16,11 +17,7 @@ from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import initial_model
 
-RECIPE = Recipe(
-    architecture="cnn", width=4, depth=1, loss="cross_entropy", loss_parameter=None,
-    augmentation="shift", schedule="cosine", epochs=3, batch_size=32, learning_rate=0.05,
-    weight_decay=0.0005, train_fraction=0.5, seed=0,
-)  # fmt: skip
+RECIPE = trainings.recipe(augmentation="shift", epochs=3, train_fraction=0.5)
 
 VGG = {"architecture": "vgg_three_linear", "width": 8, "depth": 11}
 

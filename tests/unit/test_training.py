@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warm import warm_python
 
+import trainings
 from cifar import cifar, needs_cifar
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
@@ -42,11 +43,7 @@ from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains, interrupted, same
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
-RECIPE = Recipe(
-    architecture="cnn", width=4, depth=1, loss="cross_entropy", loss_parameter=None,
-    augmentation="shift", schedule="cosine", epochs=2, batch_size=32, learning_rate=0.05,
-    weight_decay=0.0005, train_fraction=0.2, seed=0,
-)  # fmt: skip
+RECIPE = trainings.recipe(augmentation="shift", train_fraction=0.2)
 ADAM = replace(RECIPE, optimizer="adam", options={"betas": [0.8, 0.9], "eps": 1e-6})
 # Of two training sets, in batches of 8, to the best of six epochs of three steps.
 BEST = replace(
