@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from torch import nn
 
 from cifar import WEIGHTS, cifar, needs_cifar
-from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout
 from matcheval.models.architectures.residual import ShakeBlock
 from matcheval.models.architectures.resnet import SqueezeExcitation
@@ -157,22 +156,6 @@ class TestDropout:
     def test_it_is_in_the_networks_that_have_it(self):
         rates = [m.rate for m in build("efficientnet", 32, 49).modules() if isinstance(m, Dropout)]
         assert rates == pytest.approx([*(0.2 * i / 16 for i in range(16)), 0.2])
-
-
-@pytest.mark.parametrize(
-    ("architecture", "size", "remedy"),
-    [
-        ("shufflenet", (50, 50, 2), "multiple of 4 × groups above 24"),
-        ("shufflenet", (80, 50, 4), "1, 2, 3 or 6 groups"),
-        ("regnet_x", (32, 41), "24 with depth 41 or 32 with depth 68"),
-        ("dpn", (96, 26, 5), "a multiple of 12 and of groups"),
-        ("googlenet", (100, 29), "a multiple of 12"),
-        ("mobilenet", (16, 28), "32 with depth 28"),
-    ],
-)
-def test_widths_that_cannot_be_are_refused_with_those_that_can(architecture, size, remedy):
-    with pytest.raises(InputError, match=f"cannot have width {size[0]} .*{remedy}"):
-        build(architecture, *size)
 
 
 class TestShakeShake:

@@ -6,14 +6,9 @@ import pytest
 
 from matcheval.accuracy_prediction.scores.outputs import from_logits, joined, pooled
 from matcheval.accuracy_prediction.scoring import SCORES
+from matcheval.domain_generalization import predictability
 from matcheval.domain_generalization.analysis import DomainGeneralization
-from matcheval.domain_generalization.predictability import (
-    draw_scores,
-    predictability_columns,
-    scores_of_runs,
-    tabulate_near_far,
-    tabulate_predictability,
-)
+from matcheval.domain_generalization.predictability import scores_of_runs, tabulate_near_far
 from matcheval.domain_generalization.results import tabulate_image_counts
 from matcheval.domain_generalization.tables import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.errors import InputError
@@ -101,7 +96,7 @@ def scores():
 
 
 def test_scores_on_a_line_predict_without_error():
-    table = tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
+    table = predictability.tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
     assert PREDICTABILITY.from_frame(table).num_rows == 2 * 2 * 2  # selection, algorithm, method
     found = table[(table.selection == "default") & (table.method == "nuclear_norm")]
     erm, sd = (found[found.algorithm == name].iloc[0] for name in ("erm", "sd"))
@@ -109,9 +104,9 @@ def test_scores_on_a_line_predict_without_error():
     assert sd.spearman == pytest.approx(0.8)  # 1 - 6 (1 + 1) / (4 (16 - 1))
     assert sd.mae_gain == pytest.approx(sd.mae)
     assert (erm.n_sets, erm.n_runs) == (4, 2)
-    page = markdown(predictability_columns(table))
+    page = markdown(predictability.predictability_columns(table))
     assert "| one | default | ERM | Nuclear norm | 4 | 2 | 1.00 [1.00, 1.00] | 0.00" in page
-    figure = draw_scores(scores_of_runs(runs(), scores()), "default")
+    figure = predictability.draw_scores(scores_of_runs(runs(), scores()), "default")
     titles = [axes.get_legend().get_title().get_text() for axes in figure.axes]
     assert titles == ["one: Nuclear norm", "one: FD"]
 
@@ -165,24 +160,12 @@ def test_models_of_blocks_are_scored_on_request():
 @pytest.mark.parametrize(
     ("scores", "changes", "message"),
     [
-        (
-            {"algorithms": ["coral"]},
-            {},
-            r"'inference.outputs': 'nuclear_norm' needs .*Add logits or statistics",
-        ),
-        (
-            {"algorithms": ["coral"], "methods": ["nuclear_nrom"]},
-            KEPT,
-            "unknown method 'nuclear_nrom'.*nuclear_norm",
-        ),
-        (
-            {"algorithms": ["coral"], "methods": ["rotation"]},
-            KEPT,
-            "'rotation' runs models again over rotated",
-        ),
+        ({}, {}, r"'inference.outputs': 'nuclear_norm' needs .*Add logits or statistics"),
+        ({"methods": ["nuclear_nrom"]}, KEPT, "unknown method 'nuclear_nrom'.*nuclear_norm"),
+        ({"methods": ["rotation"]}, KEPT, "'rotation' runs models again over rotated"),
         ({"algorithms": ["sd"]}, KEPT, "scores.algorithms': unknown algorithm 'sd'"),
     ],
 )
 def test_scores_that_are_refused(scores, changes, message):
     with pytest.raises(InputError, match=message):
-        study_with(scores, **changes)
+        study_with(CORAL | scores, **changes)

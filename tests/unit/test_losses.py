@@ -73,35 +73,37 @@ def test_the_sample_dependent_focal_loss_uses_a_larger_exponent_for_low_probabil
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_weighted_mmce_equals_the_three_sums_of_the_paper_and_of_the_code(seed, n, n_classes):
+def test_mmce_equals_the_sums_of_the_papers_and_of_the_code(seed, n, n_classes):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, n_classes)) * 2
     labels = rng.integers(n_classes, size=n)
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     r, right = p.max(axis=1), p.argmax(axis=1) == labels
-    kernel = np.exp(-abs(r[:, None] - r[None, :]) / 0.4)
-    k = right.sum()
+    k, total = right.sum(), 0.0
     sums = {(True, True): 0.0, (False, False): 0.0, (True, False): 0.0}
     for i in range(n):
         for j in range(n):
+            kernel = math.exp(-abs(r[i] - r[j]) / 0.4)
+            total += (right[i] - r[i]) * (right[j] - r[j]) * kernel
             if (right[i], right[j]) in sums:
                 factors = (1 - r[i] if right[i] else r[i]) * (1 - r[j] if right[j] else r[j])
-                sums[right[i], right[j]] += factors * kernel[i, j]
+                sums[right[i], right[j]] += factors * kernel
     pairs = {(True, True): k**2, (False, False): (n - k) ** 2, (True, False): k * (n - k)}
-    means = {key: total / pairs[key] if pairs[key] else 0.0 for key, total in sums.items()}
+    means = {key: each / pairs[key] if pairs[key] else 0.0 for key, each in sums.items()}
     signs = {(True, True): 1, (False, False): 1, (True, False): -2}
-    entropy = -np.log(p[np.arange(n), labels]).mean()
-    targets = torch.from_numpy(np.eye(n_classes)[labels])
-
     paper = sum(signs[key] * mean for key, mean in means.items())
-    found = losses.mmce_weighted(torch.from_numpy(logits), targets, 2.0).item()
-    assert found == pytest.approx(entropy + 2 * math.sqrt(max(paper, 1e-10)), rel=1e-6)
-
     # torrvision/focal_calibration divides the means once more, by the same numbers of pairs.
     code = sum(signs[key] * mean / (pairs[key] + 1e-5) for key, mean in means.items())
-    term = math.sqrt(code + 1e-10) if 0 < k < n else 0.0
-    found = losses.mmce_weighted_mukhoti(torch.from_numpy(logits), targets, 2.0).item()
-    assert found == pytest.approx(entropy + 2 * term, rel=2e-5)
+    entropy = -np.log(p[np.arange(n), labels]).mean()
+    for name, term, rel in (
+        ("mmce", math.sqrt(max(total / n**2, 1e-10)), 1e-6),
+        ("mmce_mukhoti", total / n**2, 1e-6),
+        ("mmce_weighted", math.sqrt(max(paper, 1e-10)), 1e-6),
+        ("mmce_weighted_mukhoti", math.sqrt(code + 1e-10) if 0 < k < n else 0.0, 2e-5),
+    ):
+        given = torch.from_numpy(logits), torch.from_numpy(np.eye(n_classes)[labels])
+        found = losses.build_loss(name, 3.0)(*given).item()
+        assert found == pytest.approx(entropy + 3 * term, rel=rel)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -122,23 +124,3 @@ def test_perfect_calibration_has_no_mmce_and_a_finite_gradient():
     loss.backward()
     assert loss.item() == pytest.approx(math.log(2), abs=1e-4)
     assert logits.grad.isfinite().all()
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_mmce_equals_the_double_sum_of_the_paper(seed, n, n_classes):
-    rng = np.random.default_rng(seed)
-    logits = rng.normal(size=(n, n_classes)) * 2
-    labels = rng.integers(n_classes, size=n)
-    targets = np.eye(n_classes)[labels]
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    r, c = p.max(axis=1), p.argmax(axis=1) == labels
-    total = sum(
-        (c[i] - r[i]) * (c[j] - r[j]) * math.exp(-abs(r[i] - r[j]) / 0.4)
-        for i in range(n) for j in range(n)
-    )  # fmt: skip
-    entropy = -np.log(p[np.arange(n), labels]).mean()
-    given = torch.from_numpy(logits), torch.from_numpy(targets), 4.0
-    expected = entropy + 4 * math.sqrt(max(total / n**2, 1e-10))
-    assert losses.mmce(*given).item() == pytest.approx(expected, rel=1e-6)
-    assert losses.mmce_mukhoti(*given).item() == pytest.approx(entropy + 4 * total / n**2, rel=1e-6)

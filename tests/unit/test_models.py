@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -85,6 +87,12 @@ def test_any_image_shape_and_number_of_classes(architecture, shape):
         ("linear", (1, 0, 1), "Give 0: linear has no width"),
         ("mlp", (0, 1, 1), "Give at least 1"),
         ("resnet", (4, 0, 1), "Give at least 1"),
+        ("shufflenet", (50, 50, 2), "cannot have width 50 .*multiple of 4 × groups above 24"),
+        ("shufflenet", (80, 50, 4), "cannot have width 80 .*1, 2, 3 or 6 groups"),
+        ("regnet_x", (32, 41, 1), "width 32 .*24 with depth 41 or 32 with depth 68"),
+        ("dpn", (96, 26, 5), "cannot have width 96 .*a multiple of 12 and of groups"),
+        ("googlenet", (100, 29, 1), "cannot have width 100 .*a multiple of 12"),
+        ("mobilenet", (16, 28, 1), "cannot have width 16 .*32 with depth 28"),
     ],
 )
 def test_invalid_architectures_are_rejected(architecture, size, message):
@@ -148,32 +156,23 @@ def test_the_digest_depends_only_on_the_weights():
     assert len(digest) == 64
 
 
-@pytest.mark.parametrize(
-    ("keep", "message"),
-    [(0, "not a readable checkpoint"), (4, "not a readable checkpoint"),
-     (100, "not a readable checkpoint"), (-1, "damaged: its bytes do not have the SHA-256")],
-)  # fmt: skip
-def test_truncated_checkpoints_are_rejected(tmp_path, keep, message):
-    path = tmp_path / "m.safetensors"
+def test_truncated_missing_and_foreign_checkpoints_are_rejected(tmp_path):
+    path, weights = tmp_path / "m.safetensors", {"w": torch.zeros(2)}
     save_checkpoint(checkpoint(), path)
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(InputError, match=rf"m\.safetensors.*{message}"):
-        load_checkpoint(path)
-
-
-def test_missing_and_foreign_checkpoints_are_rejected(tmp_path):
-    path = tmp_path / "m.safetensors"
-    with pytest.raises(InputError, match="no such file"):
-        load_checkpoint(path)
-    path.write_bytes(b"PK\x03\x04 a zip file, as torch.save writes them" * 10)
-    with pytest.raises(InputError, match="not a readable checkpoint"):
-        load_checkpoint(path)
-    save_file({"w": torch.zeros(2)}, path)
-    with pytest.raises(InputError, match="not a checkpoint of this workflow"):
-        load_checkpoint(path)
-    save_file({"w": torch.zeros(2)}, path, metadata={"matcheval": '{"model": "m"}'})
-    with pytest.raises(InputError, match="damaged or was written by another version"):
-        load_checkpoint(path)
+    whole = path.read_bytes()
+    zipped = b"PK\x03\x04 a zip file, as torch.save writes them" * 10
+    for make, message in (
+        (path.unlink, "no such file"),
+        *((partial(path.write_bytes, content), "not a readable checkpoint")
+          for content in (b"", whole[:4], whole[:100], zipped)),
+        (partial(path.write_bytes, whole[:-1]), "damaged: its bytes do not have the SHA-256"),
+        (partial(save_file, weights, path), "not a checkpoint of this workflow"),
+        (partial(save_file, weights, path, metadata={"matcheval": '{"model": "m"}'}),
+         "damaged or was written by another version"),
+    ):  # fmt: skip
+        make()
+        with pytest.raises(InputError, match=rf"m\.safetensors.*{message}"):
+            load_checkpoint(path)
 
 
 DISAGREE, OTHERS = "channels or classes disagree", r"m\.safetensors.*the weights are not those"
