@@ -135,7 +135,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
     engine = Engine(n_threads=THREADS, channels_last=channels_last, validate_every=10**6)
     device = torch.device("cpu")
     run = Run("benchmark", recipe, [dataset], engine, device)
-    watched = ResidentSet.of(dataset, device)
+    watched = ResidentSet(dataset, device, channels_last=False)
 
     def epoch() -> None:
         with engine.arithmetic(device):

@@ -213,7 +213,7 @@ def test_sets_that_do_not_match_are_rejected_with_the_difference(changed, messag
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_resident_batches_equal_the_images(channels_last):
     dataset = a_set("d", 7, images=np.random.default_rng(0).integers(0, 256, (7, 4, 5, 3), "u1"))
-    resident = ResidentSet.of(dataset, torch.device("cpu"), channels_last=channels_last)
+    resident = ResidentSet(dataset, torch.device("cpu"), channels_last)
     assert resident.images.dtype == torch.uint8
     for rows in (torch.tensor([5, 0, 3]), slice(2, 6)):
         images, targets = resident.batch(rows)

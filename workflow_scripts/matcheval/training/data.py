@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,30 +19,17 @@ from matcheval.training.recipe import Recipe
 _CHUNK = 4096  # images per partial sum of the channel statistics
 
 
-@dataclass(frozen=True, eq=False)
 class ResidentSet:
-    """A dataset's images and labels in the memory of a device."""
+    """A dataset's images and labels, uploaded to the memory of a device."""
 
-    images: Tensor
-    labels: Tensor
-    n_classes: int
-    max_value: int
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, device: torch.device, *, channels_last: bool = False
-    ) -> "ResidentSet":
-        """Upload a dataset."""
+    def __init__(self, dataset: Dataset, device: torch.device, channels_last: bool) -> None:
         images = torch.from_numpy(np.array(dataset.pixels)).permute(0, 3, 1, 2)
         layout = torch.channels_last if channels_last else torch.contiguous_format
-        return cls(
-            # `clone` sets the strides of the layout even for one channel, where all layouts
-            # coincide in memory: torch chooses its convolution algorithm by the strides.
-            images.clone(memory_format=layout).to(device),
-            torch.from_numpy(dataset.labels.astype(np.int64)).to(device),
-            dataset.n_classes,
-            dataset.max_value,
-        )
+        # `clone` sets the strides of the layout even for one channel, where all layouts coincide
+        # in memory: torch chooses its convolution algorithm by the strides.
+        self.images: Tensor = images.clone(memory_format=layout).to(device)
+        self.labels = torch.from_numpy(dataset.labels.astype(np.int64)).to(device)
+        self.n_classes, self.max_value = dataset.n_classes, dataset.max_value
 
     def __len__(self) -> int:
         """Return the number of images."""

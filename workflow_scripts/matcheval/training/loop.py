@@ -10,13 +10,11 @@ import logging
 import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import torch
-from torch import Tensor
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
@@ -77,16 +75,6 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
     return dict(state)
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The result of a training run."""
-
-    state: Mapping[str, Tensor]
-    history: tuple[Epoch, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-
 def train(
     name: str,
     recipe: Recipe,
@@ -99,8 +87,8 @@ def train(
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
-) -> Training:
-    """Train a model."""
+) -> Run:
+    """Train a model; the result has its weights, history and normalisation."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)
@@ -125,10 +113,7 @@ def train(
     )
     with arithmetic, memory:
         run = Run(name, recipe, train_sets, engine, device)
-        resident = [
-            ResidentSet.of(data, device, channels_last=engine.channels_last)
-            for data in validation_sets
-        ]
+        resident = [ResidentSet(data, device, engine.channels_last) for data in validation_sets]
         if resume_file and (state := load_resume_state(resume_file, full_identity)):
             run.restore(state)
             run.note_saved(resume_file)
@@ -145,12 +130,12 @@ def train(
                 on_epoch(run.history)
             stops = resume_file is not None and epoch + 1 < recipe.epochs and is_to_stop()
             if resume_file and (stops or time.monotonic() - saved >= 60 * engine.save_minutes):
-                save_resume_state(resume_file, full_identity, run.state())
+                save_resume_state(resume_file, full_identity, run.resume_state())
                 run.note_saved(resume_file)
                 saved = time.monotonic()
             if stops:
                 raise StoppedError(f"stopped as its time is nearly over; {run.saved}", file=name)
-        return Training(run.weights(), tuple(run.history), run.mean, run.std)
+        return run
 
 
 HISTORY = TableSchema(

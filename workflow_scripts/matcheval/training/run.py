@@ -148,7 +148,7 @@ class Run:
                 module.noise = self.generators["noise"]
         self.domains = [
             (
-                ResidentSet.of(data, device, channels_last=engine.channels_last),
+                ResidentSet(data, device, engine.channels_last),
                 subset(len(data), recipe.train_fraction, self.order),
             )
             for data in train_sets
@@ -225,16 +225,17 @@ class Run:
         """Remember which state was saved last, for the message if the training diverges."""
         self.saved = f"the state after epoch {len(self.history)} is in {resume_file}"
 
-    def weights(self) -> dict[str, Tensor]:
-        """Return the weights to be saved, on the CPU."""
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """The weights to be saved, on the CPU."""
         return self.best or self._weights_now()
 
     def _weights_now(self) -> dict[str, Tensor]:
         state = self.algorithm.result.state_dict()
         return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
-    def state(self) -> dict[str, Any]:
-        """Return everything that the rest of the training depends on, for a resume state."""
+    def resume_state(self) -> dict[str, Any]:
+        """Return everything that the rest of the training depends on."""
         return {
             "algorithm": self.algorithm.state_dict(),
             "order": self.order.bit_generator.state,
@@ -244,7 +245,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state` returned."""
+        """Continue from what `resume_state` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():
