@@ -88,23 +88,20 @@ def test_other_weights_are_another_model(package, network):
 
 
 def test_a_missing_package_names_what_installs_it(dataset):
-    with pytest.raises(InputError, match=r"'absent_package', .* is not installed.*pip install"):
+    with pytest.raises(InputError, match="m: 'source': .*'absent_package', .* not .*pip install"):
         load_model(ModelSource("m", "package", "absent_package:resnet18"), None, dataset)
-    with pytest.raises(InputError, match="m: 'source'"):
-        _ = ModelSource("m", "package", "absent_package:resnet18").code_file
 
 
 def test_weights_that_do_not_fit(package, network, dataset):
     state = network.state_dict()
     file = package / "net.pth"
     last = list(state)[-1]
-    cases = [
+    for saved, message in (
         ({k: v for k, v in state.items() if k != last}, f"holds {len(state) - 1} tensors, but"),
         ({**state, last: torch.zeros(3)}, rf"{last} has shape \(3,\), but {last}"),
         ([1, 2], "not a state dict"),
         ({"a": 1}, "not a state dict"),
-    ]
-    for saved, message in cases:
+    ):
         torch.save(saved, file)
         with pytest.raises(InputError, match=message):
             load_model(SOURCE, None, dataset)

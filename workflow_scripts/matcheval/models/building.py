@@ -12,14 +12,9 @@ from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 
 def build_model(
-    architecture: str,
-    *,
-    width: int,
-    depth: int,
-    input_shape: Shape,
-    n_classes: int,
+    architecture: str, *, width: int, depth: int, input_shape: Shape, n_classes: int,
     groups: int = 1,
-) -> nn.Module:
+) -> nn.Module:  # fmt: skip
     """Build a classifier with initial weights drawn from torch's global generator.
 
     Parameters

@@ -84,11 +84,9 @@ def load_callable_model(source: ModelSource, weights: Path | None, dataset: Data
     built = function()
     module, transform = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(module, nn.Module):
-        raise InputError(
-            f"'{source.source}' returned a {type(module).__name__}",
-            file=source.name,
-            remedy="Return a torch.nn.Module, or a module and its transform",
-        )
+        problem = f"'{source.source}' returned a {type(module).__name__}"
+        remedy = "Return a torch.nn.Module, or a module and its transform"
+        raise InputError(problem, file=source.name, remedy=remedy)
     if transform is None:
         transform = Transform.plain()
     elif isinstance(transform, Mapping):
@@ -104,11 +102,9 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
     checkpoint = load_checkpoint(weights)
     info = checkpoint.info
     if source.kind == rows.TRAINED and info.model != source.name:
-        raise InputError(
-            f"holds the weights of model '{info.model}', not of '{source.name}'",
-            file=weights,
-            remedy="Use the name that it was trained under, or train the model again",
-        )
+        problem = f"holds the weights of model '{info.model}', not of '{source.name}'"
+        remedy = "Use the name that it was trained under, or train the model again"
+        raise InputError(problem, file=weights, remedy=remedy)
     shape = image_shape(dataset)
     if info.input_shape != shape or info.max_value != dataset.max_value:
         raise InputError(
@@ -132,15 +128,12 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         verify_file(weights)  # damage may have hidden that it is one
         state = load_file(weights)
     except (SafetensorError, OSError) as error:
-        raise InputError(
-            f"not a readable safetensors file, perhaps truncated ({error})", file=weights
-        ) from error
+        problem = f"not a readable safetensors file, perhaps truncated ({error})"
+        raise InputError(problem, file=weights) from error
     if not source.options:
-        raise InputError(
-            "a plain state dict, whose network the catalogue does not describe",
-            file=weights,
-            remedy=f"Fill architecture, width, depth and normalization of model '{source.name}'",
-        )
+        problem = "a plain state dict, whose network the catalogue does not describe"
+        remedy = f"Fill architecture, width, depth and normalization of model '{source.name}'"
+        raise InputError(problem, file=weights, remedy=remedy)
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
     module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
@@ -150,11 +143,10 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
     try:
         module.load_state_dict(counters | state)
     except RuntimeError as error:
-        raise InputError(
-            f"not the weights of a {options['architecture']} for {dataset.name} ({_first(error)})",
-            file=weights,
-            remedy="Check architecture, width, depth and number of classes",
-        ) from error
+        network = f"a {options['architecture']} for {dataset.name}"
+        problem = f"not the weights of {network} ({_first(error)})"
+        remedy = "Check architecture, width, depth and number of classes"
+        raise InputError(problem, file=weights, remedy=remedy) from error
     description = f"{options['architecture']} from {weights.name}"
     transform = Transform.plain(mean, std)
     return LoadedModel(module.eval(), transform, dataset.n_classes, None, description)
@@ -174,12 +166,9 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     file = package_weights(package, model=source.name)
     timm = load_timm()
     if not timm.is_model(architecture):
-        raise InputError(
-            f"timm {timm.__version__} has no architecture '{architecture}'",
-            file=source.name,
-            field="source",
-            remedy=suggest(architecture, timm.list_models()),
-        )
+        problem = f"timm {timm.__version__} has no architecture '{architecture}'"
+        remedy = suggest(architecture, timm.list_models())
+        raise InputError(problem, file=source.name, field="source", remedy=remedy)
     module: nn.Module = timm.create_model(architecture, pretrained=False)
     module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
     config = timm.data.resolve_data_config(model=module)

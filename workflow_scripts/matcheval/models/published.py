@@ -99,11 +99,9 @@ def describe_timm(source: str) -> Published:
         config = None
     if config is None:
         remedy = "Give architecture and tag. " if timm.is_model(name) else ""
-        raise InputError(
-            f"timm {timm.__version__} has no pretrained model '{source}'",
-            field="source",
-            remedy=remedy + suggest(source, timm.list_pretrained()),
-        )
+        remedy += suggest(source, timm.list_pretrained())
+        problem = f"timm {timm.__version__} has no pretrained model '{source}'"
+        raise InputError(problem, field="source", remedy=remedy)
     url, suffix = _timm_address(config)
     if not url:
         problem = f"timm {timm.__version__} has no address for the weights of '{source}'"

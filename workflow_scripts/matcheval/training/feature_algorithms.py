@@ -73,14 +73,9 @@ def median_square(distances: Tensor) -> Tensor:
 
 
 def joint_product_divergence(
-    features: Tensor,
-    labels: Tensor,
-    domains: Tensor,
-    *,
-    alpha: float,
-    ridge: float,
+    features: Tensor, labels: Tensor, domains: Tensor, *, alpha: float, ridge: float,
     width: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Compute the relative chi-square divergence of joint and product distribution (JPDA)."""
     m = len(features)
     distances = squared_distances(features)
@@ -220,13 +215,9 @@ def within_classes(labels: Tensor, generator: Generator) -> Tensor:
 
 
 def dissimilarity(
-    logits: Tensor,
-    features: Tensor,
-    projected: Tensor,
-    permutations: tuple[Tensor, Tensor],
-    share: float,
-    feature_weight: float,
-) -> Tensor:
+    logits: Tensor, features: Tensor, projected: Tensor, permutations: tuple[Tensor, Tensor],
+    share: float, feature_weight: float,
+) -> Tensor:  # fmt: skip
     """Compute SelfReg's penalty: distances to images, and to mixtures of images, of the same class.
 
     With logits o and projections p of the features f, their permutations o₁, p₁ and o₂, p₂, and

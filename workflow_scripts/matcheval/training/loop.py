@@ -76,18 +76,12 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
 
 
 def train(
-    name: str,
-    recipe: Recipe,
-    train_sets: Sequence[Dataset],
-    validation: Dataset | Sequence[Dataset],
-    *,
-    engine: Engine | None = None,
-    resume_file: Path | None = None,
-    identity: Mapping[str, Any] | None = None,
+    name: str, recipe: Recipe, train_sets: Sequence[Dataset],
+    validation: Dataset | Sequence[Dataset], *, engine: Engine | None = None,
+    resume_file: Path | None = None, identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
-    is_to_stop: Callable[[], bool] = lambda: False,
-    progress: bool = False,
-) -> Run:
+    is_to_stop: Callable[[], bool] = lambda: False, progress: bool = False,
+) -> Run:  # fmt: skip
     """Train a model; the result has its weights, history and normalisation."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
     check_sets(name, train_sets, validation_sets)
@@ -157,17 +151,11 @@ def _write_history(history: Sequence[Epoch], path: Path) -> None:
 
 
 def train_to_checkpoint(
-    name: str,
-    recipe_json: str,
-    train_folders: Sequence[Path],
-    validation_folders: Sequence[Path],
-    checkpoint_file: Path,
-    history_file: Path,
-    *,
-    engine: Engine | None = None,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    name: str, recipe_json: str, train_folders: Sequence[Path],
+    validation_folders: Sequence[Path], checkpoint_file: Path, history_file: Path, *,
+    engine: Engine | None = None, is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
-) -> Epoch:
+) -> Epoch:  # fmt: skip
     """Train a model, and write its history and its checkpoint."""
     try:
         recipe = Recipe.from_mapping(dict(json.loads(recipe_json)), name)

@@ -87,14 +87,9 @@ def convolution(
 
 
 def normed(
-    inputs: int,
-    outputs: int,
-    size: int = 3,
-    stride: int = 1,
-    groups: int = 1,
-    *,
+    inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1, *,
     active: bool = True,
-) -> nn.Sequential:
+) -> nn.Sequential:  # fmt: skip
     """Build a convolution as `convolution` does, with batch norm and ReLU."""
     layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
