@@ -12,7 +12,7 @@ import pyarrow as pa
 from matcheval.domain_generalization import domainbed_sweeps as sweeps
 from matcheval.domain_generalization.domainbed_sweeps import Record, Rule
 from matcheval.errors import InputError, printable
-from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
+from matcheval.io.tables import Column, TableSchema, check_suffix, text, write_table
 from matcheval.io.terminal import add_json, json_rows, print_json
 
 DESCRIPTION = """\
@@ -28,17 +28,17 @@ _DESCRIPTIONS = {  # the rules in DomainBed's tables
 AVERAGE = "average"
 
 _CHOSEN_FOR = (
-    Column("dataset", pa.string(), "", "collection of domains"),
-    Column("rule", pa.string(), "", "what hyper-parameters and step were chosen by"),
-    Column("algorithm", pa.string(), "", "what was trained"),
+    text("dataset", "collection of domains"),
+    text("rule", "what hyper-parameters and step were chosen by"),
+    text("algorithm", "what was trained"),
 )
 CHOICES = TableSchema(
     "chosen models",
     (
         *_CHOSEN_FOR,
-        Column("target", pa.string(), "", "domain held out and tested on"),
+        text("target", "domain held out and tested on"),
         Column("trial", pa.int64(), "1", "seed of the repetition"),
-        Column("group", pa.string(), "", "the chosen hyper-parameters"),
+        text("group", "the chosen hyper-parameters"),
         Column("step", pa.int64(), "1", "the chosen step"),
         Column("validation_accuracy", pa.float64(), "1", "that it was chosen by, as a fraction"),
         Column("accuracy", pa.float64(), "1", "accuracy on the target, as a fraction"),
@@ -48,7 +48,7 @@ TARGETS = TableSchema(
     "accuracies by target domain",
     (
         *_CHOSEN_FOR,
-        Column("target", pa.string(), "", f"domain tested on, or '{AVERAGE}' of all"),
+        text("target", f"domain tested on, or '{AVERAGE}' of all"),
         Column("n_trials", pa.int64(), "1", "repetitions that have a chosen model"),
         Column("accuracy", pa.float64(), "1", "mean over trials as a fraction, or NaN"),
         Column("standard_error", pa.float64(), "1", "of the mean over trials, or NaN"),
@@ -180,7 +180,7 @@ def _table(title: str, width: int, rows: pd.DataFrame, column: str) -> Iterator[
     def line(cells: Iterable[str]) -> str:
         return "  ".join(each.ljust(width) for each in cells).rstrip()
 
-    def text(mean: float, error: str = "") -> str:
+    def cell(mean: float, error: str = "") -> str:
         return "X" if math.isnan(mean) else f"{100 * mean:.1f}{error}"
 
     columns = list(dict.fromkeys(rows[column]))
@@ -189,6 +189,6 @@ def _table(title: str, width: int, rows: pd.DataFrame, column: str) -> Iterator[
     for algorithm in sorted(set(rows["algorithm"]), key=lambda name: (name != "ERM", name)):
         of_algorithm = rows[rows["algorithm"] == algorithm].set_index(column).reindex(columns)
         mean, error = of_algorithm["accuracy"], of_algorithm["standard_error"]
-        cells = [text(m, f" +/- {100 * e:.1f}") for m, e in zip(mean, error, strict=True)]
-        yield line([algorithm, *cells, text(sum(mean) / len(columns))])
+        cells = [cell(m, f" +/- {100 * e:.1f}") for m, e in zip(mean, error, strict=True)]
+        yield line([algorithm, *cells, cell(sum(mean) / len(columns))])
     yield ""

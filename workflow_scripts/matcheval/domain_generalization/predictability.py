@@ -1,7 +1,7 @@
 """What goes with accuracies on target sets: scores without labels, and distances."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TextColumn, signed, signed_cells, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
@@ -147,35 +147,21 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = table[~table["selection"].str.endswith(tables.PER_RUN)]
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
-    differences = _with_interval(rows, "mae_gain", lambda v: signed_cells([v], 2)[0])
-    gains = pd.Series(differences, rows.index, dtype=object).where(rows["algorithm"] != ERM, "")
-    return [
-        tables.texts("Block", rows["block"]),
-        tables.texts("Selection", rows["selection"].str.replace("_", " ")),
-        tables.texts("Algorithm", rows["algorithm"].map(tables.TITLES)),
-        tables.texts("Method", titles(rows)),
-        tables.numbers("Sets", rows["n_sets"]),
-        tables.numbers("Runs", rows["n_runs"]),
-        TextColumn(
-            f"Spearman ρ [{level}]", _with_interval(rows, "spearman", lambda v: signed(v, 2))
-        ),
-        TextColumn(
-            f"Error, each set left out (points) [{level}]",
-            _with_interval(rows, "mae", lambda v: f"{100 * v:.2f}"),
-        ),
-        TextColumn(f"Error minus ERM's (points) [{level}]", gains.tolist()),
+    *columns, gains = lay_out(
+        tables.named(rows).assign(method=titles(rows)),
+        {
+            "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
+            "Method": "{method}", "Sets": "{n_sets:d}", "Runs": "{n_runs:d}",
+            f"Spearman ρ [{level}]": with_interval("spearman", "z.2f"),
+            f"Error, each set left out (points) [{level}]": with_interval("mae", ".2%"),
+            f"Error minus ERM's (points) [{level}]": with_interval("mae_gain", "+.2%"),
+        },
+    )  # fmt: skip
+    cells = [
+        "" if name == ERM else cell
+        for name, cell in zip(rows["algorithm"], gains.cells, strict=True)
     ]
-
-
-def _with_interval(rows: pd.DataFrame, name: str, form: Callable[[float], str]) -> list[str]:
-    """Format values with the bounds of their intervals, where there are any."""
-    values = rows[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
-    return [
-        "–"
-        if pd.isna(value)
-        else form(value) + ("" if pd.isna(low) else f" [{form(low)}, {form(high)}]")
-        for value, low, high in values
-    ]
+    return [*columns, TextColumn(gains.head, cells)]
 
 
 def compare_scores(

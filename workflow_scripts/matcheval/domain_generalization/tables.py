@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells, write_readable
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, write_readable
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
@@ -26,14 +26,14 @@ TITLES = {
     "vne": "VNE",
 }  # fmt: skip
 
-_SOURCES = Column("sources", pa.string(), "", "names of the training sets, joined by +")
-_ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")
-_MODEL = Column("model", pa.string(), "", "name of the trained model")
-_DESIGN = Column("design", pa.string(), "", "design that leaves one domain out; empty for others")
+_SOURCES = text("sources", "names of the training sets, joined by +")
+_ALGORITHM = text("algorithm", "algorithm of training")
+_MODEL = text("model", "name of the trained model")
+_DESIGN = text("design", "design that leaves one domain out; empty for others")
 _BLOCK = (
-    Column("block", pa.string(), "", "name of the block; `average` over those of a design"),
+    text("block", "name of the block; `average` over those of a design"),
     Column("n_sources", pa.int64(), "sets", "number of sources"),
-    Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+    text("selection", "how the group of hyper-parameters was selected"),
 )
 BLOCK_COLUMNS = [column.name for column in (_DESIGN, *_BLOCK)]
 
@@ -41,14 +41,14 @@ PLAN = TableSchema(
     "plan of trainings",
     (
         _SOURCES,
-        Column("purpose", pa.string(), "", "blocks that use it; `selection` if none tests it"),
+        text("purpose", "blocks that use it; `selection` if none tests it"),
         _ALGORITHM,
         Column("group", pa.int64(), "1", "group of hyper-parameters; 0 is the default"),
-        Column("options", pa.string(), "", "options that differ from their defaults, as JSON"),
+        text("options", "options that differ from their defaults, as JSON"),
         Column("seed", pa.int64(), "1", "seed of the split and of the training"),
-        Column("state", pa.string(), "", "trained, = ERM (the same training) or refused"),
-        Column("model", pa.string(), "", "name of the model; empty if refused"),
-        Column("note", pa.string(), "", "why it is refused"),
+        text("state", "trained, = ERM (the same training) or refused"),
+        text("model", "name of the model; empty if refused"),
+        text("note", "why it is refused"),
     ),
 )
 RUNS = TableSchema(
@@ -73,7 +73,7 @@ ACCURACIES = TableSchema(
     "accuracies on sets",
     (
         _MODEL,
-        Column("dataset", pa.string(), "", "name of the set"),
+        text("dataset", "name of the set"),
         Column("n", pa.int64(), "datapoints", "size of the set"),
         Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
         fraction("accuracy", "n_correct over n"),
@@ -86,9 +86,9 @@ RESULTS = TableSchema(
         *_BLOCK,
         _ALGORITHM,
         Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
-        Column("column", pa.string(), "", "group of sets, or set; `mean` of all sets"),
+        text("column", "group of sets, or set; `mean` of all sets"),
         Column("n_sets", pa.int64(), "sets", "sets that are averaged"),
-        Column("groups", pa.string(), "", "selected groups, by seed, or of all blocks"),
+        text("groups", "selected groups, by seed, or of all blocks"),
         Column("n_runs", pa.int64(), "runs", "seeds"),
         fraction("mean", "mean accuracy over runs, of means over sets"),
         fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
@@ -108,8 +108,8 @@ GAINS = TableSchema(
         _DESIGN,
         *_BLOCK,
         _ALGORITHM,
-        Column("dataset", pa.string(), "", "name of the set"),
-        Column("column", pa.string(), "", "group of the set"),
+        text("dataset", "name of the set"),
+        text("column", "group of the set"),
         fraction("accuracy", "mean over runs"),
         fraction("accuracy_erm", "that of ERM, selected likewise"),
         fraction("gain", "their difference"),
@@ -173,39 +173,34 @@ NEAR_FAR = TableSchema(
 )
 
 
-def texts(head: str, values: Iterable[object]) -> TextColumn:
-    """Return a column of texts."""
-    return TextColumn(head, [str(value) for value in values], is_number=False)
-
-
-def numbers(head: str, values: Iterable[object]) -> TextColumn:
-    """Return a column of whole numbers."""
-    return TextColumn(head, [str(value) for value in values])
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Name algorithms and selections for readers."""
+    selection = rows["selection"].str.replace("_", " ")
+    return rows.assign(selection=selection, algorithm=rows["algorithm"].map(TITLES))
 
 
 def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
     """Lay out a plan with a row per group of hyper-parameters."""
     keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
     rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
-    return [
-        texts("Sources", rows["sources"]),
-        texts("Purpose", rows["purpose"]),
-        texts("Algorithm", rows["algorithm"].map(TITLES)),
-        numbers("Group", rows["group"]),
-        texts("Options", rows["options"].replace("{}", "")),
-        texts("State", rows["state"]),
-        numbers("Seeds", rows["seed"]),
-    ]
+    options = rows["options"].replace("{}", "")
+    return lay_out(
+        rows.assign(algorithm=rows["algorithm"].map(TITLES), options=options),
+        {
+            "Sources": "{sources}", "Purpose": "{purpose}", "Algorithm": "{algorithm}",
+            "Group": "{group:d}", "Options": "{options}", "State": "{state}", "Seeds": "{seed:d}",
+        },
+    )  # fmt: skip
 
 
 def counts(plan: pd.DataFrame) -> str:
     """Say how many trainings there are, for a note below the plan."""
     trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
     refused = plan[plan["state"] == REFUSED].groupby("algorithm")["note"].first()
-    text = f"{trained} trainings."
-    for algorithm, note in refused.items():
-        text += f" {algorithm} is not trained on a single set: {note}."
-    return text
+    sentences = [
+        f"{name} is not trained on a single set: {note}." for name, note in refused.items()
+    ]
+    return " ".join([f"{trained} trainings.", *sentences])
 
 
 def result_columns(results: pd.DataFrame) -> list[TextColumn]:
@@ -223,16 +218,15 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
     ]
     blocks = rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"])
     return [
-        texts("Block", blocks),
-        texts("Selection", rows["selection"].str.replace("_", " ")),
-        texts("Algorithm", rows["algorithm"].map(TITLES)),
-        texts("Groups", rows["groups"]),
-        numbers("Runs", rows["n_runs"]),
+        *lay_out(named(rows).assign(block=blocks), {
+            "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
+            "Groups": "{groups}", "Runs": "{n_runs:d}",
+        }),
         TextColumn("Accuracy (%)", mean_and_sd(rows)),
         TextColumn(f"Gain over ERM (points) [{level}]", cells),
         TextColumn("p", [_p(value) for value in rows["p"]]),
         TextColumn("p (Holm)", [_p(value) for value in rows["p_holm"]]),
-    ]
+    ]  # fmt: skip
 
 
 def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
@@ -247,8 +241,8 @@ def by_group(results: pd.DataFrame) -> list[TextColumn]:
     keys = list(zip(rows["block"], rows["algorithm"], strict=True))
     names = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
     return [
-        texts("Block (sources)", rows["block"] + rows["n_sources"].map(" ({})".format)),
-        texts("Algorithm", _marked(rows)),
+        *lay_out(rows, {"Block (sources)": "{block} ({n_sources})"}),
+        _marked(rows),
         *(
             TextColumn(name, [percent_cell(values.get((*key, name), math.nan)) for key in keys])
             for name in names
@@ -261,7 +255,7 @@ def by_domain(results: pd.DataFrame) -> list[TextColumn]:
     """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average."""
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
-    columns = [texts("Algorithm", _marked(average))]
+    columns = [_marked(average)]
     for block, each in rows.groupby("block", sort=False):
         of_block = each.set_index("algorithm").reindex(average["algorithm"])
         columns.append(TextColumn(str(block), mean_and_sd(of_block)))
@@ -276,12 +270,10 @@ def mean_and_sd(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _marked(rows: pd.DataFrame) -> list[str]:
+def _marked(rows: pd.DataFrame) -> TextColumn:
     """Names of algorithms, with a mark where one is ERM."""
-    return [
-        TITLES[name] + (" (= ERM)" if same else "")
-        for name, same in zip(rows["algorithm"], rows["same_as_erm"], strict=True)
-    ]
+    marks = rows["same_as_erm"].map({True: " (= ERM)", False: ""})
+    return TextColumn("Algorithm", list(rows["algorithm"].map(TITLES) + marks), is_number=False)
 
 
 def _p(value: float) -> str:
