@@ -157,7 +157,9 @@ def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():
 
 
 def two_classes(name, labels, **changed):
-    return a_set(name, len(labels), labels=np.array(labels), **{"classes": ("a", "b")} | changed)
+    return a_set(
+        name, len(labels), 0, 2, labels=np.array(labels), **{"classes": ("a", "b")} | changed
+    )
 
 
 @pytest.mark.parametrize(
