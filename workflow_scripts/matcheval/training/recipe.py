@@ -7,13 +7,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from matcheval import training
 from matcheval.errors import InputError, suggest
