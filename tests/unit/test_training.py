@@ -429,7 +429,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         ("recipe", "identity", "kept", "reason"),
         [
-            (replace(RECIPE, learning_rate=0.1), {}, None, "another .* learning_rate 0.05 -> 0.1"),
+            (replace(RECIPE, learning_rate=0.1), {}, None, "another .*learning_rate 0.05 -> 0.1"),
             (RECIPE, {"versions": {"torch": "other"}}, None, "another .*versions .* -> "),
             *((RECIPE, {}, kept, "not readable") for kept in (0, 100, -1)),
         ],
