@@ -196,7 +196,6 @@ BAD = [
     ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
     ({"accuracy_prediction": {"view_methods": []}}, "'view_methods' is no more: leave it out"),
-    ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 
 

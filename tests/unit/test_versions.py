@@ -60,25 +60,16 @@ def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
 # in the rules' parameters. Whoever edits a text so that results change raises the version of
 # the stage as well; in any case, enter the digest here.
 COMMANDS = {
-    "score_rotation": "627aa3d42a3c",
-    "check": "3a2565db46b0",
-    "prepare_dataset": "eff76924f392",
-    "derive_dataset": "9664f672dde4",
-    "download_file": "00f70664f30e",
-    "download_weights": "9834fee8580b",
-    "extract_features": "fa5992beef4b",
-    "predict_datasets": "49c008b9b4df",
-    "simulate_annotations": "39fd4e36e6a7",
-    "count_selections": "eab8f244e773",
-    "sample_dataset": "e6c417212aa2",
-    "train_model": "f7b7aa61decf",
-    "read_warehouse_set": "77eedcc7cfef",
-    "hash_warehouse_reference": "1678eced4b97",
-    "search_warehouse": "8ad656135e3b",
-    "decide_warehouse_set": "438f46b90b4e",
-    "export_warehouse_set": "e7a40022f3ef",
+    "score_rotation": "627aa3d42a3c", "check": "3a2565db46b0", "prepare_dataset": "eff76924f392",
+    "derive_dataset": "9664f672dde4", "download_file": "00f70664f30e",
+    "download_weights": "9834fee8580b", "extract_features": "fa5992beef4b",
+    "predict_datasets": "49c008b9b4df", "simulate_annotations": "39fd4e36e6a7",
+    "count_selections": "eab8f244e773", "sample_dataset": "e6c417212aa2",
+    "train_model": "f7b7aa61decf", "read_warehouse_set": "77eedcc7cfef",
+    "hash_warehouse_reference": "1678eced4b97", "search_warehouse": "8ad656135e3b",
+    "decide_warehouse_set": "438f46b90b4e", "export_warehouse_set": "e7a40022f3ef",
     "document_warehouse": "a724cee649c3",
-}
+}  # fmt: skip
 
 
 DECLARED = [one for one in declared_rules() if hasattr(one, "command")]

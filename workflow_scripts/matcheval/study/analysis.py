@@ -4,7 +4,6 @@ An analysis is a class derived from `Analysis`, in a file or folder of its own, 
 `matcheval.registry`. docs/architecture.md tells how to add one.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.study.contents import StudyPart
-from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry
+from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
 
 
@@ -227,7 +226,6 @@ class Analysis(StudyPart):
 
 
 _READABLE = (".md", ".svg", ".png", ".pdf")
-_WILDCARD = re.compile(r"\\\{(\w+)\\\}")
 
 
 def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
@@ -238,7 +236,7 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
         if dot + suffix in _READABLE:
             formats[stem].append(path)
     artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact)]
-    patterns = [(_pattern(one.stem), one.report, one) for one in artifacts if one.report]
+    patterns = [(path_pattern(one.stem), one.report, one) for one in artifacts if one.report]
     hidden = [one.stem for one in left_out]
     own = {analysis.name, analysis.title()}  # which the heading of the section says
     shown = []
@@ -255,16 +253,3 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
             title = title or entry.category
             shown.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
     return tuple(shown)
-
-
-def _pattern(stem: str) -> re.Pattern[str]:
-    """Return an expression whose groups are the wildcards of a path."""
-    seen: set[str] = set()
-
-    def group(match: re.Match[str]) -> str:
-        if match[1] in seen:
-            return f"(?P={match[1]})"
-        seen.add(match[1])
-        return f"(?P<{match[1]}>.+)"
-
-    return re.compile(_WILDCARD.sub(group, re.escape(stem)))

@@ -206,3 +206,22 @@ class Command(DeclaredRule):
 def one_of(names: Iterable[str]) -> str:
     """Return a regular expression that matches some names only, for a wildcard constraint."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
+_WILDCARD = re.compile(r"\\\{([A-Za-z_]\w*)\\\}")  # in an escaped text
+
+
+def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[str]:
+    """Return an expression whose groups are the wildcards of a path, but for an unnamed one."""
+    seen: set[str] = set()
+
+    def group(match: re.Match[str]) -> str:
+        name = match[1]
+        if name == unnamed:
+            return value
+        if name in seen:
+            return f"(?P={name})"
+        seen.add(name)
+        return f"(?P<{name}>{value})"
+
+    return re.compile(_WILDCARD.sub(group, re.escape(path)))

@@ -23,6 +23,7 @@ from matcheval.errors import (
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
+from matcheval.study.rules import path_pattern
 from matcheval.warehouse.manifest import Warehouse
 from matcheval.warehouse.settings import read_warehouse
 
@@ -152,31 +153,15 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
 
 def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
     """Return the placeholders' values, in natural order, in all paths that match a pattern."""
-    parts = re.split(r"(\{[A-Za-z_]\w*\})", str(Path(pattern).expanduser()))
-    expression, glob, seen = "", "", set()
-    for part in parts:
-        name = part[1:-1]
-        if not _PLACEHOLDER.fullmatch(part):
-            expression, glob = expression + re.escape(part), glob + _escaped(part)
-            continue
-        glob += "*"
-        if name == _MODEL:
-            expression += "[^/]+"
-        else:
-            expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
-            seen.add(name)
-    anchor = Path(Path(glob).anchor or ".")
-    files = anchor.glob(str(Path(glob).relative_to(Path(glob).anchor or ".")))
-    matches = (re.fullmatch(expression, str(file)) for file in files)
+    path = str(Path(pattern).expanduser())
+    expression = path_pattern(path, "[^/]+", unnamed=_MODEL)
+    glob = Path(_PLACEHOLDER.sub("*", re.sub(r"([*?\[])", r"[\1]", path)))
+    files = Path(glob.anchor or ".").glob(str(glob.relative_to(glob.anchor or ".")))
+    matches = (expression.fullmatch(str(file)) for file in files)
     values = {tuple(match.groupdict().items()) for match in matches if match}
     shown = [one for one in values if not any(value.startswith(".") for _, value in one)]
     kept = [dict(one) for one in shown if all(v in given.get(k, (v,)) for k, v in one)]
     return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
-
-
-def _escaped(text: str) -> str:
-    """Escape what has a meaning in a glob pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", text)
 
 
 def _natural(text: str) -> list[tuple[int, int | str]]:
