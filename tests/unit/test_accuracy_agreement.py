@@ -11,9 +11,8 @@ from matcheval.accuracy_prediction.scores.agreement import (
     aline_d,
     aline_s,
     mean_agreement,
-    score_models,
 )
-from matcheval.errors import InputError
+from matcheval.accuracy_prediction.scores.score import NotAvailableError
 
 
 def models(generator, labels, accuracy, k=10):
@@ -60,7 +59,9 @@ def test_agreement_by_a_literal_count(dtype):
     expected = [[np.mean(a == b) for b in predictions] for a in predictions]
     np.testing.assert_allclose(agreement(predictions), expected, rtol=1e-15)
     means = [np.mean([e for j, e in enumerate(row) if j != i]) for i, row in enumerate(expected)]
-    np.testing.assert_allclose(mean_agreement(Agreements(agreement(predictions))), means)
+    np.testing.assert_allclose(
+        mean_agreement(Agreements(agreement(predictions), None, None)), means
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -84,24 +85,21 @@ def test_models_outside_of_the_pool_have_no_influence_on_it():
     agreements = of(*pool())
     inside = np.array([True, True, True, True, False, False])
     for score in POOL_SCORES.values():
-        found = score_models(score, agreements, inside)
+        found = score.of_models(agreements, inside)
         alone = score.compute(agreements.among(np.arange(4)))
         np.testing.assert_array_equal(found[:4], alone)
         joined = score.compute(agreements.among(np.array([0, 1, 2, 3, 5])))
         assert found[5] == joined[4]
-    assert score_models(POOL_SCORES["ms_aol"], agreements, inside)[4] == pytest.approx(
-        agreements.target[4, :4].mean()
-    )
-    with pytest.raises(InputError, match="pool of 1 models"):
-        score_models(POOL_SCORES["ms_aol"], agreements, np.arange(6) == 0)
+    found = POOL_SCORES["ms_aol"].of_models(agreements, inside)
+    assert found[4] == pytest.approx(agreements.target[4, :4].mean())
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():
     base, labels, target = pool()
-    with pytest.raises(InputError, match=r"in \[0.05, 0.98\] on base and target: 1; .* 3"):
+    with pytest.raises(NotAvailableError, match=r"in \[0.05, 0.98\] on base and target: 1; .* 3"):
         aline_s(of(base[:2], labels, target[:2]))
     same = np.repeat(base[:1], 6, axis=0)
-    with pytest.raises(InputError, match="target: 0;"):
+    with pytest.raises(NotAvailableError, match="target: 0;"):
         aline_d(of(same, labels, same))
     agreements = of(base, labels, target)
     agreements.target[5, :] = agreements.target[:, 5] = 0.99  # no usable pair
@@ -118,5 +116,5 @@ def test_too_few_pairs_and_models_that_no_pair_determines():
     for estimate in (aline_s, aline_d):  # the probit of the last one's accuracy is infinite
         assert np.isnan(estimate(perfect)).tolist() == [False] * 6 + [True]
     level = Agreements(agreements.target[:5, :5], np.full((5, 5), 0.7), agreements.accuracy[:5])
-    with pytest.raises(InputError, match="agree equally often on the base"):
+    with pytest.raises(NotAvailableError, match="agree equally often on the base"):
         aline_s(level)

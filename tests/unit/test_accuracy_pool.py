@@ -8,8 +8,8 @@ import pytest
 from matcheval.accuracy_prediction.gaps import single_labels
 from matcheval.accuracy_prediction.output_files import OutputFiles, average
 from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, Members, from_logits, restrict
-from matcheval.accuracy_prediction.scores.score import Sources
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict
+from matcheval.accuracy_prediction.scores.score import Sides, Sources
 from matcheval.accuracy_prediction.scoring import (
     ModelScorer,
     SuiteOutputs,
@@ -45,12 +45,14 @@ def score(read, single=(), views=None):
 
 @pytest.mark.parametrize("whole_accuracy", [False, True])
 def test_parts_of_sets_are_those_of_the_scores_of_single_models(whole_accuracy):
-    views = Views((20,), 2, "singles", whole_accuracy)
+    views = Views((20,), 2, "singles", "whole" if whole_accuracy else "drawn")
     found = score(outputs_of, (), views).set_index(["dataset", "view", "seed", "model"])
     assert found.loc["part"].index.get_level_values("view").nunique() == 4  # all, 2 classes, n=20
     outputs = {model: outputs_of("whole", model) for model in MODELS}
     seen = set()
-    for view, draw, part in views.of(outputs["m0"], "whole", CLASSES):
+    _, *parts = views.parts(outputs["m0"], "whole", CLASSES)
+    for view, draw, rows in parts:
+        part = outputs["m0"].rows(rows)
         row = found.loc["whole", view, draw, "m0"]
         others = [outputs[m].rows(part.index).predicted for m in MODELS[1:]]
         agree = [(part.predicted == one).mean() for one in others]
@@ -123,7 +125,7 @@ def test_groups_and_several_labels_of_a_member():
     member = Member("whole", groups=groups)
     every = outputs_of("whole", "m0")
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
-    reader = SuiteReader(given(members=Members.SUM), outputs_of("base", "m0"))
+    reader = SuiteReader(given(group_probability="sum"), outputs_of("base", "m0"))
     base, found = reader.sides(member, dataclasses.replace(every, labels=several))
     assert reader.names(member) == ["small", "pet"]
     assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
@@ -149,7 +151,7 @@ def test_outputs_of_other_classes_and_of_no_numbers():
         reader.sides(Member("whole"), from_logits(target.logits[:, :3], target.labels % 3))
     broken = from_logits(np.full((50, 4), np.nan), target.labels)
     scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
-    rows = list(scorer.rows("whole", *reader.sides(Member("whole"), broken), CLASSES))
+    rows = list(scorer.rows(Sides(*reader.sides(Member("whole"), broken)), of_pool=True))
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 

@@ -72,7 +72,7 @@ def thresholded(name, choose, of):
 
 def agreements(inputs):
     base, target = (agreement(np.array(inputs[f"pred_{d}"], np.int16)) for d in ("id", "ood"))
-    means = mean_agreement(Agreements(target))
+    means = mean_agreement(Agreements(target, base, None))
     return {"matrix_id": base, "matrix_ood": target, "ms_aol_score": means}
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.figures import ways_of_predicting
+from matcheval.accuracy_prediction.figures import procedures
 from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES
 from matcheval.errors import InputError
 from matcheval.execution.jobs import pack_argument, unpack_argument
@@ -168,7 +168,7 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
         {"fit": "c", "predict": "b"},
     ]  # fmt: skip
     found = prediction(tmp_path, one={"calibrations": fits})
-    assert list(ways_of_predicting(found.settings, "s")) == [
+    assert list(procedures(found.settings, "s")) == [
         "leave-one-out",
         "calibrated-a-b",
         "calibrated-c",
@@ -176,7 +176,7 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
     fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
     found = prediction(tmp_path, members=members, one={"calibrations": fits})
-    assert list(ways_of_predicting(found.settings, "s")) == ["leave-one-out", "calibrated-a-b"]
+    assert list(procedures(found.settings, "s")) == ["leave-one-out", "calibrated-a-b"]
     job = found.prediction_arguments(SimpleNamespace(suite="s"))
     assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
 

@@ -115,7 +115,7 @@ def points(axes):
 
 @pytest.mark.parametrize("way", [LEFT_OUT, CALIBRATED])
 def test_errors_have_a_panel_per_group_that_is_predicted(way):
-    figure = laid_out("errors", RESULTS, way=way)
+    figure = laid_out("errors", RESULTS, procedure=way)
     shown = panels(figure)
     groups = ["Natural", "Adv"] if way == CALIBRATED else ["Syn", "Natural", "Adv", "all sets"]
     assert list(shown) == groups
@@ -136,11 +136,11 @@ def test_what_cannot_be_predicted_is_said():
     lacking = (predicted["method"] == "mmd") & (predicted["group"] == "Adv")
     predicted.loc[lacking, ["predicted", "error"]] = np.nan
     errors = tabulate_errors(predicted, resamples=5)
-    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), way=LEFT_OUT)
+    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), procedure=LEFT_OUT)
     assert [text.get_text() for text in panels(figure)["Adv"].texts] == ["n/a"]
     none = ("calibrated", "linear", "Adv")
     for kind in ("errors", "predictions", "errors_by_accuracy"):
-        empty = laid_out(kind, RESULTS, way=none)
+        empty = laid_out(kind, RESULTS, procedure=none)
         assert "nothing is predicted" in empty.get_supxlabel().replace("\n", " ").lower()
 
 
@@ -163,7 +163,7 @@ def test_scores_are_drawn_against_accuracies(model):
 
 
 def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
-    figure = laid_out("predictions", RESULTS, way=CALIBRATED)
+    figure = laid_out("predictions", RESULTS, procedure=CALIBRATED)
     shown = panels(figure)
     assert texts_of(figure.legends[0]) == ["Natural", "Adv"]
     rows = RESULTS.predicted.query("model != 'both' and group == 'Natural'")
@@ -181,7 +181,7 @@ def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
 
 
 def test_errors_by_accuracy_share_their_axes():
-    figure = laid_out("errors_by_accuracy", RESULTS, way=LEFT_OUT)
+    figure = laid_out("errors_by_accuracy", RESULTS, procedure=LEFT_OUT)
     shown = panels(figure)
     assert len({axes.get_ylim() for axes in shown.values()}) == 1
     rows = RESULTS.predicted.query(
@@ -193,7 +193,7 @@ def test_errors_by_accuracy_share_their_axes():
 
 @pytest.mark.parametrize("by", ["dataset", "subgroup", "model"])
 def test_two_methods_are_compared_on_the_same_sets(by):
-    options = {"first": "ac", "second": "doc", "by": by, "way": CALIBRATED}
+    options = {"first": "ac", "second": "doc", "by": by, "procedure": CALIBRATED}
     figure = laid_out("two_methods", RESULTS, **options)
     (axes,) = figure.axes
     rows = RESULTS.predicted[RESULTS.predicted["group"] != "Syn"]
@@ -210,7 +210,7 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
     predicted = RESULTS.predicted.copy()
     lacking = (predicted["method"] == "doc") & (predicted["dataset"] == "Natural-1")
     predicted.loc[lacking, ["predicted", "error"]] = np.nan
-    options = {"first": "ac", "second": "doc", "by": "model", "way": CALIBRATED}
+    options = {"first": "ac", "second": "doc", "by": "model", "procedure": CALIBRATED}
     figure = drawn(
         "two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), **options
     )
@@ -222,7 +222,7 @@ def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
 
 def test_many_rows_are_divided_into_panels():
     many = results(groups={"Syn": 3, "Natural": 2 * PAIRS + 5}, methods=("ac", "doc"))
-    options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
+    options = {"first": "ac", "second": "doc", "by": "dataset", "procedure": CALIBRATED}
     figure = laid_out("two_methods", many, **options)
     sizes = [len(axes.get_yticks()) for axes in figure.axes]
     assert sum(sizes) == 2 * PAIRS + 5
@@ -244,7 +244,7 @@ def test_matrices_show_the_tables():
 
 
 def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
-    figure = laid_out("rankings", RESULTS, way=LEFT_OUT)
+    figure = laid_out("rankings", RESULTS, procedure=LEFT_OUT)
     values = np.asarray(figure.axes[0].images[0].get_array().filled(np.nan))
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     mae = RESULTS.errors.query("protocol == 'leave_one_out' and subgroup == 'all'")
@@ -342,7 +342,7 @@ def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_way():
     chosen = [score for score in ALL_SCORES.values() if not score.variant]
     figures = figures_of_tables(settings, SUITE, chosen)
     assert {kind for kind, _ in figures.values()} == set(KINDS) - {"missing_classes"}
-    assert figures["errors-calibrated-Syn-mlp"][1]["way"] == ("calibrated", "mlp", "Syn")
+    assert figures["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
     assert figures["predictions-leave-one-out-of-both"][1]["model"] == "both"
     assert "ac-and-doc-by-model-leave-one-out" not in figures
     histogram = {"histograms": ({"model": "both", "dataset": "a"},)}

@@ -144,14 +144,18 @@ def inputs(tmp_path_factory):
     folders = {name: root / "datasets" / name for name in parts}
     config = InferenceConfig()
     predict_datasets([ModelFiles(source, weights)], folders, root / "predictions", config=config)
-    suite = Suite("s", (Member("plain", "clean"), Member("noisy", "noise"), Member("absent")))
     job = {
-        "model": asdict(source), "weights": str(weights), "suite": asdict(suite),
-        "sets": ["plain", "noisy"], "methods": ["rotation", "rotation:auc"],
+        "model": asdict(source), "weights": str(weights), "suite": suite("plain", "noisy"),
+        "methods": ["rotation", "rotation:auc"],
         "base": "base", "datasets": str(root / "datasets"),
         "files": {"folder": str(root / "predictions")},
     }  # fmt: skip
     return job, network
+
+
+def suite(*names):
+    groups = {"plain": "clean", "noisy": "noise"}
+    return asdict(Suite("s", tuple(Member(name, groups[name]) for name in names)))
 
 
 def run(job, folder, **changes):
@@ -206,7 +210,7 @@ class TestJob:
             return np.stack(rows, axis=1)
 
         head = fit_rotation_head(turned("base"), seed=0)
-        for name in job["sets"]:
+        for name in ("plain", "noisy"):
             expected = orientation_accuracy(orientation_logits(head, turned(name)))
             found = table[(table.dataset == name) & (table.variant == "")].iloc[0]
             assert found.score == pytest.approx(expected, abs=1 / 240)  # the last bits of features
@@ -220,7 +224,7 @@ class TestJob:
 
     def test_what_is_there_is_not_computed_again(self, inputs, tmp_path, passes):
         job, _ = inputs
-        run(job, tmp_path, sets=["plain"])
+        run(job, tmp_path, suite=suite("plain"))
         assert passes == ["base", "plain"]
         first = run(job, tmp_path)
         assert passes == ["base", "plain", "base", "noisy"]

@@ -4,27 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
-from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.checks import MIN_MODELS, SettingsCheck
-from matcheval.accuracy_prediction.figures import (
-    CAPTION,
-    ChosenFigure,
-    figures_of_outputs,
-    figures_of_tables,
-    plot_tables,
-)
+from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring, tables
+from matcheval.accuracy_prediction.checks import CheckedPrediction
 from matcheval.accuracy_prediction.gaps import write_gaps
 from matcheval.accuracy_prediction.output_figures import plot_outputs
-from matcheval.accuracy_prediction.scores import ALL_SCORES, SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
-from matcheval.accuracy_prediction.scoring import write_agreement, write_scores
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.accuracy_prediction.tables import (
-    write_comparison,
-    write_model_errors,
-    write_predictions,
-)
 from matcheval.datasets.corruptions.names import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution import resources
@@ -32,118 +19,91 @@ from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis
 from matcheval.study.requests import dataset_size, model_size
 from matcheval.study.rules import Artifact, Rule, Wildcards
 from matcheval.study.study import Study
 
 _OF_SUITE = "suite **{{ snakemake.wildcards.suite }}**"
+# Label and caption of the tables of a suite, by their folder.
+_TABLES = {
+    "errors": (
+        "errors",
+        f"Mean absolute errors of the accuracies predicted on {_OF_SUITE}, by method and group of "
+        "sets.",
+    ),
+    "correlations": (
+        "correlations", f"Correlations of scores with accuracies over the sets of {_OF_SUITE}.",
+    ),
+    "gaps_by_group": (
+        "gaps",
+        f"Mean gaps between the accuracies on the base and on the sets of {_OF_SUITE}, by model "
+        "and group of sets.",
+    ),
+    "rankings": (
+        "rankings of methods",
+        "Whether the methods rank alike, by their errors, on every two groups of sets of "
+        f"{_OF_SUITE}.",
+    ),
+    "counts": (
+        "numbers of images and errors",
+        f"Whether the errors on the subgroups of {_OF_SUITE} go with their numbers of images.",
+    ),
+    "comparison": (
+        "predicted and matched gaps",
+        f"Whether the errors of predicted gaps on {_OF_SUITE} go with what the matched evaluation "
+        "protocol says of the gaps.",
+    ),
+}  # fmt: skip
+_OF_MODEL = (
+    "Mean absolute errors of the accuracies predicted for **{{ snakemake.wildcards.scored }}** on "
+    f"{_OF_SUITE}, by method and group of sets."
+)
 
 
-class AccuracyPrediction(Analysis):
+class AccuracyPrediction(CheckedPrediction):
     """Predict the accuracies on the sets of a suite without their labels, by many methods."""
 
     name: ClassVar[str] = "accuracy_prediction"
     Settings: ClassVar[type[AccuracyPredictionSettings]] = AccuracyPredictionSettings
-    settings: AccuracyPredictionSettings
 
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
-        folder = f"{study.folder}/{self.name}"
-        self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
-        self.agreement = Artifact(f"{folder}/agreement/{{suite}}", (".parquet",))
-        self.rotation = Artifact(f"{folder}/rotation/{{suite}}/{{model}}", (".parquet",))
-        self.gaps = Artifact(f"{folder}/gaps/{{suite}}/{{model}}", (".parquet",))
-        self.gaps_of_suite = Artifact(f"{folder}/comparison/{{suite}}.gaps", (".parquet",))
-        self.predicted = Artifact(f"{folder}/predicted/{{suite}}", (".parquet", ".csv"))
+
+        def data(stem: str, *suffixes: str) -> Artifact:
+            return Artifact(f"{study.folder}/{self.name}/{stem}", suffixes or (".parquet",))
 
         def table(stem: str, label: str, caption: str) -> Artifact:
             return self.table(stem, caption, {"table": label, "of": "{suite}"})
 
-        self.errors = table(
-            "errors/{suite}", "errors",
-            f"Mean absolute errors of the accuracies predicted on {_OF_SUITE}, by method and group "
-            "of sets.",
-        )  # fmt: skip
+        self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
+        self.rotation, self.gaps = data("rotation/{suite}/{model}"), data("gaps/{suite}/{model}")
+        self.gaps_of_suite = data("comparison/{suite}.gaps")
+        self.predicted = data("predicted/{suite}", ".parquet", ".csv")
+        (
+            self.errors, self.correlations, self.group_gaps, self.rankings, self.counts,
+            self.comparison,
+        ) = (table(f"{folder}/{{suite}}", *texts) for folder, texts in _TABLES.items())  # fmt: skip
         self.errors_of_model = table(
-            "errors_of_models/{suite}/{scored}", "errors of {scored}",
-            "Mean absolute errors of the accuracies predicted for "
-            f"**{{{{ snakemake.wildcards.scored }}}}** on {_OF_SUITE}, by method and group of "
-            "sets.",
-        )  # fmt: skip
-        self.correlations = table(
-            "correlations/{suite}", "correlations",
-            f"Correlations of scores with accuracies over the sets of {_OF_SUITE}.",
-        )  # fmt: skip
-        self.group_gaps = table(
-            "gaps_by_group/{suite}", "gaps",
-            f"Mean gaps between the accuracies on the base and on the sets of {_OF_SUITE}, by "
-            "model and group of sets.",
-        )  # fmt: skip
-        self.rankings = table(
-            "rankings/{suite}", "rankings of methods",
-            "Whether the methods rank alike, by their errors, on every two groups of sets of "
-            f"{_OF_SUITE}.",
-        )  # fmt: skip
-        self.counts = table(
-            "counts/{suite}", "numbers of images and errors",
-            f"Whether the errors on the subgroups of {_OF_SUITE} go with their numbers of images.",
-        )  # fmt: skip
-        self.comparison = table(
-            "comparison/{suite}", "predicted and matched gaps",
-            f"Whether the errors of predicted gaps on {_OF_SUITE} go with what the matched "
-            "evaluation protocol says of the gaps.",
-        )  # fmt: skip
-        self.figure_of_suite = self.figure(
-            f"{self.name}/{{suite}}/{{figure}}", CAPTION, {"table": "{figure}", "of": "{suite}"}
+            "errors_of_models/{suite}/{scored}", "errors of {scored}", _OF_MODEL
         )
-
-    # --- what it consists of
-
-    @property
-    def pool(self) -> list[str]:
-        """Names of the models that agreement and means over models are of."""
-        return [name for name in self.models if name not in self.settings.single]
+        self.figure_of_suite = self.figure(
+            f"{self.name}/{{suite}}/{{figure}}", figures.CAPTION,
+            {"table": "{figure}", "of": "{suite}"},
+        )  # fmt: skip
 
     @property
     def uncounted(self) -> list[str]:
         """Names of single models and ensembles, which means over models do not count."""
         return [*self.settings.single, *self.settings.ensembles]
 
-    @property
-    def scored(self) -> list[str]:
-        """Names of models and ensembles."""
-        return [*self.models, *self.settings.ensembles]
-
-    @property
-    def chosen(self) -> list[AnyScore]:
-        """The scores that are computed."""
-        if self.settings.methods == "all":
-            return [score for score in ALL_SCORES.values() if not score.variant]
-        return [ALL_SCORES[name] for name in self.settings.methods]
-
-    @property
-    def evaluated(self) -> tuple[str, ...]:
-        """Bases and references, which need not be in a pair or suite."""
-        named = (
-            name for one in self.settings.suites.values() for name in (one.base, one.reference)
-        )
-        return tuple(name for name in named if name is not None and name in self.study.datasets)
-
-    @property
-    def has_agreement(self) -> bool:
-        """Whether agreement between models is computed: it is asked for, and there are enough."""
-        asked = any(score.name in POOL_SCORES for score in self.chosen)
-        return asked and len(self.pool) >= MIN_MODELS
-
-    def turned(self, suite: str) -> list[str]:
+    def rotated(self, suite: str) -> list[str]:
         """Return the sets of a suite that rotation accuracy is measured on, if it is asked for."""
         if not any(Need.IMAGES in score.needs for score in self.chosen):
             return []
         asked = self.settings.suites[suite].rotation
         return self.study.suites[suite].datasets if asked == "all" else list(asked)
 
-    def table_figures(self, suite: str) -> dict[str, ChosenFigure]:
+    def table_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
         """Return the figures of a suite that are drawn from its tables: kind and options, by name.
 
         Parameters
@@ -151,15 +111,11 @@ class AccuracyPrediction(Analysis):
         suite : str
             Its name.
         """
-        return figures_of_tables(self.settings, self.study.suites[suite], self.chosen)
+        return figures.figures_of_tables(self.settings, self.study.suites[suite], self.chosen)
 
-    def output_figures(self, suite: str) -> dict[str, ChosenFigure]:
+    def output_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
         """Return the figures of a suite that are drawn from outputs of models, by name."""
-        return figures_of_outputs(self.settings.suites[suite])
-
-    def check(self) -> None:
-        """Check names of suites, sets, models, methods and groups, and that inputs are kept."""
-        SettingsCheck(self, self.settings, self.chosen, self.pool).check()
+        return figures.figures_of_outputs(self.settings.suites[suite])
 
     # --- files and rules
 
@@ -175,16 +131,17 @@ class AccuracyPrediction(Analysis):
     def targets(self) -> list[str]:
         """Predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        tables = [self.predicted, self.errors, self.correlations, self.group_gaps]
-        tables += [self.rankings, self.counts]
+        of_suite = [self.predicted, self.errors, self.correlations, self.group_gaps]
+        of_suite += [self.rankings, self.counts]
         if self.settings.matching:
-            tables.append(self.comparison)
-        found = [path for table in tables for path in table.expand(suite=suites)]
-        found += self.errors_of_model.expand(suite=suites, scored=list(self.settings.figure_models))
+            of_suite.append(self.comparison)
+        targets = [path for table in of_suite for path in table.expand(suite=suites)]
+        models = list(self.settings.figure_models)
+        targets += self.errors_of_model.expand(suite=suites, scored=models)
         for suite in suites:
             names = [*self.table_figures(suite), *self.output_figures(suite)]
-            found += self.figure_of_suite.expand(suite=suite, figure=names)
-        return found
+            targets += self.figure_of_suite.expand(suite=suite, figure=names)
+        return targets
 
     @property
     def rules(self) -> list[Rule]:
@@ -192,46 +149,37 @@ class AccuracyPrediction(Analysis):
         suites = self.settings.suites
         of_suite = {"suite": suites}
         of_scored = {**of_suite, "scored": self.scored}
+        of_outputs: dict[str, Any] = {
+            "custom_files": self._custom_files, "request": self._scoring_request,
+        }  # fmt: skip
         predicted = self.predicted.file(".parquet")
+        plotting = "Plotting {wildcards.figure} of suite {wildcards.suite}"
+
+        def names(chosen: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
+            return {**of_suite, "figure": {name for suite in suites for name in chosen(suite)}}
+
         return [
             Rule(
-                name="score_accuracy",
-                run=write_scores,
-                input={"results": self.score_inputs},
-                output={"scores": self.scores.file()},
-                arguments=self.score_arguments,
-                custom_files=self._custom_files,
-                request=self._scoring_request,
-                values=of_scored,
+                name="score_accuracy", run=scoring.write_scores,
+                input={"results": self.score_inputs}, output={"scores": self.scores.file()},
+                arguments=self.score_arguments, values=of_scored, **of_outputs,
                 message="Scoring {wildcards.scored} on suite {wildcards.suite}",
             ),
             Rule(
-                name="score_agreement",
-                run=write_agreement,
-                input={"results": lambda wildcards: self._inputs(wildcards.suite, self.models)},
-                output={"scores": self.agreement.file()},
-                arguments=self.agreement_arguments,
-                custom_files=self._custom_files,
-                request=lambda wildcards: resources.of_reading(
-                    len(self.models), *self._size(wildcards.suite)
-                ),
-                values=of_suite,
+                name="score_agreement", run=scoring.write_agreement,
+                input={"results": self._outputs}, output={"scores": self.agreement.file()},
+                arguments=self.agreement_arguments, custom_files=self._custom_files,
+                request=self._agreement_request, values=of_suite,
                 message="Comparing the predictions of all models on suite {wildcards.suite}",
             ),
             Rule(  # how the matched evaluation protocol sees the same gaps
-                name="compare_gaps",
-                run=write_gaps,
-                input={"results": self.score_inputs},
-                output={"gaps": self.gaps.file()},
-                arguments=self.gap_arguments,
-                custom_files=self._custom_files,
-                request=self._scoring_request,
-                values=of_suite,
+                name="compare_gaps", run=write_gaps,
+                input={"results": self.score_inputs}, output={"gaps": self.gaps.file()},
+                arguments=self.gap_arguments, values=of_suite, **of_outputs,
                 message="Matching {wildcards.model} on the sets of suite {wildcards.suite}",
             ),
             Rule(
-                name="predict_accuracy",
-                run=write_predictions,
+                name="predict_accuracy", run=tables.write_predictions,
                 input={
                     "scores": lambda wildcards: self.scores.expand(
                         suite=wildcards.suite, scored=self.scored
@@ -240,35 +188,27 @@ class AccuracyPrediction(Analysis):
                     "rotation": self.rotation_tables,
                 },
                 output={
-                    "predicted": self.predicted,
-                    "errors": self.errors,
-                    "correlations": self.correlations,
-                    "group_gaps": self.group_gaps,
-                    "rankings": self.rankings,
-                    "counts": self.counts,
+                    "predicted": self.predicted, "errors": self.errors,
+                    "correlations": self.correlations, "group_gaps": self.group_gaps,
+                    "rankings": self.rankings, "counts": self.counts,
                 },
-                arguments=self.prediction_arguments,
-                request=self._predicting_request,
+                arguments=self.prediction_arguments, request=self._predicting_request,
                 values=of_suite,
                 environment="models",  # one of its regressions is a network, and needs torch
                 message="Predicting the accuracies on suite {wildcards.suite}",
             ),
             Rule(
-                name="tabulate_model_errors",
-                run=write_model_errors,
-                input={"predicted": predicted},
-                output={"errors": self.errors_of_model},
+                name="tabulate_model_errors", run=tables.write_model_errors,
+                input={"predicted": predicted}, output={"errors": self.errors_of_model},
                 arguments=lambda wildcards: {
                     "settings": self._noted_settings(wildcards.suite),
                     "confidence": self.study.confidence,
                 },
-                request=self._predicting_request,
-                values=of_scored,
+                request=self._predicting_request, values=of_scored,
                 message="Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}",
             ),
             Rule(
-                name="compare_predictions",
-                run=write_comparison,
+                name="compare_predictions", run=tables.write_comparison,
                 input={
                     "predicted": predicted,
                     "gaps": lambda wildcards: self.gaps.expand(
@@ -277,46 +217,27 @@ class AccuracyPrediction(Analysis):
                 },
                 output={"tables": self.comparison, "of_suite": self.gaps_of_suite.file()},
                 arguments=lambda wildcards: self._of_all_models(wildcards.suite),
-                request=self._predicting_request,
-                values=of_suite,
+                request=self._predicting_request, values=of_suite,
                 message="Comparing predicted and matched gaps on suite {wildcards.suite}",
             ),
             Rule(
-                name="plot_accuracy_prediction",
-                run=plot_tables,
+                name="plot_accuracy_prediction", run=figures.plot_tables,
                 input={
                     "predicted": predicted,
                     "errors": self.errors.file(".parquet"),
                     "correlations": self.correlations.file(".parquet"),
                     "gaps": self.gaps_of_suite.files if self.settings.matching else [],
                 },
-                output={"outputs": self.figure_of_suite},
-                arguments=self.table_figure_arguments,
-                values={
-                    **of_suite,
-                    "figure": {name for suite in suites for name in self.table_figures(suite)},
-                },
-                message="Plotting {wildcards.figure} of suite {wildcards.suite}",
+                output={"outputs": self.figure_of_suite}, arguments=self.table_figure_arguments,
+                values=names(self.table_figures), message=plotting,
             ),
             Rule(  # confidences and features, of which no table is kept
-                name="plot_model_outputs",
-                run=plot_outputs,
-                input={
-                    "results": lambda wildcards: self._inputs(
-                        wildcards.suite, self._members_shown(wildcards)
-                    )
-                },
-                output={"outputs": self.figure_of_suite},
-                arguments=self.output_figure_arguments,
-                custom_files=self._custom_files,
-                request=self._scoring_request,
-                values={
-                    **of_suite,
-                    "figure": {name for suite in suites for name in self.output_figures(suite)},
-                },
-                message="Plotting {wildcards.figure} of suite {wildcards.suite}",
+                name="plot_model_outputs", run=plot_outputs,
+                input={"results": self._outputs}, output={"outputs": self.figure_of_suite},
+                arguments=self.output_figure_arguments, values=names(self.output_figures),
+                message=plotting, **of_outputs,
             ),
-        ]
+        ]  # fmt: skip
 
     # --- inputs and arguments of jobs
 
@@ -324,28 +245,32 @@ class AccuracyPrediction(Analysis):
         """Return the models of an ensemble, or a model itself."""
         return list(self.settings.ensembles.get(scored, (scored,)))
 
-    def _inputs(self, suite: str, models: list[str], *others: str) -> list[str]:
-        """Return what jobs wait for that read models' outputs on a suite, its base and others."""
-        return self.study.suite_inputs(suite, models, [self.settings.suites[suite].base, *others])
-
-    def score_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the scores of a model or ensemble on a suite wait for."""
-        name = getattr(wildcards, "scored", None) or wildcards.model
-        sources = self._sources(wildcards.suite)
-        return self._inputs(wildcards.suite, self.members_of(name), *sources[1:])
+    def _models_of(self, wildcards: Wildcards) -> list[str]:
+        """Return the models whose outputs a job reads: of a model, ensemble or figure, or all."""
+        name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
+        if figure := getattr(wildcards, "figure", None):
+            name = self.output_figures(wildcards.suite)[figure][1]["model"]
+        return self.members_of(name) if name else self.models
 
     def _sources(self, suite: str) -> list[str]:
         """Return the names of the base and the reference of a suite."""
         one = self.settings.suites[suite]
         return [one.base, *([one.reference] if one.reference else [])]
 
+    def _outputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what jobs wait for that read models' outputs on a suite and its base."""
+        suite, models = wildcards.suite, self._models_of(wildcards)
+        return self.study.suite_inputs(suite, models, self._sources(suite)[:1])
+
+    def score_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the scores of a model or ensemble on a suite wait for."""
+        suite, models = wildcards.suite, self._models_of(wildcards)
+        return self.study.suite_inputs(suite, models, self._sources(suite))
+
     def _custom_files(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's prediction files of a suite."""
-        name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
-        models = self.members_of(name) if name else self.models
-        return self.study.custom_suite_state(
-            wildcards.suite, models, self._sources(wildcards.suite)
-        )
+        suite, models = wildcards.suite, self._models_of(wildcards)
+        return self.study.custom_suite_state(suite, models, self._sources(suite))
 
     def _files(self, suite: str, models: list[str]) -> dict[str, Any]:
         """Return where models' outputs on a suite, its base and its reference lie."""
@@ -372,13 +297,10 @@ class AccuracyPrediction(Analysis):
         }
 
     @property
-    def _rule(self) -> dict[str, bool | str]:
+    def _rule(self) -> dict[str, Any]:
         """How the classes that count are treated, as of `ClassRule`."""
-        settings = self.settings
-        return {
-            "renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax,
-            "members": settings.group_probability,
-        }  # fmt: skip
+        names = {"renormalise", "restrict_argmax", "group_probability"}
+        return self.settings.model_dump(include=names)
 
     def _suite(self, suite: str) -> Suite:
         """Return a suite without the names of groups, which scores do not depend on."""
@@ -389,13 +311,13 @@ class AccuracyPrediction(Analysis):
 
     def _given(self, suite: str, models: list[str]) -> dict[str, Any]:
         """Return where outputs on a suite lie and what counts of them, as of `SuiteOutputs`."""
-        base, study = self.settings.suites[suite].base, self.study
-        spec = study.datasets[base]
+        base = self.settings.suites[suite].base
+        spec = self.study.datasets[base]
         known = list(spec.settings.known_classes or ())
         return {
             "suite": asdict(self._suite(suite)),
             "base": base,
-            "classes": study.dataset_files(base)[0] if spec.has_images else known,
+            "classes": self.study.dataset_files(base)[0] if spec.has_images else known,
             "rule": self._rule,
             "files": self._files(suite, models),
         }
@@ -403,24 +325,18 @@ class AccuracyPrediction(Analysis):
     @property
     def _views(self) -> dict[str, Any]:
         """The parts of sets that scores are computed on, too, as of `Views`."""
-        settings = self.settings
-        return {
-            "sizes": settings.test_sizes, "draws": settings.draws,
-            "missing_classes": settings.missing_classes,
-            "whole_accuracy": settings.test_size_accuracy == "whole",
-        }  # fmt: skip
+        names = {"test_sizes", "draws", "missing_classes", "test_size_accuracy"}
+        return self.settings.model_dump(include=names)
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of the scores of a model or ensemble on a suite."""
         members, suite = self.members_of(wildcards.scored), wildcards.suite
         in_pool = self.has_agreement and wildcards.scored not in self.settings.ensembles
-        chosen = [score.name for score in self.chosen]
-        own = [name for name in chosen if name in SCORES]
         return {
             "given": self._given(suite, members),
             "views": self._views,
             # A score of the pool that its own job does not compute has a row here that says why.
-            "methods": own if in_pool else chosen,
+            "methods": [s.name for s in self.chosen if s.name in SCORES or not in_pool],
             "reference": self.settings.suites[suite].reference,
             "members": members,
             "options": {"n_prototypes": self.settings.n_prototypes},
@@ -448,7 +364,7 @@ class AccuracyPrediction(Analysis):
 
     def rotation_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the tables of rotation scores of all models on a suite, if they are computed."""
-        models = self.models if self.turned(wildcards.suite) else []
+        models = self.models if self.rotated(wildcards.suite) else []
         return self.rotation.expand(suite=wildcards.suite, model=models)
 
     def _noted_settings(self, suite: str) -> dict[str, Any]:
@@ -491,14 +407,12 @@ class AccuracyPrediction(Analysis):
 
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of the predicted accuracies on a suite."""
-        settings, one = self.settings, self.settings.suites[wildcards.suite]
+        names = {"leave_one_out", "regressors", "clip", "published"}
+        regressions = self.settings.suites[wildcards.suite].regressions
         return {
             **self._of_all_models(wildcards.suite),
-            "calibrations": [{"on": on, "predict": predict} for on, predict in one.regressions],
-            "loo": settings.leave_one_out,
-            "regressors": settings.regressors,
-            "clip": settings.clip,
-            "published": settings.published,
+            **self.settings.model_dump(include=names),
+            "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
 
     def table_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -506,14 +420,9 @@ class AccuracyPrediction(Analysis):
         kind, options = self.table_figures(wildcards.suite)[wildcards.figure]
         return {"kind": kind, "options": options, "uncounted": self.uncounted}
 
-    def _members_shown(self, wildcards: Wildcards) -> list[str]:
-        """Return the models of a figure that is drawn from outputs of models."""
-        _, options = self.output_figures(wildcards.suite)[wildcards.figure]
-        return self.members_of(options["model"])
-
     def output_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of a figure that is drawn from outputs of models."""
-        suite, members = wildcards.suite, self._members_shown(wildcards)
+        suite, members = wildcards.suite, self._models_of(wildcards)
         kind, options = self.output_figures(suite)[wildcards.figure]
         return {
             "given": self._given(suite, members) | {"suite": asdict(self.study.suites[suite])},
@@ -522,18 +431,18 @@ class AccuracyPrediction(Analysis):
             "members": members,
         }
 
-    # --- the passes over turned images
+    # --- the passes over rotated images
 
     rotation_version = ROTATION_VERSION
 
     @property
-    def _turned_folder(self) -> str:
-        """Folder of what is kept of passes over turned images."""
+    def _kept_folder(self) -> str:
+        """Folder of what is kept of passes over rotated images."""
         return f"{self.study.folder}/{self.name}/turned"
 
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from."""
-        sets = [self.settings.suites[wildcards.suite].base, *self.turned(wildcards.suite)]
+        sets = [self.settings.suites[wildcards.suite].base, *self.rotated(wildcards.suite)]
         weights = self.study.weights_file(wildcards.model)
         return {
             "predictions": self.score_inputs(wildcards),
@@ -543,25 +452,24 @@ class AccuracyPrediction(Analysis):
 
     def rotation_saves(self, wildcards: Wildcards) -> str:
         """Return the pattern of the files that a further job of a model goes on from."""
-        return f"{self._turned_folder}/*/*/{wildcards.model}.*.npz"
+        return f"{self._kept_folder}/*/*/{wildcards.model}.*.npz"
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that computes rotation scores."""
         study, suite, inference = self.study, wildcards.suite, self.study.inference
         source = study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
-        turned = self.turned(suite)  # the others would make the command too long
-        members = tuple(one for one in self._suite(suite).members if one.dataset in turned)
+        rotated = self.rotated(suite)  # the others would make the command too long
+        members = tuple(one for one in self._suite(suite).members if one.dataset in rotated)
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
             "suite": asdict(Suite(suite, members)),
-            "sets": turned,
             "methods": [score.name for score in self.chosen if Need.IMAGES in score.needs],
             "base": self.settings.suites[suite].base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self._files(suite, [wildcards.model]),
-            "folder": self._turned_folder,
+            "folder": self._kept_folder,
             "rule": self._rule,
             "seeds": self.settings.seeds,
         }
@@ -584,6 +492,9 @@ class AccuracyPrediction(Analysis):
         names = [*self._sources(suite), *sets]
         return len(sets), max(dataset_size(self.study, name).images for name in names)
 
+    def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        return resources.of_reading(len(self.models), *self._size(wildcards.suite))
+
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         base, kept = self.settings.suites[wildcards.suite].base, self.study.inference.outputs
         n_classes = self.study.datasets[base].settings.n_classes or resources.MANY_CLASSES
@@ -599,13 +510,13 @@ class AccuracyPrediction(Analysis):
 
     def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         base = self.settings.suites[wildcards.suite].base
-        sizes = [dataset_size(self.study, name) for name in (base, *self.turned(wildcards.suite))]
-        turned = [replace(size, images=4 * size.images) for size in sizes]
+        sizes = [dataset_size(self.study, name) for name in (base, *self.rotated(wildcards.suite))]
+        rotated = [replace(size, images=4 * size.images) for size in sizes]
         model = model_size(self.study, wildcards.model, sizes[0])
         settings = self.study.inference
         return resources.of_inference(
-            [(size, [model]) for size in turned],
-            max(turned, key=lambda size: size.pixel_bytes),
+            [(size, [model]) for size in rotated],
+            max(rotated, key=lambda size: size.pixel_bytes),
             batch_size=settings.batch_size if isinstance(settings.batch_size, int) else 256,
             gpus=int(settings.device == "cuda"),
             threads=settings.threads,

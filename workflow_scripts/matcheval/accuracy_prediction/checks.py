@@ -1,10 +1,10 @@
-"""Checks of the settings of accuracy prediction against the study, before any job."""
+"""What is predicted by which scores and models, checked against the study before any job."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
@@ -23,42 +23,67 @@ def _check_names(what: str, names: Sequence[str], known: Collection[str], field:
     check_known(what, names, known, file="configuration", field=field)
 
 
-@dataclass(frozen=True)
-class SettingsCheck:
-    """The settings, the scores that they choose, and the models that agreement is of."""
+class CheckedPrediction(Analysis):
+    """Models and scores of an analysis of accuracy prediction, and the checks of its settings."""
 
-    analysis: Analysis
     settings: AccuracyPredictionSettings
-    chosen: Sequence[AnyScore]
-    pool: Sequence[str]
+
+    @property
+    def pool(self) -> list[str]:
+        """Names of the models that agreement and means over models are of."""
+        return [name for name in self.models if name not in self.settings.single]
+
+    @property
+    def scored(self) -> list[str]:
+        """Names of models and ensembles."""
+        return [*self.models, *self.settings.ensembles]
+
+    @property
+    def chosen(self) -> list[AnyScore]:
+        """The scores that are computed."""
+        if self.settings.methods == "all":
+            return [score for score in ALL_SCORES.values() if not score.variant]
+        return [ALL_SCORES[name] for name in self.settings.methods]
+
+    @property
+    def has_agreement(self) -> bool:
+        """Whether agreement between models is computed: it is asked for, and there are enough."""
+        asked = any(score.name in POOL_SCORES for score in self.chosen)
+        return asked and len(self.pool) >= MIN_MODELS
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Bases and references, which need not be in a pair or suite."""
+        suites = self.settings.suites.values()
+        named = (name for one in suites for name in (one.base, one.reference))
+        return tuple(name for name in named if name is not None and name in self.study.datasets)
 
     def check(self) -> None:
         """Check names of suites, sets, models, methods and groups, and that inputs are there."""
-        analysis, study, settings = self.analysis, self.analysis.study, self.settings
-        study.check_models(settings.without, analysis.field("without"))
-        study.check_models(settings.single, analysis.field("single"))
+        study, settings = self.study, self.settings
+        study.check_models(settings.without, self.field("without"))
+        study.check_models(settings.single, self.field("single"))
         for name in settings.single:
             if name in settings.without:
                 raise configuration_error(
-                    f"'{name}' is left out, too", field=analysis.field("single"),
-                    remedy=f"Name it in one of 'single' and '{analysis.field('without')}'",
+                    f"'{name}' is left out, too", field=self.field("single"),
+                    remedy=f"Name it in one of 'single' and '{self.field('without')}'",
                 )  # fmt: skip
         for name, members in settings.ensembles.items():
-            field = analysis.field("ensembles")
-            study.check_models(members, f"{field}.{name}")
+            study.check_models(members, self.field("ensembles", name))
             if name in study.models:
-                raise configuration_error(f"'{name}' is a model", field=field)
+                raise configuration_error(f"'{name}' is a model", field=self.field("ensembles"))
         if settings.methods != "all":
-            _check_names("method", settings.methods, ALL_SCORES, analysis.field("methods"))
+            _check_names("method", settings.methods, ALL_SCORES, self.field("methods"))
         if settings.suites:
-            analysis.check_some_models()
+            self.check_some_models()
             if not self.pool:
                 raise configuration_error(
-                    "no model is left for means over models", field=analysis.field("single"),
+                    "no model is left for means over models", field=self.field("single"),
                     remedy="Leave 'single' out to count all models",
                 )  # fmt: skip
         for name, one in settings.suites.items():
-            _check_names("suite", [name], study.suites, analysis.field("suites"))
+            _check_names("suite", [name], study.suites, self.field("suites"))
             self._check_suite(name, one)
         if settings.suites:
             self._check_inputs()
@@ -66,29 +91,26 @@ class SettingsCheck:
 
     def _keeps(self, *outputs: str) -> bool:
         """Whether inference keeps one of some outputs."""
-        return not set(outputs).isdisjoint(self.analysis.study.inference.outputs)
+        return not set(outputs).isdisjoint(self.study.inference.outputs)
 
     def _has_images(self, dataset: str) -> bool:
         """Whether models are run on a dataset, rather than their results being on file."""
-        return self.analysis.study.datasets[dataset].has_images
+        return self.study.datasets[dataset].has_images
 
     def _check_inputs(self) -> None:
         """Check that there is what ensembles need, and the methods that are asked for by name."""
-        analysis, settings, suites = self.analysis, self.settings, self.analysis.study.suites
-        used = {
-            *analysis.evaluated,
-            *(n for name in settings.suites for n in suites[name].datasets),
-        }
-        is_run = any(self._has_images(name) for name in used)
+        settings, suites = self.settings, self.study.suites
+        members = (name for suite in settings.suites for name in suites[suite].datasets)
+        is_run = any(self._has_images(name) for name in (*self.evaluated, *members))
         if settings.ensembles and is_run and not self._keeps("logits"):
             raise configuration_error(
                 "the probabilities of models are averaged, and are not on file",
-                field=analysis.field("ensembles"),
+                field=self.field("ensembles"),
                 remedy="Add logits to inference.outputs, or leave ensembles out",
             )
         if settings.methods == "all":
             return
-        under = f"of a suite under {analysis.field('suites')}"
+        under = f"of a suite under {self.field('suites')}"
         remedies = {}
         if not any(one.reference for one in settings.suites.values()):
             remedies[Need.REFERENCE] = f"Name a 'reference' {under}"
@@ -103,13 +125,13 @@ class SettingsCheck:
             for need in score.needs:
                 if need in remedies:
                     raise configuration_error(
-                        f"'{score.name}' needs {need.value}", field=analysis.field("methods"),
+                        f"'{score.name}' needs {need.value}", field=self.field("methods"),
                         remedy=f"{remedies[need]}, or leave it out",
                     )  # fmt: skip
 
     def _check_suite(self, name: str, one: SuitePredictionSettings) -> None:
-        study, field = self.analysis.study, self.analysis.field("suites", name)
-        self.analysis.check_has_correctness(one.base, f"{field}.base")
+        study, field = self.study, self.field("suites", name)
+        self.check_has_correctness(one.base, f"{field}.base")
         members = {member.dataset: member for member in study.suites[name].members}
         for member in members.values():
             self._check_member(name, one.base, member)
@@ -137,10 +159,10 @@ class SettingsCheck:
 
     def _check_member(self, suite: str, base: str, member: Member) -> None:
         """Check one set of a suite, and which of its classes count."""
-        analysis, study = self.analysis, self.analysis.study
+        study = self.study
         dataset, field = member.dataset, f"suites.{suite}"
-        analysis.check_has_correctness(dataset, field)
-        check_label_spaces(study, analysis.field("suites", suite), base, dataset)
+        self.check_has_correctness(dataset, field)
+        check_label_spaces(study, self.field("suites", suite), base, dataset)
         for what in ("group", "subgroup"):
             if getattr(member, what) == ALL:
                 raise configuration_error(
@@ -165,7 +187,7 @@ class SettingsCheck:
                 f"'{dataset}' has one class, '{names[0]}', so that every prediction is right "
                 "where only its classes can be predicted",
                 field=field,
-                remedy=f"Set {analysis.field('restrict_argmax')} to false, or name more classes",
+                remedy=f"Set {self.field('restrict_argmax')} to false, or name more classes",
             )
 
     def _check_calibrations(
@@ -194,21 +216,21 @@ class SettingsCheck:
 
     def _check_figures(self) -> None:
         """Check the names of published errors, and of what has figures of its own."""
-        analysis, settings = self.analysis, self.settings
-        suites = {name: analysis.study.suites[name] for name in settings.suites}
+        settings = self.settings
+        suites = {name: self.study.suites[name] for name in settings.suites}
         groups = {name: {m.group for m in suite.members} for name, suite in suites.items()}
         if suites:
-            check_published(settings.published, groups, analysis.field("published"))
-        scored, kind = [*analysis.models, *settings.ensembles], "model or ensemble"
-        _check_names(kind, settings.figure_models, scored, analysis.field("figure_models"))
+            check_published(settings.published, groups, self.field("published"))
+        kind = "model or ensemble"
+        _check_names(kind, settings.figure_models, self.scored, self.field("figure_models"))
         for name, one in settings.suites.items():
-            field = analysis.field("suites", name, "histograms")
+            field = self.field("suites", name, "histograms")
             for histogram in one.histograms:
-                _check_names(kind, [histogram.model], scored, field)
+                _check_names(kind, [histogram.model], self.scored, field)
                 _check_names("set", [histogram.dataset], suites[name].datasets, field)
-            field = analysis.field("suites", name, "embeddings")
+            field = self.field("suites", name, "embeddings")
             for embedding in one.embeddings:
-                _check_names("model", [embedding.model], analysis.models, field)
+                _check_names("model", [embedding.model], self.models, field)
                 if embedding.group is not None:
                     _check_names("group", [embedding.group], groups[name], field)
                 if not self._keeps("features"):

@@ -1,26 +1,17 @@
 """Points and matrices: scores, errors and gaps against accuracies; correlations of all of these."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.drawing import (
-    WAY,
-    Floats,
-    Results,
-    add_heat_map,
-    add_legend,
-    add_points,
-    drawing,
-    of_way,
-    way_text,
-    with_titles,
-)
+from matcheval.accuracy_prediction import drawing
+from matcheval.accuracy_prediction.drawing import Floats, Results
 from matcheval.accuracy_prediction.errors import ALL, tabulate_rankings
 from matcheval.accuracy_prediction.gaps import join
-from matcheval.accuracy_prediction.predicting import DIRECT
+from matcheval.accuracy_prediction.predicting import DIRECT, PROCEDURE
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, place_name
 from matcheval.figures.style import NOTE_SIZE, REFERENCE, grid_shape, shortened
@@ -37,31 +28,32 @@ _SIDE, _COLUMNS = 1.65, 4  # inches; panels in a row
 
 def plot_scores(results: Results, model: str = "") -> "Figure":
     """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10."""
-    rows = results.of(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
+    rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
         x, y = part["score"].to_numpy(), 100 * part["accuracy"].to_numpy()
         _line(axes, x, y)
-        spearman, _ = rank_correlations(x, y)
-        return f"r = {signed(linear_correlation(x, y), 2)}, ρ = {signed(spearman, 2)}"
+        return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
     return _grid(
-        results, rows, (("score", 1), ("accuracy", 100)), draw, ("Score", "Accuracy (%)"),
+        results, rows, {"score": ("Score", 1), "accuracy": ("Accuracy (%)", 100)}, draw,
         f"{_subject(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
-        "ρ Spearman's.", sharey=True,
+        "ρ Spearman's.",
     )  # fmt: skip
 
 
-def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "Figure":
+def plot_predictions(results: Results, procedure: Sequence[str], model: str = "") -> "Figure":
     """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19."""
-    rows = of_way(results.of(model), way)
+    rows = results.rows(model, procedure)
     rows = rows.assign(
         predicted_gap=rows["accuracy_base"] - rows["predicted"],
         gap=rows["accuracy_base"] - rows["accuracy"],
     )
 
+    labels = {"predicted_gap": ("Predicted gap (points)", 100), "gap": ("Gap (points)", 100)}
+
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
-        x, y = 100 * part["predicted_gap"].to_numpy(), 100 * part["gap"].to_numpy()
+        x, y = (100 * part[name].to_numpy() for name in labels)
         axes.axline((0, 0), slope=1, **REFERENCE)
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2
@@ -74,28 +66,24 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
         return f"MAE {mae:.1f}, R² = {signed(r_squared, 2)}, r² = {signed(r**2, 2)}"
 
     return _grid(
-        results, rows, (("predicted_gap", 100), ("gap", 100)), draw,
-        ("Predicted gap (points)", "Gap (points)"),
-        f"{way_text(way)}. {_subject(model)} on a set. Dashed: equality; above it, the accuracy "
-        "was overestimated. Solid: line fitted to the points. R² is that of the predictions, r² "
-        "that of the line.",
-        sharey=True,
+        results, rows, labels, draw,
+        f"{drawing.procedure_text(procedure)}. {_subject(model)} on a set. Dashed: equality; above "
+        "it, the accuracy was overestimated. Solid: line fitted to the points. R² is that of the "
+        "predictions, r² that of the line.",
     )  # fmt: skip
 
 
-def plot_errors_by_accuracy(results: Results, way: Sequence[str]) -> "Figure":
+def plot_errors_by_accuracy(results: Results, procedure: Sequence[str]) -> "Figure":
     """Draw errors against accuracies: P2, Figures 2B and 12."""
-    rows = of_way(results.of(), way)
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
-        x, y = part["accuracy"].to_numpy(), part["error"].to_numpy()
-        return f"mean {100 * y.mean():.1f}, ρ = {signed(rank_correlations(x, y)[0], 2)}"
+        return f"mean {100 * part['error'].mean():.1f}, {_rho(part['accuracy'], part['error'])}"
 
     return _grid(
-        results, rows, (("accuracy", 100), ("error", 100)), draw,
-        ("Accuracy (%)", "Absolute error (points)"),
-        f"{way_text(way)}. {_subject()} on a set; ρ is Spearman's correlation.",
-        sharex=True, sharey=True,
+        results, results.rows(procedure=procedure),
+        {"accuracy": ("Accuracy (%)", 100), "error": ("Absolute error (points)", 100)}, draw,
+        f"{drawing.procedure_text(procedure)}. {_subject()} on a set; ρ is Spearman's correlation.",
+        sharex=True,
     )  # fmt: skip
 
 
@@ -103,47 +91,49 @@ def _subject(model: str = "") -> str:
     return f"A point is {model}" if model else "A point is a model"
 
 
+def _rho(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
+    return f"ρ = {signed(rank_correlations(x, y)[0], 2)}"
+
+
 def _grid(
     results: Results,
     rows: pd.DataFrame,
-    series: tuple[tuple[str, float], tuple[str, float]],
+    series: Mapping[str, tuple[str, float]],
     draw: Callable[["Axes", pd.DataFrame], str],
-    labels: tuple[str, str],
     note: str,
     *,
     sharex: bool = False,
-    sharey: bool = False,
 ) -> "Figure":
-    """Draw a panel per method, with what `draw` returns between its title and its points."""
-    rows = rows[np.isfinite(rows[series[0][0]]) & np.isfinite(rows[series[1][0]])]
+    """Draw a panel per method, with what `draw` returns between its title and its points.
+
+    `series` has label and scale of the columns that are drawn, x and y.
+    """
+    rows = rows[np.isfinite(rows[[*series]].to_numpy()).all(axis=1)]
+    (xlabel, _), (ylabel, _) = series.values()
+    x, y = ((name, scale) for name, (_, scale) in series.items())
     methods = rows["title"].unique()
-    n_rows, n_columns = grid_shape(len(methods), _COLUMNS)
+    shape = n_rows, n_columns = grid_shape(len(methods), _COLUMNS)
     groups = {name: of for name, of in results.groups.items() if (rows["group"] == name).any()}
     note = note if len(methods) else f"{note} Nothing is predicted."
     width, height = max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6
-    with drawing(width, height, note) as figure:
-        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)
-        for axes in panels.flat[len(methods) :]:
-            axes.remove()
-        for number, (axes, method) in enumerate(zip(panels.flat, methods, strict=False)):
+    with drawing.drawing(width, height, note) as figure:
+        panels = drawing.add_panels(figure, len(methods), shape, xlabel, sharex=sharex, sharey=True)
+        for axes, method in zip(panels, methods, strict=True):
             part = rows[rows["title"] == method]
-            add_points(axes, groups, part, *series, small_on_top=True)
+            drawing.add_points(axes, groups, part, x, y, small_on_top=True)
             axes.set_title(method, pad=11)
             axes.annotate(
                 draw(axes, part), (0.5, 1), xytext=(0, 2), textcoords="offset points", ha="center",
                 va="bottom", xycoords="axes fraction", fontsize=NOTE_SIZE,
             )  # fmt: skip
-            if number + n_columns >= len(methods):  # nothing is drawn below
-                axes.set_xlabel(labels[0])
-                axes.tick_params(labelbottom=True)
-            for (name, _), side in zip(series, "xy", strict=True):
+            for name, side in zip(series, "xy", strict=True):
                 if name == "accuracy":  # lines and margins end at 0 and 100 %
                     low, high = getattr(axes, f"get_{side}lim")()
                     axes.set(**{f"{side}lim": (max(low, 0), min(high, 100))})
-        for axes in panels[:, 0]:
-            axes.set_ylabel(labels[1])
+        for axes in panels[::n_columns]:
+            axes.set_ylabel(ylabel)
         if len(groups) > 1:
-            add_legend(figure, panels[0, 0], max(2, n_columns * 2))
+            drawing.add_legend(figure, panels[0], max(2, n_columns * 2))
     return figure
 
 
@@ -163,32 +153,23 @@ Place = tuple[str, str]
 
 def plot_correlations(results: Results, model: str = "") -> "Figure":
     """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11."""
-    table = with_titles(results.correlations)
-    own = table["model"] == model if model else ~table["model"].isin(results.uncounted)
-    table = table[own & (table["view"] == WHOLE)]
+    table = drawing.with_titles(results.of(results.correlations, model))
+    table = table[table["view"] == WHOLE]
     means = table.groupby(["title", "group", "subgroup"], sort=False)["spearman"].mean()
     places = _few(list(dict.fromkeys(zip(table["group"], table["subgroup"], strict=True))))
     methods = list(dict.fromkeys(table["title"]))
     values = np.array([[means.get((m, *p), np.nan) for p in places] for m in methods])
     known = np.isfinite(values).any(axis=0)
-    places, values = (
-        [p for p, is_known in zip(places, known, strict=True) if is_known],
-        values[:, known],
-    )
-    names = [shortened(place_name(*p).removesuffix(" (points)")) for p in places]
-    cell, digits = _cell(len(places))
-    width = max(_room(methods) + _COLOUR_BAR + max(cell * len(places), 1.5), 3.0)
-    height = 0.5 + _room(names) + max(_ROW * len(methods), 0.9)
+    names = _names([place for place, is_known in zip(places, known, strict=True) if is_known])
     note = f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
-    with drawing(width, height, note) as figure:
-        add_heat_map(figure, values, names, methods, 1.0, "Spearman's ρ", digits=digits)
-    return figure
+    width = _room(methods) + _COLOUR_BAR + _side(names)
+    height = 0.5 + _room(names) + max(_ROW * len(methods), 0.9)
+    return _matrix(values[:, known], names, methods, (width, height), "Spearman's ρ", note)
 
 
-def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
+def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
     """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2."""
-    own = results.errors[(results.errors[WAY] == list(way)).all(axis=1)]
-    rankings = tabulate_rankings(own)
+    rankings = tabulate_rankings(results.errors[drawing.is_procedure(results.errors, procedure)])
     pairs = rankings[["group_1", "subgroup_1", "group_2", "subgroup_2"]]
     ends = [(tuple(row[:2]), tuple(row[2:])) for row in pairs.itertuples(index=False, name=None)]
     places = _few(list(dict.fromkeys(end for both in zip(*ends, strict=True) for end in both)))
@@ -198,22 +179,37 @@ def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
         if one in order and other in order:
             low, high = sorted((order[one], order[other]))
             values[low, high], values[high, low] = rho, tau
-    names = [shortened(place_name(*place)) for place in places]
-    cell, digits = _cell(len(places))
-    side = max(1.5, cell * len(places))
+    names = _names(places)
     note = (
-        f"{way_text(way)}. Correlations of the methods' errors, above the diagonal Spearman's ρ, "
-        "below Kendall's τ-b. Empty: not compared."
+        f"{drawing.procedure_text(procedure)}. Correlations of the methods' errors, above the "
+        "diagonal Spearman's ρ, below Kendall's τ-b. Empty: not compared."
     )
-    width, height = max(side + _room(names) + _COLOUR_BAR, 3.0), side + _room(names) + 0.6
-    with drawing(width, height, note) as figure:
-        add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=digits)
+    size = _side(names) + _room(names) + _COLOUR_BAR, _side(names) + _room(names) + 0.6
+    return _matrix(values, names, names, size, "Correlation", note)
+
+
+def _matrix(
+    values: Floats,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    size: tuple[float, float],
+    label: str,
+    note: str,
+) -> "Figure":
+    """Draw a matrix of correlations, with their numbers unless there are many."""
+    has_numbers = len(columns) <= _MOST_NUMBERS
+    with drawing.drawing(max(size[0], 3.0), size[1], note) as figure:
+        drawing.add_heat_map(figure, values, columns, rows, 1.0, label, has_numbers=has_numbers)
     return figure
 
 
-def _cell(n: int) -> tuple[float, int | None]:
-    """Return the width of a cell, and the digits of its number, of which many have none."""
-    return (_CELL, 2) if n <= _MOST_NUMBERS else (_SMALL, None)
+def _side(columns: Sequence[str]) -> float:
+    """Return the inches that the columns of a matrix take."""
+    return max((_CELL if len(columns) <= _MOST_NUMBERS else _SMALL) * len(columns), 1.5)
+
+
+def _names(places: Sequence[Place]) -> list[str]:
+    return [shortened(place_name(*place).removesuffix(" (points)")) for place in places]
 
 
 def _room(names: Sequence[str]) -> float:
@@ -243,43 +239,51 @@ _SHOWN = ("doc_feat", "doc", "atc_mc", "ms_aol")  # those that there are, at mos
 def plot_protocol(results: Results) -> "Figure":
     """Draw matched gaps and parts of gaps against gaps, and errors against the conditional part."""
     assert results.gaps is not None
-    gaps = results.gaps[~results.gaps["model"].isin(results.uncounted)]
-    joined = join(results.of(), gaps)
+    gaps = results.of(results.gaps)
+    joined = join(results.rows(), gaps)
     shown = [method for method in _SHOWN if method in set(joined["method"])][:3]
     n_rows = 1 + bool(shown)
-    with drawing(3 * _PROTOCOL_SIDE + 0.4, n_rows * _PROTOCOL_SIDE + 0.5) as figure:
+    with drawing.drawing(3 * _PROTOCOL_SIDE + 0.4, n_rows * _PROTOCOL_SIDE + 0.5) as figure:
         panels = figure.subplots(n_rows, 3, squeeze=False)
         for axes, (part, label) in zip(panels[0], _PARTS.items(), strict=True):
-            _protocol_points(axes, results, gaps, "gap", part)
+            _protocol_points(axes, results, gaps, {"gap": "Gap (points)", part: label})
             ends = 100 * np.array([gaps["gap"].min(), gaps["gap"].max()])
             axes.plot(ends, ends, **REFERENCE)
-            axes.set_xlabel("Gap (points)")
-            axes.set_ylabel(label)
+        labels = {
+            "conditional_part": _PARTS["conditional_part"],
+            "underestimated": "Gap − predicted gap (points)",
+        }
         for axes, method in zip(panels[-1], shown, strict=False):
-            rows = _first_way(joined[joined["method"] == method])
-            _protocol_points(axes, results, rows, "conditional_part", "underestimated")
+            rows = _first_procedure(joined[joined["method"] == method])
+            _protocol_points(axes, results, rows, labels)
             axes.axhline(0, **REFERENCE)
-            axes.set_xlabel("Conditional part (points)")
-            axes.set_ylabel("Gap − predicted gap (points)")
             axes.set_title(f"{rows['title'].iloc[0]}, {how(rows.iloc[0].to_dict())}")
         for axes in panels[-1][len(shown) :] if shown else ():
             axes.remove()
         if len(results.groups) > 1:
-            add_legend(figure, panels[0][0], len(results.groups))
+            drawing.add_legend(figure, panels[0][0], len(results.groups))
     return figure
 
 
-def _first_way(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the predictions of one method without regression, or else of its first way."""
+def _first_procedure(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the predictions of one method without regression, or else by its first procedure."""
     direct = rows[rows["protocol"] == DIRECT]
     if len(direct):
         return direct
-    keys = ["protocol", "regressor", "calibrated_on", "variant"]
-    return rows.merge(rows[keys].drop_duplicates().iloc[:1])
+    return rows.merge(rows[[*PROCEDURE, "variant"]].drop_duplicates().iloc[:1])
 
 
-def _protocol_points(axes: "Axes", results: Results, rows: pd.DataFrame, x: str, y: str) -> None:
+def _protocol_points(
+    axes: "Axes", results: Results, rows: pd.DataFrame, labels: dict[str, str]
+) -> None:  # fmt: skip
+    (x, xlabel), (y, ylabel) = labels.items()
     known = rows[np.isfinite(rows[x]) & np.isfinite(rows[y])]
-    add_points(axes, results.groups, known, (x, 100), (y, 100))
-    text = f"ρ = {signed(rank_correlations(known[x], known[y])[0], 2)}"
-    axes.annotate(text, (0.03, 0.94), xycoords="axes fraction", fontsize=NOTE_SIZE, va="top")
+    drawing.add_points(axes, results.groups, known, (x, 100), (y, 100))
+    axes.annotate(
+        _rho(known[x], known[y]),
+        (0.03, 0.94),
+        xycoords="axes fraction",
+        fontsize=NOTE_SIZE,
+        va="top",
+    )
+    axes.set(xlabel=xlabel, ylabel=ylabel)

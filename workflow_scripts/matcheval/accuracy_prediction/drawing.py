@@ -1,6 +1,6 @@
 """Results of one suite as its figures need them, with what these share in drawing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.predicting import DIRECT
+from matcheval.accuracy_prediction.predicting import DIRECT, PROCEDURE
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import how, titles
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
-from matcheval.figures.style import NOTE_SIZE, enlarge_markers, new_figure, set_note, style
 from matcheval.io.text_tables import signed
 
 if TYPE_CHECKING:
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
-WAY = ["protocol", "regressor", "calibrated_on"]
 # Of Okabe and Ito, for groups of sets; markers differ, too.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+GREY = "#b5b5b5"
 _MANY = 300  # points of a panel that are drawn as pixels
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def color_and_marker(number: int) -> tuple[str, str]:
+    """Return how the group of a number is drawn; no two have both alike."""
+    n = len(COLORS)
+    return COLORS[number % n], _MARKERS[(number + number // n) % len(_MARKERS)]
 
 
 @dataclass(frozen=True)
@@ -43,52 +49,86 @@ class Results:
         """Predictions on whole sets, with a column `title` of methods."""
         return with_titles(self.predicted[self.predicted["view"] == WHOLE])
 
-    def of(self, model: str = "") -> pd.DataFrame:
-        """Return predictions on whole sets, of one model or of all that count."""
-        rows = self.whole
-        chosen = rows["model"] == model if model else ~rows["model"].isin(self.uncounted)
-        return rows[chosen]
+    def rows(self, model: str = "", procedure: Sequence[str] = ()) -> pd.DataFrame:
+        """Return predictions on whole sets, of one model or of all that count, by a procedure."""
+        rows = self.of(self.whole, model)
+        return by_procedure(rows, procedure) if procedure else rows
+
+    def of(self, table: pd.DataFrame, model: str = "") -> pd.DataFrame:
+        """Return the rows of one model, or of all that count."""
+        models = table["model"]
+        return table[models == model if model else ~models.isin(self.uncounted)]
 
     @property
     def groups(self) -> dict[str, tuple[str, str]]:
-        """Colour and marker of every group of sets, in order; no two have both alike."""
+        """Colour and marker of every group of sets, in order."""
         names = dict.fromkeys(self.predicted["group"])
-        n = len(COLORS)
-        return {
-            name: (COLORS[i % n], MARKERS[(i + i // n) % len(MARKERS)])
-            for i, name in enumerate(names)
-        }
+        return {name: color_and_marker(i) for i, name in enumerate(names)}
 
 
-def of_way(rows: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
-    """Return predictions of one way, and those without a regression on the same sets."""
-    own = rows[(rows[WAY] == list(way)).all(axis=1)]
+def is_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> "pd.Series[bool]":
+    """Say which rows are of a procedure."""
+    return (rows[PROCEDURE] == list(procedure)).all(axis=1)
+
+
+def by_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
+    """Return predictions by a procedure, and those without a regression on the same sets."""
+    own = rows[is_procedure(rows, procedure)]
     direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(own["dataset"])]
-    known = own[["method", "variant"]].drop_duplicates()
-    is_own = direct.set_index(["method", "variant"]).index.isin(pd.MultiIndex.from_frame(known))
+    is_own = direct["title"].isin(own["title"])
     return pd.concat([own, direct[~is_own]], ignore_index=True)
 
 
-def way_text(way: Sequence[str]) -> str:
-    """Return a way of predicting in words, for the beginning of a sentence."""
-    text = how(dict(zip(WAY, way, strict=True)))
+def procedure_text(procedure: Sequence[str]) -> str:
+    """Return a procedure in words, for the beginning of a sentence."""
+    text = how(dict(zip(PROCEDURE, procedure, strict=True)))
     return text[:1].upper() + text[1:]
 
 
 @contextmanager
 def drawing(width: float, height: float, note: str = "") -> Iterator["Figure"]:
     """Give an empty figure (inches) to a block in the style of figures; a note ends below it."""
-    with style():
-        figure = new_figure(width, height)
+    with style.style():
+        figure = style.new_figure(width, height)
         yield figure
-        set_note(figure, note)
+        style.set_note(figure, note)
+
+
+def add_panels(
+    figure: "Figure", n: int, shape: tuple[int, int], xlabel: str = "", **shared: Any
+) -> list["Axes"]:
+    """Add panels in rows, with labels of the x axis where nothing is drawn below."""
+    panels = figure.subplots(*shape, squeeze=False, **shared)
+    for axes in panels.flat[n:]:
+        axes.remove()
+    for axes in panels.flat[max(n - shape[1], 0) : n]:
+        axes.set_xlabel(xlabel)
+        axes.tick_params(labelbottom=True)
+    return list(panels.flat[:n])
+
+
+def add_names(axes: "Axes", names: Iterable[str], n: int = 0) -> None:
+    """Name rows from above, of at least n."""
+    labels = list(names)
+    axes.set_yticks(np.arange(len(labels)), labels)
+    axes.set_ylim(max(n, len(labels)) - 0.4, -0.6)
+
+
+def error_sizes(value: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the lengths of error bars, of which some may be unknown."""
+    return np.nan_to_num([value - low, high - value]).clip(0)
+
+
+def add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
+    """Write in small print beside a place."""
+    axes.annotate(text, place, va="center", fontsize=style.NOTE_SIZE, color="0.4", **options)
 
 
 def add_legend(figure: "Figure", axes: "Axes", most: int) -> None:
     """Add the legend of a panel's groups above the figure."""
     handles, names = axes.get_legend_handles_labels()
     ncols = min(len(names), most)
-    enlarge_markers(figure.legend(handles, names, loc="outside upper center", ncols=ncols))
+    style.enlarge_markers(figure.legend(handles, names, loc="outside upper center", ncols=ncols))
 
 
 def add_points(
@@ -119,29 +159,23 @@ def add_heat_map(
     limit: float,
     label: str,
     *,
-    digits: int | None = None,
+    has_numbers: bool = False,
 ) -> "Axes":
     """Draw a matrix in colours from blue to red, with its numbers if asked for."""
     axes = figure.add_subplot()
     image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-    axes.set_xticks(np.arange(len(columns)), list(columns), rotation=90, fontsize=NOTE_SIZE)
+    axes.set_xticks(np.arange(len(columns)), list(columns), rotation=90, fontsize=style.NOTE_SIZE)
     axes.set_yticks(np.arange(len(rows)), list(rows))
     axes.grid(visible=False)
-    if digits is not None:
-        for (row, column), value in np.ndenumerate(values):
-            if np.isfinite(value):
-                color = "white" if abs(value) > 0.6 * limit else "black"
-                axes.text(column, row, signed(value, digits), ha="center", va="center",
-                          fontsize=NOTE_SIZE, color=color)  # fmt: skip
+    for (row, column), value in np.ndenumerate(values):
+        if has_numbers and np.isfinite(value):
+            color = "white" if abs(value) > 0.6 * limit else "black"
+            axes.text(column, row, signed(value, 2), ha="center", va="center",
+                      fontsize=style.NOTE_SIZE, color=color)  # fmt: skip
     figure.colorbar(image, label=label, fraction=0.05)
     return axes
 
 
 def with_titles(table: pd.DataFrame) -> pd.DataFrame:
     """Add a column `title`, the name of the method for readers."""
-    rows = table[["method", "variant"]].drop_duplicates()
-    names: Mapping[tuple[str, str], str] = dict(
-        zip(rows.itertuples(index=False, name=None), titles(rows), strict=True)
-    )
-    keys = zip(table["method"], table["variant"], strict=True)
-    return table.assign(title=[names[key] for key in keys])
+    return table.assign(title=titles(table))

@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.drawing import (
-    COLORS,
-    WAY,
-    Results,
-    add_heat_map,
-    drawing,
-    of_way,
-    way_text,
-    with_titles,
-)
+from matcheval.accuracy_prediction import drawing
+from matcheval.accuracy_prediction.drawing import COLORS, Results
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.many_models import point_options
-from matcheval.figures.style import NOTE_SIZE, grid_shape, shortened
+from matcheval.figures.style import grid_shape, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,56 +21,51 @@ if TYPE_CHECKING:
 
 _BAR, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.4, 1.2  # inches
 _COLUMNS = 4  # panels in a row
-_GREY, _BLUE = "#b5b5b5", "#0072B2"
 
 
-def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
+def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
-    table = with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
-    own = table[(table[WAY] == list(way)).all(axis=1)]
-    predicted = own[np.isfinite(own["mae"])]
-    groups = [group for group in dict.fromkeys(predicted["group"]) if group != ALL]
-    if len(groups) > 1 and way[0] != CALIBRATED:
+    table = drawing.with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
+    own = table[drawing.is_procedure(table, procedure)]
+    is_direct = procedure[0] == DIRECT
+    groups = [g for g in dict.fromkeys(own.loc[np.isfinite(own["mae"]), "group"]) if g != ALL]
+    if len(groups) > 1 and procedure[0] != CALIBRATED:
         groups.append(ALL)
-    block = own if way[0] == DIRECT else pd.concat([table[table["protocol"] == DIRECT], own])
+    block = own if is_direct else pd.concat([table[table["protocol"] == DIRECT], own])
     block = block[block["group"].isin(groups)]
     keys = block[["protocol", "title"]].drop_duplicates()
-    n_rows, n_columns = grid_shape(len(groups), _COLUMNS)
-    text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
-    if way[0] != DIRECT:
+    shape = n_rows, n_columns = grid_shape(len(groups), _COLUMNS)
+    text = drawing.procedure_text(procedure) + (". " if groups else ": nothing is predicted. ")
+    if not is_direct:
         text += "Grey: without a regression, on the same sets. "
     level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
     text += f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
     width, height = _LABELS + _PANEL * max(n_columns, 2), n_rows * (_BAR * len(keys) + _HEADS) + 0.3
-    with drawing(width, height, text) as figure:
-        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
-        for axes, group in zip(panels.flat, groups, strict=False):
+    with drawing.drawing(width, height, text) as figure:
+        panels = drawing.add_panels(figure, len(groups), shape, sharey=True)
+        for axes, group in zip(panels, groups, strict=True):
             _panel(axes, keys.merge(block[block["group"] == group], how="left"), group)
-        for axes in panels.flat[len(groups) :]:
-            axes.remove()
     return figure
 
 
 def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
-    position = np.arange(len(rows))
+    position, n_sets = np.arange(len(rows)), rows["n_sets"].to_numpy(np.float64)
     error, low, high = (
         100 * rows[name].to_numpy(np.float64) for name in ("mae", "mae_rows_low", "mae_rows_high")
     )
     is_direct = (rows["protocol"] == DIRECT).to_numpy()
-    color = np.where(is_direct & ~is_direct.all(), _GREY, _BLUE)
+    color = np.where(is_direct & ~is_direct.all(), drawing.GREY, COLORS[0])
     axes.barh(position, error, color=color, height=0.7)
-    sizes = np.nan_to_num([error - low, high - error])
-    axes.errorbar(error, position, xerr=sizes.clip(0), fmt="none", ecolor="k", elinewidth=0.6)
-    for row in np.flatnonzero(np.isnan(error)):
-        axes.annotate("n/a", (0, row), xytext=(2, 0), textcoords="offset points", va="center",
-                      fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
-    n_sets = rows["n_sets"].to_numpy(np.float64)
-    for row in np.flatnonzero(np.isfinite(error) & (n_sets < np.nanmax(n_sets, initial=0))):
-        axes.annotate(f"n = {n_sets[row]:g}", (error[row], row), xytext=(12, 0), va="center",
-                      textcoords="offset points", fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
-    axes.set_yticks(position, list(rows["title"]))
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    sizes = drawing.error_sizes(error, low, high)
+    axes.errorbar(error, position, xerr=sizes, fmt="none", ecolor="k", elinewidth=0.6)
+    notes = dict.fromkeys(np.flatnonzero(np.isnan(error)), (2, "n/a"))
+    fewer = np.isfinite(error) & (n_sets < np.nanmax(n_sets, initial=0))
+    notes |= {row: (12, f"n = {n_sets[row]:g}") for row in np.flatnonzero(fewer)}
+    for row, (offset, text) in notes.items():
+        place = (np.nan_to_num(error[row]), row)
+        drawing.add_note(axes, text, place, xytext=(offset, 0), textcoords="offset points")
+    drawing.add_names(axes, rows["title"])
     axes.set_xlim(left=0)
     axes.set_title("all sets" if group == ALL else shortened(group, 24) or "no group")
     axes.set_xlabel("Mean error (points)")
@@ -92,17 +79,17 @@ _MOST_VIEWS = 60  # in a figure
 
 def plot_models(results: Results) -> "Figure":
     """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B."""
-    means = _mean_errors(results.of())
+    means = _mean_errors(results.rows())
     by_method = [(str(name), part.to_numpy()) for name, part in means.groupby("title", sort=False)]
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
     by_model = by_model.sort_values("mean", kind="stable")
     is_named = len(by_model) <= _MOST_NAMED
     counts = [len(by_method), len(by_model) if is_named else _MOST_NAMED]
     note = (
-        f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach to the last model "
-        "within 1.5 times their distance."
+        f"{_procedure_of(results.whole)}. Left: quartiles over models; whiskers reach to the last "
+        "model within 1.5 times their distance."
     )
-    with drawing(6.8, _MARGIN + _ROW * max(counts), note) as figure:
+    with drawing.drawing(6.8, _MARGIN + _ROW * max(counts), note) as figure:
         # Rows are of the same height in both panels; below the shorter one is nothing.
         ratios = [min(counts), max(counts) - min(counts)]
         grid = figure.add_gridspec(
@@ -121,19 +108,19 @@ def plot_models(results: Results) -> "Figure":
         )  # fmt: skip
         left.set_yticks(np.arange(1, len(by_method) + 1), [name for name, _ in by_method])
         left.set_xlabel("Mean error of a model (points)")
-        position = np.arange(len(by_model))
+        names = [shortened(str(name)) for name in by_model.index]
         *_, (bars,) = right.errorbar(
-            by_model["mean"], position, xerr=by_model["std"].fillna(0), fmt="o", elinewidth=0.6,
-            color=COLORS[0], **point_options(len(by_model)),
+            by_model["mean"], np.arange(len(names)), xerr=by_model["std"].fillna(0), fmt="o",
+            elinewidth=0.6, color=COLORS[0], **point_options(len(names)),
         )  # fmt: skip
         if is_named:
-            right.set_yticks(position, [shortened(str(name)) for name in by_model.index])
+            drawing.add_names(right, names)
         else:
+            right.set_ylim(len(names) - 0.4, -0.6)
             bars.set_alpha(0.3)
             right.set_ylabel("Model, by increasing mean error")
         right.set_xlabel("Mean ± SD over methods (points)")
         left.set_ylim(len(by_method) + 0.6, 0.4)
-        right.set_ylim(len(by_model) - 0.4, -0.6)
     return figure
 
 
@@ -150,17 +137,16 @@ def plot_sizes(results: Results) -> "Figure":
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
     counts = rows.groupby("view")["dataset"].nunique()
-    labels = [
-        f"{name}\n({counts.get(view, 0)} sets)"
-        for name, view in zip([*map(str, sizes), "all"], ticks, strict=True)
-    ]
-    errors = _by_view(rows)
-    with drawing(5.5, max(3.2, 0.14 * len(errors) + 0.6), f"{_way_of(rows)}.") as figure:
+    labels = [f"{tick.removeprefix('n=')}\n({counts.get(tick, 0)} sets)" for tick in ticks]
+    errors = _by_view(rows).reindex(columns=ticks)
+    with drawing.drawing(
+        5.5, max(3.2, 0.14 * len(errors) + 0.6), f"{_procedure_of(rows)}."
+    ) as figure:
         axes = figure.add_subplot()
-        for number, (method, by_view) in enumerate(errors.items()):
+        for number, (method, by_view) in enumerate(errors.iterrows()):
             axes.plot(
-                range(len(ticks)), [by_view.get(view, np.nan) for view in ticks],
-                color=COLORS[number % len(COLORS)], marker="osv^DPX"[number // len(COLORS) % 7],
+                range(len(ticks)), by_view, color=COLORS[number % len(COLORS)],
+                marker="osv^DPX"[number // len(COLORS) % 7],
                 linestyle=("-", "--", ":")[number // len(COLORS) % 3], label=method,
             )  # fmt: skip
         axes.set_xticks(range(len(ticks)), labels)
@@ -175,56 +161,49 @@ def plot_missing_classes(results: Results) -> "Figure":
     """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
     rows = _counted(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
-    errors = _by_view(rows)
-    methods = list(errors)
-    change = np.array(
-        [[errors[m].get(v, np.nan) - errors[m].get(WHOLE, np.nan) for v in views] for m in methods]
-    )
+    errors = _by_view(rows).reindex(columns=[*views, WHOLE])
+    change = errors[views].sub(errors[WHOLE], axis=0).to_numpy()
     sizes = np.abs(np.nan_to_num(change)).mean(axis=0)
     shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_VIEWS])
-    note = f"{_way_of(rows)}. Errors without some classes minus errors with all."
+    note = f"{_procedure_of(rows)}. Errors without some classes minus errors with all."
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
-    with drawing(2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(methods), 0.9), note) as figure:
-        add_heat_map(
-            figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
-            np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
+    width, height = 2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(errors), 0.9)
+    with drawing.drawing(width, height, note) as figure:
+        drawing.add_heat_map(
+            figure, change[:, shown], [views[i].removeprefix("without ") for i in shown],
+            list(errors.index), np.abs(np.nan_to_num(change)).max(initial=0) or 1.0,
+            "Change (points)",
         ).set_xlabel("Missing classes")  # fmt: skip
     return figure
 
 
 def _counted(results: Results) -> pd.DataFrame:
-    """Return predictions of models that count, on all parts of sets, made in one way."""
-    rows = results.predicted
-    return _one_way(with_titles(rows[~rows["model"].isin(results.uncounted)]))
+    """Return predictions of models that count, on all parts of sets, by one procedure."""
+    return _one_procedure(drawing.with_titles(results.of(results.predicted)))
 
 
-def _way_of(rows: pd.DataFrame) -> str:
+def _procedure_of(rows: pd.DataFrame) -> str:
     return "Leave one set out" if LEAVE_ONE_OUT in set(rows["protocol"]) else "No regression"
 
 
-def _one_way(rows: pd.DataFrame) -> pd.DataFrame:
+def _one_procedure(rows: pd.DataFrame) -> pd.DataFrame:
     """Return predictions left out one by one where there are any, else those without regression."""
-    protocols = set(rows["protocol"])
-    chosen = LEAVE_ONE_OUT if LEAVE_ONE_OUT in protocols else DIRECT
-    return rows[rows["protocol"] == chosen]
+    is_left_out = rows["protocol"] == LEAVE_ONE_OUT
+    return rows[is_left_out if is_left_out.any() else rows["protocol"] == DIRECT]
 
 
 def _mean_errors(rows: pd.DataFrame) -> "pd.Series[float]":
     """Mean error in points, by method and model."""
-    means = _one_way(rows).groupby(["title", "model"], sort=False)["error"].mean()
+    means = _one_procedure(rows).groupby(["title", "model"], sort=False)["error"].mean()
     return 100 * means
 
 
-def _by_view(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Mean error in points over sets, then models, by method, by view."""
+def _by_view(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean error in points over sets, then models: a row per method, a column per view."""
     by_model = rows.groupby(["title", "view", "model"], sort=False)["error"].mean()
-    means = 100 * by_model.groupby(level=["title", "view"], sort=False).mean()
-    found: dict[str, dict[str, float]] = {}
-    for row in means.reset_index().itertuples(index=False, name=None):
-        title, view, value = row
-        found.setdefault(title, {})[view] = float(value)
-    return found
+    means = by_model.reset_index().pivot_table("error", "title", "view", sort=False)
+    return 100 * means.reindex(rows["title"].unique())
 
 
 _PAIR, _PAIR_MARGIN, _WIDTH = 0.14, 0.95, 3.4  # inches
@@ -233,20 +212,20 @@ BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 
 
 def plot_two_methods(
-    results: Results, first: str, second: str, by: str, way: Sequence[str]
+    results: Results, first: str, second: str, by: str, procedure: Sequence[str]
 ) -> "Figure":
     """Draw the errors of two methods, joined by a line: the longer, the more they differ."""
-    rows = of_way(results.whole if by == "model" else results.of(), way)
+    rows = drawing.by_procedure(results.whole if by == "model" else results.rows(), procedure)
     errors, titles = _errors(rows, (first, second), by)
     n_panels = max(1, -(-len(errors) // PAIRS))
     size = -(-len(errors) // n_panels)
     direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
     plain = [title for title in titles if title in direct]
-    note = f"{way_text(way)}."
-    if way[0] != DIRECT and plain:
+    note = f"{drawing.procedure_text(procedure)}."
+    if procedure[0] != DIRECT and plain:
         note += f" {', '.join(plain)}: no regression."
     width, height = _WIDTH * n_panels + 0.9 * (n_panels == 1), _PAIR_MARGIN + _PAIR * size
-    with drawing(width, height, f"{note} Both on the same sets and models.") as figure:
+    with drawing.drawing(width, height, f"{note} Both on the same sets and models.") as figure:
         panels = figure.subplots(1, n_panels, squeeze=False, sharex=True)[0]
         for number, axes in enumerate(panels):
             part = errors.iloc[number * size : (number + 1) * size]
@@ -254,8 +233,7 @@ def plot_two_methods(
             axes.hlines(position, *values.T, color="0.7", linewidth=0.8)
             for value, title, color, marker in zip(values.T, titles, COLORS, "os", strict=False):
                 axes.plot(value, position, marker, color=color, label=title)
-            axes.set_yticks(position, [shortened(str(name)) for name in part.index])
-            axes.set_ylim(size - 0.4, -0.6)
+            drawing.add_names(axes, [shortened(str(name)) for name in part.index], size)
             axes.set_xlabel(f"Mean error by {BY[by]} (points)")
         panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.predicting import WAY
+from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
@@ -30,6 +30,7 @@ DRAWN = {
 }
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
@@ -39,55 +40,42 @@ def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
 
 
 def error_intervals(
-    error: Floats,
-    known: npt.NDArray[np.bool_],
-    units: npt.NDArray[np.intp],
-    confidence: float,
-    resamples: int,
-    seed: int,
+    error: Floats, known: Flags, units: npt.NDArray[np.intp], confidence: float, resamples: int
 ) -> list[dict[str, float]]:
     """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
     n_methods, n_models, n_sets = error.shape
-    found: list[dict[str, float]] = [{} for _ in range(n_methods)]
-    weight = known.astype(np.float64)
-    has_any = known.any(axis=2)
+    intervals: list[dict[str, float]] = [{} for _ in range(n_methods)]
+    weight, has_any = known.astype(np.float64), np.asarray(known.any(axis=2))
     by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
 
-    def add(name: str, means: Floats, chosen: npt.NDArray[np.bool_]) -> None:
+    def add(name: str, means: Floats, chosen: Flags) -> None:
         for m in np.flatnonzero(chosen):
             low, high = np.nanquantile(means[:, m], levels)
-            found[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
+            intervals[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
 
-    def add_sets(name: str, of: npt.NDArray[np.intp]) -> None:
-        """Draw sets with the same number in `of` together."""
-        n_units = int(of.max()) + 1
-        if n_units < 2:
-            return
-        together = np.eye(n_units)[of]
-        sums, weights = error @ together, weight @ together
-        means = _resampled(
-            sums.reshape(-1, n_units), weights.reshape(-1, n_units), resamples, seed
-        ).reshape(resamples, n_methods, n_models)
-        means = np.where(has_any, means, np.nan)
+    subgroups = np.unique(units, return_inverse=True)[1]
+    for name, unit in (("sets", np.arange(n_sets)), ("subgroups", subgroups)):
+        if (n_units := int(unit.max()) + 1) < 2:
+            continue
+        together = np.eye(n_units)[unit]  # sets of a unit are drawn together
+        sums: Floats = (error @ together).reshape(-1, n_units)
+        weights: Floats = weight @ together
+        means = _resampled(sums, weights.reshape(-1, n_units), resamples)
+        means = np.where(has_any, means.reshape(resamples, n_methods, n_models), np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
-            several = (weights.sum(axis=1) > 0).sum(axis=1) > 1
-            add(name, np.nanmean(means, axis=2), several)
-
-    add_sets("sets", np.arange(n_sets))
-    add_sets("subgroups", np.unique(units, return_inverse=True)[1])
-    add("models", _resampled(by_model, np.asarray(has_any, np.float64), resamples, seed),
-        has_any.sum(axis=1) > 2)  # fmt: skip
-    flat = known.reshape(n_methods, -1)
-    add("rows", _resampled(error.reshape(n_methods, -1), flat.astype(np.float64), resamples, seed),
-        flat.sum(axis=1) > 1)  # fmt: skip
-    return found
+            add(name, np.nanmean(means, axis=2), (weights.sum(axis=1) > 0).sum(axis=1) > 1)
+    of_models = _resampled(by_model, has_any.astype(np.float64), resamples)
+    add("models", of_models, has_any.sum(axis=1) > 2)
+    of_rows = _resampled(error.reshape(n_methods, -1), weight.reshape(n_methods, -1), resamples)
+    add("rows", of_rows, known.sum(axis=(1, 2)) > 1)
+    return intervals
 
 
-def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Floats:
+def _resampled(values: Floats, weight: Floats, resamples: int) -> Floats:
     """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
-    n, rng = values.shape[1], np.random.default_rng(seed)
+    n, rng = values.shape[1], np.random.default_rng(0)
     found = np.empty((resamples, len(values)))
     size = max(1, _BLOCK // n)
     for start in range(0, resamples, size):
@@ -101,21 +89,25 @@ def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Flo
 
 RESAMPLES = 2000
 ALL = "all"
+_PLACE = ["group", "subgroup"]
 
 _VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
-_COLUMN = (
-    Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
-    Column("subgroup", pa.string(), "", "subgroup of the sets; 'all' for all of the group"),
-)
+_GROUP = Column("group", pa.string(), "", "group of the sets; 'all' for all sets")
+_SUBGROUP = Column("subgroup", pa.string(), "", "subgroup of the sets; 'all' for all of the group")
+_KENDALL = Column("kendall", pa.float64(), "1", "tau-b, with ties")
+_COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"), _KENDALL,
+)  # fmt: skip
 
 ERRORS = TableSchema(
     "errors of predicted accuracies",
     (
         SUITE,
         _VIEW,
-        *WAY,
+        *PROCEDURE_COLUMNS,
         *METHOD,
-        *_COLUMN,
+        _GROUP,
+        _SUBGROUP,
         Column("n_sets", pa.int64(), "sets", "that have predictions"),
         Column("n_models", pa.int64(), "models", "that have predictions"),
         Column("n_missing", pa.int64(), "rows", "model and set without a prediction: not counted"),
@@ -139,11 +131,12 @@ CORRELATIONS = TableSchema(
         SUITE,
         _VIEW,
         *METHOD,
-        *_COLUMN,
+        _GROUP,
+        _SUBGROUP,
         Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
         Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
         Column("pearson", pa.float64(), "1", "correlation"),
-        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+        _KENDALL,
     ),
 )
 
@@ -152,7 +145,7 @@ GROUP_GAPS = TableSchema(
     (
         MODEL,
         SUITE,
-        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        _GROUP,
         Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
         fraction("accuracy_base", "accuracy on the base, mean over these sets"),
         fraction("accuracy", "accuracy, mean over these sets"),
@@ -162,26 +155,20 @@ GROUP_GAPS = TableSchema(
 
 
 def tabulate_errors(
-    predicted: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    predicted: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
     """Tabulate mean absolute errors by method and group of sets."""
-    ways, keys = ["suite", "view", "protocol", "regressor", "calibrated_on"], ["method", "variant"]
-    order = {
-        key: n for n, key in enumerate(zip(*(predicted[k] for k in [*ways, *keys]), strict=True))
-    }
+    keys = ["suite", "view", *PROCEDURE, "method", "variant"]
+    order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
-    for way, of_way in predicted.groupby(ways, sort=False):
-        cells = _Cells(of_way, keys)
+    for case, of_case in predicted.groupby(keys[:-2], sort=False):
+        cells = _Cells(of_case)
         for group, subgroup, chosen in _columns(cells.sets):
-            found = cells.errors(chosen, confidence, resamples, seed)
+            place = {"group": group, "subgroup": subgroup, "confidence": confidence}
+            found = cells.errors(chosen, confidence, resamples)
             for method, values in zip(cells.methods, found, strict=True):
-                named = dict(zip([*ways, *keys], (*way, *method), strict=True))
-                rows.append(
-                    named
-                    | {"group": group, "subgroup": subgroup, "confidence": confidence}
-                    | values
-                )
-    rows.sort(key=lambda row: order[tuple(row[key] for key in [*ways, *keys])])
+                rows.append(dict(zip(keys, (*case, *method), strict=True)) | place | values)
+    rows.sort(key=lambda row: order[tuple(row[key] for key in keys)])
     return pd.DataFrame(rows, columns=ERRORS.names)
 
 
@@ -191,18 +178,14 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for case, of_method in scores.groupby(keys, sort=False):
         of_sets = of_method.groupby("dataset", sort=False)
-        means, sets = of_sets[["score", "accuracy"]].mean(), of_sets[["group", "subgroup"]].first()
+        means, sets = of_sets[["score", "accuracy"]].mean(), of_sets[_PLACE].first()
         values = means.to_numpy(np.float64)
         known = np.isfinite(values).all(axis=1)
         for group, subgroup, chosen in _columns(sets):
             x, y = values[chosen & known].T
             spearman, kendall = rank_correlations(x, y)
-            rows.append(
-                dict(zip(keys, case, strict=True))
-                | {"group": group, "subgroup": subgroup, "n_sets": len(x)}
-                | {"spearman": spearman, "pearson": linear_correlation(x, y)}
-                | {"kendall": kendall}
-            )
+            pearson = linear_correlation(x, y)
+            rows.append([*case, group, subgroup, len(x), spearman, pearson, kendall])
     return pd.DataFrame(rows, columns=CORRELATIONS.names)
 
 
@@ -212,8 +195,7 @@ def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
     sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
     rows = []
     for (model, suite), of_model in sets.groupby(["model", "suite"], sort=False):
-        groups = [*of_model.groupby("group", sort=False), (ALL, of_model)]
-        for group, part in groups:
+        for group, part in (*of_model.groupby("group", sort=False), (ALL, of_model)):
             means = part[["accuracy_base", "accuracy", "gap"]].mean()
             rows.append([model, suite, group, len(part), *means])
     return pd.DataFrame(rows, columns=GROUP_GAPS.names)
@@ -232,11 +214,11 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
 
 
 class _Cells:
-    """Errors of one way of predicting, by method, model and set."""
+    """Errors by one procedure, by method, model and set."""
 
-    def __init__(self, rows: pd.DataFrame, keys: list[str]) -> None:
-        self.sets = rows.drop_duplicates("dataset")[["dataset", "group", "subgroup"]]
-        names = list(zip(*(rows[key] for key in keys), strict=True))
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.sets = rows.drop_duplicates("dataset")[["dataset", *_PLACE]]
+        names = list(zip(rows["method"], rows["variant"], strict=True))
         self.methods = list(dict.fromkeys(names))
         position = {name: n for n, name in enumerate(self.methods)}
         models, of_model = np.unique(rows["model"], return_inverse=True)
@@ -259,45 +241,38 @@ class _Cells:
         self._units = subgroups_of(self.sets)
 
     def errors(
-        self, chosen: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
+        self, chosen: Flags, confidence: float, resamples: int
     ) -> Iterator[dict[str, float | int]]:
         """Yield mean errors over some sets, their spreads and intervals, by method."""
         error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
-        known = np.isfinite(error)
-        units = self._units[chosen]
-        intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples, seed)
-        for m in range(len(error)):
-            own = known[m]
+        known, units = np.isfinite(error), self._units[chosen]
+        intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples)
+        for m, own in enumerate(known):
+            has_any = own.any(axis=1)
             values: dict[str, float | int] = {
-                "n_sets": int(own.any(axis=0).sum()), "n_models": int(own.any(axis=1).sum()),
+                "n_sets": int(own.any(axis=0).sum()), "n_models": int(has_any.sum()),
                 "n_missing": int(wanted[m].sum() - own.sum()),
             }  # fmt: skip
             if own.any():
-                has_any = own.any(axis=1)
                 by_model = np.nanmean(error[m, has_any], axis=1)
                 signed = self._signed[m][:, chosen][has_any]
-                flat = error[m][own]
                 values |= {
                     "mae": by_model.mean(), "bias": np.nanmean(signed, axis=1).mean(),
-                    "sd_models": by_model.std(ddof=1) if len(by_model) > 1 else np.nan,
-                    "sd_all": flat.std(ddof=1) if len(flat) > 1 else np.nan,
+                    "sd_models": _deviation(by_model), "sd_all": _deviation(error[m][own]),
                     **intervals[m],
                 }  # fmt: skip
             yield values
 
 
-_WAY = ["suite", "protocol", "regressor", "calibrated_on"]
-_PLACE = ["group", "subgroup"]
-_COEFFICIENTS = (
-    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
-    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-)
+def _deviation(values: Floats) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else np.nan
+
 
 RANKINGS = TableSchema(
     "consistency of the rankings of methods",
     (
         SUITE,
-        *WAY,
+        *PROCEDURE_COLUMNS,
         Column("group_1", pa.string(), "", "group of the first sets"),
         Column("subgroup_1", pa.string(), "", "their subgroup; 'all' for all of the group"),
         Column("group_2", pa.string(), "", "group of the second sets"),
@@ -311,8 +286,8 @@ COUNTS = TableSchema(
     "numbers of images and errors",
     (
         SUITE,
-        *WAY,
-        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        *PROCEDURE_COLUMNS,
+        _GROUP,
         Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
         Column("n_images", pa.int64(), "images", "in these subgroups"),
         *_COEFFICIENTS,
@@ -322,9 +297,8 @@ COUNTS = TableSchema(
 
 def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
     """Tabulate how the mean errors of methods on some sets go with those on other sets."""
-    whole = _complete(errors)
-    rows = []
-    for way, part in whole.groupby(_WAY, sort=False):
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
         table = part.pivot_table(
             index=["method", "variant"], columns=_PLACE, values="mae", sort=False
         )
@@ -332,7 +306,7 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
             if one[0] == other[0] and ALL in (one[1], other[1]):
                 continue
             values = table[[one, other]].dropna().to_numpy()
-            rows.append([*way, *one, *other, len(values), *rank_correlations(*values.T)])
+            rows.append([*case, *one, *other, len(values), *rank_correlations(*values.T)])
     return pd.DataFrame(rows, columns=RANKINGS.names)
 
 
@@ -342,7 +316,7 @@ def _complete(errors: pd.DataFrame) -> pd.DataFrame:
     Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
     """
     whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
-    most = whole.groupby([*_WAY, *_PLACE], sort=False)["n_sets"].transform("max")
+    most = whole.groupby(["suite", *PROCEDURE, *_PLACE], sort=False)["n_sets"].transform("max")
     return whole[whole["n_sets"] == most]
 
 
@@ -351,9 +325,8 @@ def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFra
     sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
     images = sizes.groupby(level=_PLACE, sort=False).sum()
-    whole = _complete(errors)
-    rows = []
-    for way, part in whole.groupby(_WAY, sort=False):
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
         means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
         for group, units in _units(means):
             counts = [
@@ -361,7 +334,7 @@ def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFra
                 for place in units.index
             ]
             found = rank_correlations(counts, units.to_numpy())
-            rows.append([*way, group, len(units), int(np.sum(counts)), *found])
+            rows.append([*case, group, len(units), int(np.sum(counts)), *found])
     return pd.DataFrame(rows, columns=COUNTS.names)
 
 

@@ -26,7 +26,7 @@ from matcheval.accuracy_prediction.scores.score import (
     missing_inputs,
 )
 from matcheval.accuracy_prediction.scoring import METHOD
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError, check_known
 from matcheval.io.tables import Column, TableSchema, fraction
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
@@ -66,73 +66,59 @@ ESTIMATES = TableSchema(
 
 
 def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> list[Score]:
-    """Return methods by name."""
-    for name in names:
-        if name not in SCORES:
-            raise unknown_name_error("method", name, SCORES)
-    if names:
-        return [SCORES[name] for name in dict.fromkeys(names)]
+    """Return methods by name; by default those that predict directly, or need calibration sets."""
+    check_known("method", names, SCORES, file=None, field=None)
     regressed = [
-        score.name
-        for score in SCORES.values()
-        if calibrated and score.predicts is not Predicts.ACCURACY and not score.variant
+        one.name
+        for one in SCORES.values()
+        if calibrated and one.predicts is not Predicts.ACCURACY and not one.variant
     ]
-    return [SCORES[name] for name in (*DIRECT, *regressed) if name in SCORES]
+    return [SCORES[name] for name in dict.fromkeys(names or (*DIRECT, *regressed))]
 
 
 def estimate_accuracies(
     base: Outputs,
     targets: Iterable[tuple[str, Outputs]],
     *,
-    methods: Sequence[Score] | None = None,
+    methods: Sequence[Score],
     calibration: Sequence[Outputs] = (),
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> pa.Table:
-    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base."""
-    _check(base, calibration, n_resamples)
-    for i, one in enumerate(calibration):
-        _check_labels(base, one, f"set {i + 1} to calibrate on")
-    if methods is None:
-        methods = choose_methods(calibrated=bool(calibration))
-    estimator = _Estimator(base, calibration, methods, n_resamples, seed)
-    rows = [row for name, target in targets for row in estimator.rows(name, target)]
-    return ESTIMATES.table({name: [row[name] for row in rows] for name in ESTIMATES.names})
+    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
 
-
-def _check(base: Outputs, calibration: Sequence[Outputs], n_resamples: int) -> None:
-    if base.labels is None or any(one.labels is None for one in calibration):
-        raise InputError(
-            "the base or a set to calibrate on has no labels",
-            remedy="Only the sets that accuracy is predicted on can do without",
-        )
+    Base and sets to calibrate on are labelled.
+    """
     if 0 < len(calibration) < MIN_SETS:
         raise InputError(
             f"{len(calibration)} sets to calibrate on",
             remedy=f"Give at least {MIN_SETS}, or none for methods that need no regression",
         )
-    if n_resamples < 0:
-        raise InputError(f"{n_resamples} resamples", remedy="Give 0 for no intervals, or more")
     if (base.confidences == 1).all():
         raise InputError(
             "all confidences on the base are 1, and say nothing about accuracy",
             field="probability",
             remedy="Give the largest softmax value, not that of a one-hot code",
         )
+    for i, one in enumerate(calibration):
+        _check_labels(base, one, f"set {i + 1} to calibrate on")
+    estimator = _Estimator(base, calibration, methods, n_resamples, seed)
+    rows = [row for name, target in targets for row in estimator.rows(name, target)]
+    return ESTIMATES.table({name: [row[name] for row in rows] for name in ESTIMATES.names})
 
 
 def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
     """Refuse labels of other classes than the base's, with which the accuracy would be 0."""
-    if base.labels is None or other.labels is None:
+    if other.labels is None:
         return
-    matrices = (base.probabilities, other.probabilities)
-    widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
+    widths = [one.n_classes for one in (base, other) if one.n_classes]
     if widths:
         foreign = other.labels[other.labels >= min(widths)]
         classes = f"there are {min(widths)} classes"
     else:  # the number of classes is not known
-        known = np.unique(np.concatenate([base.labels.ravel(), base.predicted, other.predicted]))
-        foreign = other.labels if not np.isin(other.labels, known).any() else other.labels[:0]
+        seen = (base.label_rows.ravel(), base.predicted, other.predicted)
+        is_known = np.isin(other.labels, np.concatenate(seen)).any()
+        foreign = other.labels[:0] if is_known else other.labels
         classes = "no label of it is a class of the base"
     if foreign.size:
         raise InputError(
@@ -162,10 +148,9 @@ class _Fitted:
                 x[i] = score.compute(state, sides)
             except NotAvailableError as error:
                 reason = f": {error}"
-        y = np.array([sides.target.accuracy for sides in calibration])
+        finite, y = np.isfinite(x), np.array([sides.target.accuracy for sides in calibration])
         if score.predicts is Predicts.GAP:
             y = base.accuracy - y
-        finite = np.isfinite(x)
         if finite.sum() < MIN_SETS:
             raise NotAvailableError(
                 f"its score is defined on {finite.sum()} sets to calibrate on{reason}"
@@ -217,8 +202,7 @@ class _Estimator:
             }  # fmt: skip
 
     def _predict(self, score: Score, sides: Sides) -> tuple[float, str]:
-        missing = self._missing(score, self._base, [*self._calibration, sides.target])
-        if missing:
+        if missing := self._missing(score, self._base, [*self._calibration, sides.target]):
             return np.nan, missing
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
@@ -232,8 +216,7 @@ class _Estimator:
         """Return what a method needs that is not there; empty if nothing is missing."""
         of_study = [need for need in score.needs if need in (Need.IMAGES, Need.MODELS)]
         for one in others:
-            needs = [*of_study, *missing_inputs(score, Sources(base), one)]
-            if needs:
+            if needs := [*of_study, *missing_inputs(score, Sources(base), one)]:
                 return f"needs {_REMEDIES.get(needs[0], needs[0].value)}"
         if score.predicts is not Predicts.ACCURACY and not self._calibration:
             return f"needs a regression: give at least {MIN_SETS} labelled sets to calibrate on"
@@ -290,13 +273,11 @@ class _Estimator:
 def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
     """Drop the features, and the other arrays that none of the methods uses, before resampling."""
     needs = {need for score in methods for need in score.needs}
-    found = replace(
-        outputs,
-        logits=outputs.logits if Need.LOGITS in needs else None,
-        probabilities=outputs.probabilities if needs & {Need.PROBABILITIES, Need.GRAM} else None,
-        features=None,
-        statistics=None,
-    )
-    if Need.PROBABILITIES in needs and found.probabilities is not None:
-        _ = found.entropies  # computed once: resamples draw from them
-    return found
+    lean = replace(outputs, features=None, statistics=None)
+    if Need.LOGITS not in needs:
+        lean = replace(lean, logits=None)
+    if not needs & {Need.PROBABILITIES, Need.GRAM}:
+        lean = replace(lean, probabilities=None)
+    elif Need.PROBABILITIES in needs and lean.probabilities is not None:
+        _ = lean.entropies  # computed once: resamples draw from them
+    return lean

@@ -37,7 +37,7 @@ KINDS: Mapping[str, Callable[..., "Figure"]] = {
 }
 
 
-Way = tuple[str, str, str]
+Procedure = tuple[str, str, str]  # of `PROCEDURE`
 ChosenFigure = tuple[str, dict[str, Any]]  # kind and options
 
 _SHOWN = {  # by what the names of figures begin with
@@ -70,39 +70,40 @@ def figures_of_tables(
     settings: AccuracyPredictionSettings, suite: Suite, chosen: Sequence[AnyScore]
 ) -> dict[str, ChosenFigure]:
     """Return the figures that are drawn from the tables of a suite: kind and options, by name."""
-    found: dict[str, ChosenFigure] = {
-        kind: (kind, {}) for kind in ("scores", "correlations", "models")
-    }
+    found: dict[str, ChosenFigure] = {}
+
+    def add(kind: str, suffix: str = "", **options: Any) -> None:
+        found[kind + suffix] = kind, options
+
+    for kind in ("scores", "correlations", "models"):
+        add(kind)
     for model in settings.figure_models:
         for kind in ("scores", "correlations"):
-            found[f"{kind}-of-{model}"] = (kind, {"model": model})
+            add(kind, f"-of-{model}", model=model)
     divided = len({(m.group, m.subgroup) for m in suite.members}) > 1
-    for name, way in ways_of_predicting(settings, suite.name).items():
-        for kind in ("errors", "predictions", "errors_by_accuracy"):
-            found[f"{kind}-{name}"] = (kind, {"way": way})
-        if divided:
-            found[f"rankings-{name}"] = ("rankings", {"way": way})
+    for name, procedure in procedures(settings, suite.name).items():
+        for kind in ("errors", "predictions", "errors_by_accuracy", *["rankings"] * divided):
+            add(kind, f"-{name}", procedure=procedure)
         for model in settings.figure_models:
-            options: dict[str, Any] = {"way": way, "model": model}
-            found[f"predictions-{name}-of-{model}"] = ("predictions", options)
+            add("predictions", f"-{name}-of-{model}", procedure=procedure, model=model)
         # AC beside DoC; left out one by one, both predict the same.
-        second = {CALIBRATED: "doc", DIRECT: "doc_feat"}.get(way[0], "")
+        second = {CALIBRATED: "doc", DIRECT: "doc_feat"}.get(procedure[0], "")
         if {"ac", second} <= {score.name for score in chosen}:
             for by in ("dataset", "subgroup", "model"):
-                options = {"first": "ac", "second": second, "by": by, "way": way}
+                options = {"first": "ac", "second": second, "by": by, "procedure": procedure}
                 found[f"ac-and-{second}-by-{by}-{name}"] = ("two_methods", options)
-    asked = {
-        "sizes": bool(settings.test_sizes),
-        "missing_classes": settings.missing_classes != "none",
-        "protocol": settings.matching,
-    }
-    found.update({kind: (kind, {}) for kind, wanted in asked.items() if wanted})
+    if settings.test_sizes:
+        add("sizes")
+    if settings.missing_classes != "none":
+        add("missing_classes")
+    if settings.matching:
+        add("protocol")
     return found
 
 
-def ways_of_predicting(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Way]:
-    """Return the ways of predicting on a suite, by a name for files."""
-    found: dict[str, Way] = {}
+def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
+    """Return the procedures of predicting on a suite, by a name for files."""
+    found: dict[str, Procedure] = {}
     if settings.leave_one_out:
         found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
     for on in dict.fromkeys(on for on, _ in settings.suites[suite].regressions):

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.errors import subgroups_of
-from matcheval.accuracy_prediction.predicting import WAY
+from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS
 from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
 from matcheval.accuracy_prediction.scoring import (
     METHOD,
@@ -62,20 +62,15 @@ def tabulate_gaps(
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
     # Here, because a dry run imports this module and need not wait for Numba and SciPy.
-    from matcheval.protocol.compared_models import (
-        MatchedModel,
-        mean_of_defined,
-        std_of_defined,
-    )
+    from matcheval.protocol import compared_models
     from matcheval.protocol.decomposition import decompose
 
     rows = []
     for member in reader.given.suite.members:
         of_base, of_set = sides = reader.sides(member, read(member.dataset))
         pair = Pair(member.dataset, reader.given.base, member.dataset)
-        matched = MatchedModel.of(
-            Comparison(model, pair, *map(_predictions, sides)), method, list(seeds)
-        )
+        comparison = Comparison(model, pair, *map(_predictions, sides))
+        matched = compared_models.MatchedModel.of(comparison, method, list(seeds))
         parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
         rows.append(
             {
@@ -83,8 +78,8 @@ def tabulate_gaps(
                 "n": len(of_set), "n_base": len(of_base),
                 "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
                 "gap": parts.gap, "gap_se": parts.gap_se,
-                "matched_gap": mean_of_defined(matched.matched_gaps),
-                "matched_gap_sd": std_of_defined(matched.matched_gaps),
+                "matched_gap": compared_models.mean_of_defined(matched.matched_gaps),
+                "matched_gap_sd": compared_models.std_of_defined(matched.matched_gaps),
                 "share_matched": float(np.mean(1 - matched.fractions_unmatched)),
                 "confidence_part": parts.confidence_part,
                 "confidence_part_low": parts.confidence_low,
@@ -100,10 +95,7 @@ def tabulate_gaps(
 
 def single_labels(outputs: Outputs) -> Classes:
     """Return one label per datapoint: of several the one that is predicted, else the first."""
-    labels = outputs.labels
-    assert labels is not None
-    if labels.ndim == 1:
-        return labels
+    labels = outputs.label_rows
     first = np.take_along_axis(labels, (labels >= 0).argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.where(outputs.correct, outputs.predicted, first)
 
@@ -120,6 +112,7 @@ def _predictions(outputs: Outputs) -> Predictions:
 RESAMPLES = 1000
 MIN_SETS = 5  # fewer say nothing about a correlation of ranks
 Floats = npt.NDArray[np.float64]
+_OVER_SUBGROUPS = "bootstrap over subgroups"
 
 # What the protocol says of a gap, and what readers call it.
 MEASURES: Mapping[str, str] = {
@@ -131,32 +124,34 @@ MEASURES: Mapping[str, str] = {
 
 _SERIES = ("predicted_gap", "underestimated", "gap")
 
+
+def _number(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), "1", meaning)
+
+
 PREDICTED_GAPS = TableSchema(
     "predicted and matched gaps",
     (
         SUITE,
-        *WAY,
+        *PROCEDURE_COLUMNS,
         *METHOD,
         Column("measure", pa.string(), "", "what the protocol says of a gap"),
         Column("n_models", pa.int64(), "models", f"with at least {MIN_SETS} sets"),
         Column("n_sets", pa.int64(), "sets", "at most, of a model"),
         fraction("mae", "mean absolute error of the predicted gaps, over sets, then over models"),
-        Column(
-            "with_gap", pa.float64(), "1",
+        _number(
+            "with_gap",
             "Spearman correlation over sets of predicted gap and measure, mean over models",
         ),
-        Column(
-            "with_error", pa.float64(), "1",
-            "likewise of the underestimated part of the gap and the measure",
-        ),
-        Column("with_error_low", pa.float64(), "1", "bootstrap over subgroups"),
-        Column("with_error_high", pa.float64(), "1", "bootstrap over subgroups"),
-        Column(
-            "given_gap", pa.float64(), "1",
+        _number("with_error", "likewise of the underestimated part of the gap and the measure"),
+        _number("with_error_low", _OVER_SUBGROUPS),
+        _number("with_error_high", _OVER_SUBGROUPS),
+        _number(
+            "given_gap",
             "with_error, the ranks of the gap itself held constant (partial correlation)",
         ),
-        Column("given_gap_low", pa.float64(), "1", "bootstrap over subgroups"),
-        Column("given_gap_high", pa.float64(), "1", "bootstrap over subgroups"),
+        _number("given_gap_low", _OVER_SUBGROUPS),
+        _number("given_gap_high", _OVER_SUBGROUPS),
         CONFIDENCE_LEVEL,
     ),
 )  # fmt: skip
@@ -173,21 +168,21 @@ def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_comparison(
-    joined: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    joined: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
     """Tabulate how the errors of predicted gaps go with what the protocol says of the gaps."""
-    keys = ["suite", "protocol", "regressor", "calibrated_on", "method", "variant"]
-    means = joined.groupby([*keys, "model", "dataset"], sort=False)[
-        ["predicted_gap", "underestimated", "gap", *MEASURES]
-    ].mean()
-    places = joined.drop_duplicates("dataset").set_index("dataset")[["group", "subgroup"]]
+    keys = ["suite", *PROCEDURE, "method", "variant"]
+    means = joined.groupby([*keys, "model", "dataset"], sort=False)[[*_SERIES, *MEASURES]].mean()
+    sets = joined.drop_duplicates("dataset")
+    units = pd.Series(subgroups_of(sets), sets["dataset"])
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     rows = []
     for case, of_method in means.groupby(level=keys, sort=False):
         mae = of_method["underestimated"].abs().groupby(level="model").mean().mean()
         named = dict(zip(keys, case, strict=True)) | {"mae": mae, "confidence": confidence}
         found: dict[str, dict[str, float | int]] = {}
         for measures in _measured_alike(of_method):
-            found |= _correlations(of_method, measures, places, confidence, resamples, seed)
+            found |= _correlations(of_method, measures, units, levels, resamples)
         rows += [named | {"measure": measure} | found[measure] for measure in MEASURES]
     return pd.DataFrame(rows, columns=PREDICTED_GAPS.names)
 
@@ -202,13 +197,9 @@ def _measured_alike(rows: pd.DataFrame) -> list[list[str]]:
 
 
 def _correlations(
-    rows: pd.DataFrame,
-    measures: Sequence[str],
-    places: pd.DataFrame,
-    confidence: float,
+    rows: pd.DataFrame, measures: Sequence[str], units: "pd.Series[int]", levels: Sequence[float],
     resamples: int,
-    seed: int,
-) -> dict[str, dict[str, float | int]]:
+) -> dict[str, dict[str, float | int]]:  # fmt: skip
     """Return mean correlations over models by measure, with intervals over subgroups of sets."""
     known = rows[[*_SERIES, *measures]].dropna()
     sets = list(dict.fromkeys(known.index.get_level_values("dataset")))
@@ -217,17 +208,17 @@ def _correlations(
         for _, frame in known.groupby(level="model", sort=False)
         if len(frame) >= MIN_SETS
     ]
-    sizes = [int(np.isfinite(values[:, 0]).sum()) for values in models]
-    counts: dict[str, float | int] = {"n_models": len(models), "n_sets": max(sizes, default=0)}
-    found = {measure: dict(counts) for measure in measures}
+    n_sets = max((int(np.isfinite(values[:, 0]).sum()) for values in models), default=0)
+    found: dict[str, dict[str, float | int]] = {
+        measure: {"n_models": len(models), "n_sets": n_sets} for measure in measures
+    }
     if not models:
         return found
     models = [np.vstack([values, np.full(values.shape[1], np.nan)]) for values in models]
-    drawn = _drawn(subgroups_of(places.loc[sets].reset_index()), resamples, seed)
+    drawn = _drawn(units[sets].to_numpy(), resamples)
     whole = np.arange(len(sets))[None]
     of_data = _mean_of_known([_spearman(values, whole) for values in models])
     of_resamples = _mean_of_known([_spearman(values, drawn) for values in models])
-    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     for m, measure in enumerate(measures):
         for n, name in enumerate(("with_gap", "with_error", "given_gap")):
             found[measure][name] = of_data[n, 0, m]
@@ -238,10 +229,10 @@ def _correlations(
     return found
 
 
-def _drawn(units: npt.NDArray[np.intp], resamples: int, seed: int) -> npt.NDArray[np.int64]:
+def _drawn(units: npt.NDArray[np.integer], resamples: int) -> npt.NDArray[np.int64]:
     """Draw subgroups with replacement, each with all of its sets."""
-    members = [np.flatnonzero(units == unit) for unit in np.unique(units)]
-    chosen = np.random.default_rng(seed).integers(len(members), size=(resamples, len(members)))
+    members = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
+    chosen = np.random.default_rng(0).integers(len(members), size=(resamples, len(members)))
     rows = [np.concatenate([members[unit] for unit in row]) for row in chosen]
     drawn = np.full((resamples, max(map(len, rows))), len(units), np.int64)
     for number, row in enumerate(rows):

@@ -9,22 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.drawing import COLORS, MARKERS, drawing
+from matcheval.accuracy_prediction import drawing
 from matcheval.accuracy_prediction.scores.features import features_of
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
+from matcheval.accuracy_prediction.tables import titles
 from matcheval.errors import InputError, configuration_error, unknown_name_error
+from matcheval.figures import style
 from matcheval.figures.saving import save_figure
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    FITTED,
-    NOTE_SIZE,
-    ORIGINAL,
-    REFERENCE,
-    enlarge_markers,
-    grid_shape,
-    shortened,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +35,9 @@ BASE = "base"
 def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
     """Draw histograms of confidences with accuracies: P1, Figure 1, left."""
     edges = np.linspace(0, 100, BINS + 1)
-    with drawing(COLUMN_WIDTH, 1.35 * len(sides) + 0.75, f"Model {model}.") as figure:
+    with drawing.drawing(style.COLUMN_WIDTH, 1.35 * len(sides) + 0.75, f"Model {model}.") as figure:
         panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
-        for axes, (name, one), color in zip(panels, sides.items(), COLORS, strict=False):
+        for axes, (name, one), color in zip(panels, sides.items(), drawing.COLORS, strict=False):
             percent = 100 * one.confidences
             counts = np.histogram(percent, edges)[0]
             axes.stairs(100 * counts / max(len(one), 1), edges, fill=True, color=color, alpha=0.5)
@@ -54,7 +46,7 @@ def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
             if np.isfinite(one.accuracy):
                 label = f"accuracy {100 * one.accuracy:.1f} %"
                 axes.axvline(100 * one.accuracy, color="k", linestyle=(0, (3, 1.5)), label=label)
-            axes.set_title(f"{shortened(name)}, n = {len(one):,}")
+            axes.set_title(f"{style.shortened(name)}, n = {len(one):,}")
             axes.legend(loc="upper left")
             axes.set_ylabel("Datapoints (%)")
         panels[-1].set_xlabel("Confidence (%)")
@@ -105,22 +97,21 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
         f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
         "groups have no scale."
     )
-    with drawing(4.6, 3.6, note) as figure:
+    with drawing.drawing(4.6, 3.6, note) as figure:
         axes = figure.add_subplot()
         number = 0
         for (label, part), end in zip(known.items(), ends, strict=True):
             own = points[end - len(part) : end]
-            color, marker = "#b5b5b5", "o"
+            color, marker = drawing.GREY, "o"
             if label != BASE:
-                color = COLORS[number % len(COLORS)]
-                marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+                color, marker = drawing.color_and_marker(number)
                 number += 1
             axes.plot(
                 *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
-        enlarge_markers(figure.legend(loc="outside right upper"))
+        style.enlarge_markers(figure.legend(loc="outside right upper"))
     return figure
 
 
@@ -138,18 +129,15 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
-    n_rows, n_columns = grid_shape(len(targets), _COLUMNS)
+    shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
     width, height = _LABELS + _PANEL * max(n_columns, 1.1), n_rows * (_ROW * n_methods + _HEADS)
-    with drawing(width, height + 0.3, _NOTE) as figure:
-        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
-        for axes, target in zip(panels.flat, targets, strict=False):
+    with drawing.drawing(width, height + 0.3, _NOTE) as figure:
+        panels = drawing.add_panels(
+            figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
+        )
+        for axes, target in zip(panels, targets, strict=True):
             _panel(axes, table[table["target"] == target])
-            axes.set_title(shortened(target, 28))
-        for axes in panels.flat[len(targets) :]:
-            axes.remove()
-        for axes in panels.flat[max(len(targets) - n_columns, 0) : len(targets)]:
-            axes.set_xlabel("Accuracy (%)")  # nothing is drawn below
-            axes.tick_params(labelbottom=True)
+            axes.set_title(style.shortened(target, 28))
     return figure
 
 
@@ -157,25 +145,18 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     predicted, low, high = (
         100 * rows[f"predicted{end}"].to_numpy(np.float64) for end in ("", "_low", "_high")
     )
-    position = np.arange(len(rows))
-    sizes = np.nan_to_num([predicted - low, high - predicted]).clip(0)
     axes.errorbar(
-        predicted, position, xerr=sizes, fmt=ORIGINAL.marker, color=ORIGINAL.color, markersize=3,
+        predicted, np.arange(len(rows)), xerr=drawing.error_sizes(predicted, low, high),
+        fmt=style.ORIGINAL.marker, color=style.ORIGINAL.color, markersize=3,
         elinewidth=0.8,
     )  # fmt: skip
     base, true = (100 * float(rows[name].iloc[0]) for name in ("accuracy_base", "accuracy"))
-    axes.axvline(base, **REFERENCE)
+    axes.axvline(base, **style.REFERENCE)
     if np.isfinite(true):
-        axes.axvline(true, color=FITTED.color, linewidth=0.9)
+        axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
     for row in np.flatnonzero(np.isnan(predicted)):
-        axes.annotate("n/a", (0.02, row), xycoords=("axes fraction", "data"), va="center",
-                      fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
-    names = [
-        f"{title} ({variant.replace('_', ' ')})" if variant else title
-        for title, variant in zip(rows["title"], rows["variant"], strict=True)
-    ]
-    axes.set_yticks(position, names)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+        drawing.add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
+    drawing.add_names(axes, titles(rows))
     axes.grid(visible=False, axis="y")
 
 
@@ -218,8 +199,7 @@ def _some(outputs: Outputs, label: int, name: str) -> Features:
     features = features_of(outputs)
     if outputs.labels is None:
         return features[:0]
-    labels = outputs.labels if outputs.labels.ndim == 2 else outputs.labels[:, None]
-    own = np.flatnonzero((labels == label).any(axis=1))
+    own = np.flatnonzero((outputs.label_rows == label).any(axis=1))
     drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
     found: Features = features[np.sort(drawn)]
     return found

@@ -13,8 +13,8 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, j
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.outputs import Vectors, read_vectors
-from matcheval.inference.statistics import FeatureStatistics, read_statistics
+from matcheval.inference.outputs import read_vectors
+from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import output_files
 from matcheval.predictions.files import ScoreMatrix, read_predictions
 from matcheval.predictions.layout import Layout
@@ -45,15 +45,36 @@ def read_user_file(
     """Read one model's outputs on one dataset from a prediction file."""
     path = Path(path)
     found = read_scores(path, labels=labels, n_classes=n_classes, layout=layout)
-    if found.probabilities is None:
-        logits = _vectors(path, "logits", found)
-        if logits is not None:
-            beside = _beside(path, "logits")
-            found = with_scores(found, ScoreMatrix("logits", logits.values), beside)
-    features = _vectors(path, "features", found)
-    outputs = outputs_of_model(found, None if features is None else features.values)
-    outputs = replace(outputs, statistics=_statistics(path, len(found)))
+
+    def vectors(output: str) -> npt.NDArray[np.float32] | None:
+        beside = _beside(path, output)
+        if beside is None:
+            return None
+        read = read_vectors(beside, output)
+        is_alike = np.array_equal(read.index, found.index)
+        return read.values if _is_used(is_alike, beside, path) else None
+
+    if found.probabilities is None and (logits := vectors("logits")) is not None:
+        found = with_scores(found, ScoreMatrix("logits", logits), _beside(path, "logits"))
+    outputs = outputs_of_model(found, vectors("features"))
+    if beside := _beside(path, "statistics"):
+        statistics = read_statistics(beside)[0]
+        if _is_used(statistics.n == len(found), beside, path):
+            outputs = replace(outputs, statistics=statistics)
     return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
+
+
+def _beside(path: Path, output: str) -> Path | None:
+    """Return the file of an output beside a prediction file, if there is one."""
+    beside = path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[output]}")
+    return beside if path.suffix.lower() == ".parquet" and beside.is_file() else None
+
+
+def _is_used(is_alike: bool, beside: Path, path: Path) -> bool:
+    """Warn of a file that is of other datapoints than the prediction file beside it."""
+    if not is_alike:
+        LOGGER.warning("%s is not used: it is of other datapoints than %s", beside, path.name)
+    return is_alike
 
 
 def outputs_of_model(
@@ -90,38 +111,6 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
             file=other.path,
             remedy="All files must come from the same model",
         )
-
-
-def _beside(path: Path, output: str) -> Path:
-    return path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[output]}")
-
-
-def _is_beside(path: Path, output: str) -> bool:
-    return path.suffix.lower() == ".parquet" and _beside(path, output).is_file()
-
-
-def _vectors(path: Path, output: str, predictions: ModelOutputs) -> Vectors | None:
-    if not _is_beside(path, output):
-        return None
-    found = read_vectors(_beside(path, output), output)
-    if np.array_equal(found.index, predictions.index):
-        return found
-    _warn(_beside(path, output), path)
-    return None
-
-
-def _statistics(path: Path, n: int) -> FeatureStatistics | None:
-    if not _is_beside(path, "statistics"):
-        return None
-    found = read_statistics(_beside(path, "statistics"))[0]
-    if found.n == n:
-        return found
-    _warn(_beside(path, "statistics"), path)
-    return None
-
-
-def _warn(beside: Path, path: Path) -> None:
-    LOGGER.warning("%s is not used: it is of other datapoints than %s", beside, path.name)
 
 
 @dataclass(frozen=True)
@@ -207,25 +196,24 @@ def _differ(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> boo
 
 def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     """Return the outputs of an ensemble: the mean of its members' probabilities."""
-    matrices = {model: one.probabilities for model, one in members.items()}
-    if any(matrix is None for matrix in matrices.values()):
+    first = next(iter(members.items()))
+    for member in members.items():
+        check_same_datapoints(first, member, dataset)
+    matrices = [one.probabilities for one in members.values() if one.probabilities is not None]
+    if len(matrices) < len(members):
         raise configuration_error(
             f"the probabilities of the members of ensemble '{name}' are not on file",
             field="accuracy_prediction.ensembles",
             remedy="Add logits to inference.outputs",
         )
-    first = next(iter(members.items()))
-    for each in members.items():
-        check_same_datapoints(first, each, dataset)
-    known = {model: matrix for model, matrix in matrices.items() if matrix is not None}
-    if len({matrix.shape for matrix in known.values()}) > 1:
-        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in known.items())
+    if len({matrix.shape for matrix in matrices}) > 1:
+        widths = ", ".join(f"'{model}' {one.n_classes}" for model, one in members.items())
         raise InputError(
             f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
             f"classes: {widths}",
             remedy="Combine models of one label space",
         )
-    mean = np.mean(list(known.values()), axis=0)
+    mean = np.mean(matrices, axis=0)
     return Outputs(
         first[1].labels, mean.argmax(axis=1), mean.max(axis=1), probabilities=mean,
         index=first[1].index,

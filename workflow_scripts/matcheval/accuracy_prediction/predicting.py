@@ -1,6 +1,6 @@
 """From scores to predicted accuracies, by the protocols of both papers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -16,11 +16,12 @@ from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
 from matcheval.io.tables import Column, TableSchema, fraction
 
-WAY = (
+PROCEDURE_COLUMNS = (
     Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
     Column("regressor", pa.string(), "", "linear, mlp or mlp_raw; empty if none"),
     Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
 )
+PROCEDURE = [column.name for column in PROCEDURE_COLUMNS]
 
 PREDICTED = TableSchema(
     "predicted accuracies",
@@ -28,7 +29,7 @@ PREDICTED = TableSchema(
         *SET,
         *SCORE,
         *TRUTH,
-        *WAY,
+        *PROCEDURE_COLUMNS,
         Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
         fraction("predicted", "predicted accuracy; NaN if there is none"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
@@ -83,14 +84,9 @@ def leave_one_out(x: Floats, y: Floats) -> LeftOut:
 
 
 def mlp(
-    x: Floats,
-    y: Floats,
-    new: Floats,
-    *,
-    seed: int = 0,
-    standardise: bool = True,
+    x: Floats, y: Floats, new: Floats, *, seed: int = 0, standardise: bool = True,
     epochs: int = 20_000,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Fit the multilayer perceptron of P1, section 8, and evaluate it."""
     import torch
     from torch import nn
@@ -158,7 +154,7 @@ def predict_accuracies(
     for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
         score = ALL_SCORES[f"{method}:{variant}" if variant else str(method)]
         if score.predicts is Predicts.ACCURACY:
-            parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"].tolist()))
+            parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"]))
         else:
             for calibration in calibrations:
                 parts += _calibrated(rows, score, calibration, regressors)
@@ -186,15 +182,9 @@ def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(
-    rows: pd.DataFrame,
-    protocol: str,
-    predicted: npt.NDArray[np.float64],
-    reasons: Sequence[str],
-    *,
-    regressor: str = "",
-    on: Sequence[str] = (),
-    n_fitted: int = 0,
-) -> pd.DataFrame:
+    rows: pd.DataFrame, protocol: str, predicted: Floats, reasons: Iterable[str],
+    *, regressor: str = "", on: Sequence[str] = (), n_fitted: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     return rows.assign(
         protocol=protocol, regressor=regressor, calibrated_on="+".join(on), n_fitted=n_fitted,
         predicted=predicted, error=np.abs(predicted - rows["accuracy"]), reason=list(reasons),
@@ -240,19 +230,15 @@ def _calibrated(
 
 def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
     usable = _usable(rows)
-    n = int(usable.sum())
+    n_others = max(int(usable.sum()) - 1, 0)
     predicted = np.full(len(rows), np.nan)
     reasons = rows["reason"].astype(object).to_numpy(copy=True)
-    if n <= MIN_SETS:
-        reasons[usable] = f"{n - 1} other sets to fit on, fewer than {MIN_SETS}"
+    if n_others < MIN_SETS:
+        reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
         chosen = rows[usable]
         found = leave_one_out(chosen["score"].to_numpy(), chosen["accuracy"].to_numpy())
         predicted[usable] = found.predicted
         reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
-    unknown = ~usable & (reasons == "")
-    reasons[unknown] = "the accuracy on the set is not known"
-    return _rows(
-        rows, LEAVE_ONE_OUT, predicted, reasons.tolist(), regressor="linear",
-        n_fitted=max(n - 1, 0),
-    )  # fmt: skip
+    reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
+    return _rows(rows, LEAVE_ONE_OUT, predicted, reasons, regressor="linear", n_fitted=n_others)

@@ -13,7 +13,7 @@ from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
 
-Row = Mapping[str, Any]  # of the table of errors, with what readers call it
+Row = Mapping[Any, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.
 _BASE, _COMPARED = "base_accuracy", ("ac", "doc")
 
@@ -27,34 +27,24 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
             continue
         suite = table["suite"].iloc[0]
         rows = _over_all_sets(table)
-        known = sorted((row for row in rows if pd.notna(row["mae"])), key=lambda row: row["mae"])
+        known = rows.dropna(subset="mae").sort_values("mae", kind="stable").to_dict("records")
         if known:
             file = path.removesuffix(".parquet") + ".csv"
             parts.append((suite, _chart(suite, known), _table(suite, known, file)))
             headlines.append(_headline(suite, known))
         notes += [
-            f"{suite}: {row['name']} has no prediction of {counted(row['n_missing'], 'pair')} of "
-            "model and set."
-            for row in rows
-            if row["n_missing"]
+            f"{suite}: {name} has no prediction of {counted(n, 'pair')} of model and set."
+            for name, n in zip(rows["name"], rows["n_missing"], strict=True)
+            if n
         ]
-    return Content(
-        headlines=tuple(headlines),
-        variables={"parts": parts},
-        notes=tuple(notes),
-    )
+    return Content(tuple(headlines), {"parts": parts}, tuple(notes))
 
 
-def _over_all_sets(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all sets, with `title` of the method, `how` it was used, and `name`."""
-    rows = table[
-        (table["view"] == WHOLE) & (table["group"] == ALL) & (table["subgroup"] == ALL)
-    ]  # fmt: skip
-    return [
-        {str(key): value for key, value in row.items()}
-        | {"title": title, "how": how(row), "name": f"{title}, {how(row)}"}
-        for title, row in zip(titles(rows), rows.to_dict("records"), strict=True)
-    ]
+    rows = table[(table["view"] == WHOLE) & (table["group"] == ALL) & (table["subgroup"] == ALL)]
+    rows = rows.assign(title=titles(rows), how=[how(row) for row in rows.to_dict("records")])
+    return rows.assign(name=rows["title"] + ", " + rows["how"])
 
 
 def _error(row: Row) -> str:

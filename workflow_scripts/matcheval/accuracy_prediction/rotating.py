@@ -1,4 +1,4 @@
-"""The rotation scores of one model, which need a pass of it over turned images.
+"""The rotation scores of one model, which need a pass of it over rotated images.
 
 What is computed on a set is kept in a file of its own, so that a job that was ended goes on.
 """
@@ -15,19 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction import ROTATION_VERSION
+from matcheval.accuracy_prediction import ROTATION_VERSION, scoring
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.features import LinearClassifier
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import (
-    ModelScorer,
-    SuiteOutputs,
-    SuiteReader,
-    score_suite,
-)
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, StoppedError
@@ -47,12 +41,11 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RotationJob:
-    """The rotation scores of a model on sets of a suite."""
+    """The rotation scores of a model on the sets of a suite."""
 
     model: ModelSource
     weights: Path | None
     suite: Suite
-    sets: tuple[str, ...]
     methods: tuple[str, ...]
     base: str
     datasets: Path
@@ -70,39 +63,30 @@ def score_rotation(
     progress: bool = False,
 ) -> pd.DataFrame:
     """Compute the rotation scores of a model."""
-    chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
-    suite, name = replace(job.suite, members=chosen), job.model.name
-    turning = _Turning(job, config, is_to_stop, progress=progress)
-    given = SuiteOutputs(
-        suite, job.base, job.datasets / job.base / DESCRIPTION, job.rule, job.files
-    )
-    reader = SuiteReader(given, job.files.read(job.base, name))
-    scores = [score for name, score in SCORES.items() if name in job.methods]
+    name, description = job.model.name, job.datasets / job.base / DESCRIPTION
+    passes = _RotatedPasses(job, config, is_to_stop, progress)
+    given = scoring.SuiteOutputs(job.suite, job.base, description, job.rule, job.files)
+    reader = scoring.SuiteReader(given, job.files.read(job.base, name))
+    scores = [SCORES[method] for method in job.methods]
+
+    def read(seed: int, dataset: str) -> Outputs:
+        outputs = job.files.read(dataset, name)
+        return replace(outputs, orientations=passes.logits(dataset, seed))
+
     tables = []
     for seed in job.seeds:
-        scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
-        read = partial(_read, turning, seed)
-        tables.append(score_suite(name, reader, [scorer], read))
+        scorer = scoring.ModelScorer(Sources(reader.base, seed=seed), scores)
+        tables.append(scoring.score_suite(name, reader, [scorer], partial(read, seed)))
     return pd.concat(tables, ignore_index=True)
 
 
-def _read(turning: "_Turning", seed: int, dataset: str) -> Outputs:
-    job = turning.job
-    found = job.files.read(dataset, job.model.name)
-    return replace(found, orientations=turning.logits(dataset, seed))
-
-
-class _Turning:
-    """Passes of a model over turned images, of which the results are kept in files."""
+class _RotatedPasses:
+    """Passes of a model over rotated images, of which the results are kept in files."""
 
     def __init__(
-        self,
-        job: RotationJob,
-        config: InferenceConfig,
-        is_to_stop: Callable[[], bool],
-        *,
+        self, job: RotationJob, config: InferenceConfig, is_to_stop: Callable[[], bool],
         progress: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.job, self._config, self._progress = job, config, progress
         self._is_to_stop, self._has_computed = is_to_stop, False
         self._model = ModelFiles(job.model, job.weights)
@@ -119,7 +103,9 @@ class _Turning:
             if self._has_computed and self._is_to_stop():
                 message = "stopped as its time is nearly over"
                 raise StoppedError(message, file=f"dataset '{dataset}'")
-            found = self._pass(dataset, partial(orientation_logits, self._head(seed)))
+            if seed not in self._heads:
+                self._heads[seed] = fit_rotation_head(self._base_features, seed)
+            found = self._pass(dataset, partial(orientation_logits, self._heads[seed]))
             write_arrays(path, {"logits": found, "inputs": np.array(inputs)})
             self._has_computed = True
         return found
@@ -127,11 +113,6 @@ class _Turning:
     def _inputs(self, dataset: str) -> str:
         description = read_description(self.job.datasets / dataset)
         return inputs_digest(self._identity, description, self._config.deciding)
-
-    def _head(self, seed: int) -> LinearClassifier:
-        if seed not in self._heads:
-            self._heads[seed] = fit_rotation_head(self._base_features, seed)
-        return self._heads[seed]
 
     @cached_property
     def _base_features(self) -> Floats:

@@ -6,7 +6,7 @@ Parts of a set are of fewer datapoints or fewer classes: P2, Figures 4A and 3C.
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
@@ -17,28 +17,15 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
-from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore, score
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
     PoolScore,
     agreement,
-    score_models,
 )
-from matcheval.accuracy_prediction.scores.outputs import (
-    ClassRule,
-    Outputs,
-    class_rule,
-    restrict,
-)
-from matcheval.accuracy_prediction.scores.score import (
-    Need,
-    NotAvailableError,
-    Score,
-    Sides,
-    Sources,
-    missing_inputs,
-)
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, class_rule, restrict
+from matcheval.accuracy_prediction.scores.score import NotAvailableError, Score, Sides, Sources
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -87,37 +74,39 @@ WHOLE = "all"
 _SIZE = "n="
 
 
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Views:
-    """Which parts."""
+    """Which parts of sets are scored, too, as the settings of these names say."""
 
-    sizes: tuple[int, ...] = ()
+    test_sizes: tuple[int, ...] = ()
     draws: int = 5
     missing_classes: Literal["none", "singles", "pairs"] = "none"
-    whole_accuracy: bool = False
+    test_size_accuracy: Literal["drawn", "whole"] = "drawn"
 
-    def accuracy(self, view: str, whole: float, part: float) -> float:
-        """Return the true accuracy on a part."""
-        return whole if self.whole_accuracy and view.startswith(_SIZE) else part
+    def accuracy(self, view: str, whole: Any, part: Any) -> Any:
+        """Return which accuracies are the true ones on a part: those on the set, or on the part."""
+        return whole if self.test_size_accuracy == "whole" and view.startswith(_SIZE) else part
 
-    def of(
+    def parts(
         self, target: Outputs, name: str, classes: Sequence[str]
-    ) -> Iterator[tuple[str, int, Outputs]]:
-        """Yield the parts of a set, without the whole."""
-        for size in self.sizes:
+    ) -> Iterator[tuple[str, int, Rows | None]]:
+        """Yield name, number of the draw and rows: of a whole set, and of its parts."""
+        yield WHOLE, 0, None
+        for size in self.test_sizes:
             for draw in range(self.draws if size < len(target) else 0):
                 rng = np.random.default_rng([draw, size, crc32(name.encode())])
-                yield f"{_SIZE}{size}", draw, target.rows(rng.permutation(len(target))[:size])
-        if self.missing_classes == "none" or target.labels is None:
-            return
-        labels = target.labels.reshape(len(target), -1)  # of some datapoints perhaps several
-        present = np.unique(labels)
-        for count in (1, 2) if self.missing_classes == "pairs" else (1,):
+                yield f"{_SIZE}{size}", draw, rng.permutation(len(target))[:size]
+        counts = {"none": (), "singles": (1,), "pairs": (1, 2)}[self.missing_classes]
+        present = np.unique(target.label_rows)
+        for count in counts:
             for chosen in combinations(range(len(classes)), count):
-                kept = np.asarray(~np.isin(labels, chosen).any(axis=1))
+                kept = np.asarray(~np.isin(target.label_rows, chosen).any(axis=1))
                 if np.isin(chosen, present).all() and kept.any():
-                    missing = "+".join(classes[label] for label in chosen)
-                    yield f"without {missing}", 0, target.rows(kept)
+                    yield f"without {'+'.join(classes[label] for label in chosen)}", 0, kept
 
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
@@ -159,22 +148,18 @@ class SuiteReader:
     """Cuts a model's outputs on the base and the sets of a suite to the classes that count."""
 
     def __init__(self, given: SuiteOutputs, base: Outputs) -> None:
-        self.given, self.base, self._rule = given, base, given.rule
+        self.given, self.base = given, base
         classes = given.classes
-        names: Sequence[str] = (
-            read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
-        )
-        n_classes = 1 + int(base.predicted.max(initial=-1))
-        if base.probabilities is not None:
-            n_classes = base.probabilities.shape[1]
-        self.classes = names or [str(label) for label in range(n_classes)]
+        if isinstance(classes, Path):
+            classes = read_description(classes.parent)["classes"]
+        n_classes = base.n_classes or 1 + int(base.predicted.max(initial=-1))
+        self.classes: Sequence[str] = classes or [str(label) for label in range(n_classes)]
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:
         """Return the outputs on base and set, of the classes that count."""
-        matrices = (self.base.probabilities, target.probabilities)
-        widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
-        if len(set(widths)) > 1:
+        widths = self.base.n_classes, target.n_classes
+        if all(widths) and widths[0] != widths[1]:
             raise InputError(
                 f"the model gives {widths[1]} classes on '{member.dataset}', and {widths[0]} on "
                 "the base",
@@ -189,11 +174,7 @@ class SuiteReader:
         """Return which classes count on a set."""
         if not member.counting:
             return _WHOLE_RULE
-        return class_rule(
-            self.classes, dict(member.groups) or member.classes, members=self._rule.members,
-            renormalise=self._rule.renormalise,
-            restrict_argmax=self._rule.restrict_argmax,
-        )  # fmt: skip
+        return class_rule(self.classes, dict(member.groups) or member.classes, self.given.rule)
 
     def names(self, member: Member) -> list[str]:
         """Return the names of the classes that count on a set, by label of the cut outputs."""
@@ -205,45 +186,33 @@ class SuiteReader:
 
 @dataclass
 class ModelScorer:
-    """Computes the scores of one model."""
+    """Computes the scores of one model, or of an ensemble."""
 
     sources: Sources
     scores: Sequence[AnyScore]
-    views: Views = _NO_VIEWS
     is_ensemble: bool = False
     _fitted: dict[str, Any] = field(default_factory=dict)
 
-    def rows(
-        self, name: str, base: Outputs, target: Outputs, classes: Sequence[str]
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the scores on a set and on its parts, which have no scores of a pool."""
-        whole = [(WHOLE, self.sources.seed, target)]
-        for view, seed, part in chain(whole, self.views.of(target, name, classes)):
-            sides = Sides(base, part, self.sources.seed)
-            truth = {
-                "n": len(part), "n_base": len(base), "accuracy_base": base.accuracy,
-                "accuracy": self.views.accuracy(view, target.accuracy, part.accuracy),
-            }  # fmt: skip
-            for score in self.scores:
-                if view == WHOLE or isinstance(score, Score):
-                    value, reason = self._compute(score, sides)
-                    yield {
-                        "method": score.method, "variant": score.variant, "seed": seed,
-                        "view": view, "score": value, **truth, "reason": reason,
-                    }  # fmt: skip
+    def rows(self, sides: Sides, *, of_pool: bool) -> Iterator[dict[str, Any]]:
+        """Yield the scores on a set, perhaps with empty rows for those of a pool."""
+        for one in self.scores:
+            if of_pool or isinstance(one, Score):
+                value, reason = self._compute(one, sides)
+                yield {
+                    "method": one.method, "variant": one.variant, "score": value, "reason": reason,
+                }  # fmt: skip
 
-    def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
-        if not isinstance(score, Score):
-            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
-        if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
+    def _compute(self, one: AnyScore, sides: Sides) -> tuple[float, str]:
+        if not isinstance(one, Score):
+            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {score.Need.MODELS.value}"
+        if not all(np.isfinite(side.confidences).all() for side in (sides.base, sides.target)):
             return np.nan, "confidences are not finite numbers"
-        missing = missing_inputs(score, self.sources, sides.target)
-        if missing:
+        if missing := score.missing_inputs(one, self.sources, sides.target):
             return np.nan, f"needs {missing[0].value}"
         try:
-            if score.name not in self._fitted:
-                self._fitted[score.name] = score.fitted(self.sources)
-            value = score.compute(self._fitted[score.name], sides)
+            if one.name not in self._fitted:
+                self._fitted[one.name] = one.fitted(self.sources)
+            value = one.compute(self._fitted[one.name], sides)
         except NotAvailableError as error:
             return np.nan, str(error)
         return (value, "") if np.isfinite(value) else (np.nan, "the score is not a finite number")
@@ -254,16 +223,25 @@ def score_suite(
     reader: SuiteReader,
     scorers: Sequence[ModelScorer],
     read: Callable[[str], Outputs],
+    views: Views = _NO_VIEWS,
 ) -> pd.DataFrame:
-    """Compute the scores of a model on all sets of a suite."""
+    """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
     rows = []
-    scorers = [*scorers[:1], *(replace(one, views=_NO_VIEWS) for one in scorers[1:])]
     for member in reader.given.suite.members:
-        known = reader.given.columns(model, member)
-        sides = reader.sides(member, read(member.dataset))
+        base, target = reader.sides(member, read(member.dataset))
+        named = reader.given.columns(model, member) | {
+            "n_base": len(base), "accuracy_base": base.accuracy,
+        }  # fmt: skip
         for scorer in scorers:
-            found = scorer.rows(member.dataset, *sides, reader.names(member))
-            rows += [known | row for row in found]
+            own, seed = views if scorer is scorers[0] else _NO_VIEWS, scorer.sources.seed
+            for view, draw, chosen in own.parts(target, member.dataset, reader.names(member)):
+                part = target if chosen is None else target.rows(chosen)
+                truth = {
+                    "seed": seed if chosen is None else draw, "view": view, "n": len(part),
+                    "accuracy": views.accuracy(view, target.accuracy, part.accuracy),
+                }  # fmt: skip
+                found = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
+                rows += [named | truth | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
 
 
@@ -272,40 +250,33 @@ _UNDETERMINED = "the agreements of its pairs do not determine it"
 
 @dataclass
 class _Pool:
-    """The predicted classes of all models on a set, cut to the classes that count."""
+    """What all models predict on a set, cut to the classes that count."""
 
     dataset: str
     predicted: list[npt.NDArray[np.int16]] = field(default_factory=list)
-    correct: list[npt.NDArray[np.bool_] | None] = field(default_factory=list)
-    _first: tuple[str, Outputs] | None = None
-
-    def __len__(self) -> int:
-        """Return the number of datapoints."""
-        return len(self.predicted[0])
-
-    @property
-    def accuracies(self) -> list[float]:
-        """Accuracies of the models; NaN where there are no labels."""
-        return [float("nan") if one is None else float(one.mean()) for one in self.correct]
+    correct: list[npt.NDArray[np.bool_]] = field(default_factory=list)
+    first: tuple[str, Outputs] | None = None
 
     def add(self, model: str, outputs: Outputs) -> None:
         """Add a model's outputs, which are on the same datapoints as those added before."""
-        if self._first is None:
+        if self.first is None:
             lean = replace(outputs, logits=None, probabilities=None, features=None, statistics=None)
-            self._first = model, lean
-        check_same_datapoints(self._first, (model, outputs), self.dataset)
+            self.first = model, lean
+        check_same_datapoints(self.first, (model, outputs), self.dataset)
         self.predicted.append(outputs.predicted.astype(np.int16))
-        self.correct.append(None if outputs.labels is None else outputs.correct)
+        self.correct.append(outputs.correct)
 
-    def parts(self, views: Views, classes: Sequence[str]) -> Iterator[tuple[str, int, "_Pool"]]:
-        """Yield the set and its parts, as `Views.of`."""
-        assert self._first is not None
-        yield WHOLE, 0, self
-        numbered = replace(self._first[1], predicted=np.arange(len(self)))
-        for view, draw, part in views.of(numbered, self.dataset, classes):
-            rows = part.predicted
-            correct = [None if one is None else one[rows] for one in self.correct]
-            yield view, draw, _Pool(self.dataset, [one[rows] for one in self.predicted], correct)
+    def parts(
+        self, views: Views, classes: Sequence[str]
+    ) -> Iterator[tuple[str, int, int, Floats, Floats]]:
+        """Yield the whole and its parts: name, draw, size, agreements and accuracies of models."""
+        assert self.first is not None
+        predicted, correct = np.stack(self.predicted), np.stack(self.correct)
+        for view, draw, chosen in views.parts(self.first[1], self.dataset, classes):
+            rows = slice(None) if chosen is None else chosen
+            part = correct[:, rows]
+            accuracy = views.accuracy(view, correct.mean(axis=1), part.mean(axis=1))
+            yield view, draw, part.shape[1], agreement(predicted[:, rows]), accuracy
 
 
 def score_pool(
@@ -317,48 +288,38 @@ def score_pool(
     views: Views = _NO_VIEWS,
 ) -> pd.DataFrame:
     """Compute the scores of all models on all sets of a suite."""
-    rules: dict[str, ClassRule] = {}  # which classes count on every set
-    names: dict[str, list[str]] = {}
-    bases: dict[ClassRule, _Pool] = {}
+    members, in_pool = given.suite.members, np.array([model not in single for model in models])
+    reader = SuiteReader(given, read(given.base, models[0]))
+    rules = {member.dataset: reader.rule_of(member) for member in members}
+    names = {member.dataset: reader.names(member) for member in members}
+    del reader  # it holds the outputs
+    pools = {rule: _Pool(given.base) for rule in rules.values()}
     for model in models:
         outputs = read(given.base, model)
-        if not rules:
-            reader = SuiteReader(given, outputs)
-            rules = {member.dataset: reader.rule_of(member) for member in given.suite.members}
-            names = {member.dataset: reader.names(member) for member in given.suite.members}
-            del reader  # it holds the outputs
-        for one in dict.fromkeys(rules.values()):
-            bases.setdefault(one, _Pool(given.base)).add(
-                model, restrict(outputs, one, is_base=True)
-            )
-    of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in bases.items()}
-    in_pool = np.array([model not in single for model in models])
+        for rule, pool in pools.items():
+            pool.add(model, restrict(outputs, rule, is_base=True))
+    bases = {rule: next(pool.parts(_NO_VIEWS, ())) for rule, pool in pools.items()}
     rows = []
-    for member in given.suite.members:
-        counting, pool = rules[member.dataset], _Pool(member.dataset)
+    for member in members:
+        rule, pool = rules[member.dataset], _Pool(member.dataset)
         for model in models:
-            pool.add(model, restrict(read(member.dataset, model), counting, is_base=False))
-        known = bases[counting]
-        for view, draw, part in pool.parts(views, names[member.dataset]):
-            of_target = agreement(np.stack(part.predicted))
-            agreements = Agreements(of_target, of_base[counting], np.array(known.accuracies))
-            true = [
-                views.accuracy(view, *pair)
-                for pair in zip(pool.accuracies, part.accuracies, strict=True)
-            ]
-            for score in scores:
+            pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
+        *_, n_base, of_base, accuracy_base = bases[rule]
+        for view, draw, n, of_target, accuracy in pool.parts(views, names[member.dataset]):
+            agreements = Agreements(of_target, of_base, accuracy_base)
+            for one in scores:
                 try:
-                    values, reason = score_models(score, agreements, in_pool), ""
-                except InputError as error:
+                    values, reason = one.of_models(agreements, in_pool), ""
+                except NotAvailableError as error:
                     values, reason = np.full(len(models), np.nan), str(error)
-                each = zip(models, values, known.accuracies, true, strict=True)
-                for model, value, accuracy_base, accuracy in each:
+                for i, model in enumerate(models):
+                    undetermined = "" if np.isfinite(values[i]) else _UNDETERMINED
                     rows.append(
                         given.columns(model, member) | {
-                            "method": score.method, "variant": score.variant, "seed": draw,
-                            "view": view, "score": value, "n": len(part), "n_base": len(known),
-                            "accuracy_base": accuracy_base, "accuracy": accuracy,
-                            "reason": reason or ("" if np.isfinite(value) else _UNDETERMINED),
+                            "method": one.method, "variant": one.variant, "seed": draw,
+                            "view": view, "score": values[i], "n": n, "n_base": n_base,
+                            "accuracy_base": accuracy_base[i], "accuracy": accuracy[i],
+                            "reason": reason or undetermined,
                         }
                     )  # fmt: skip
     return pd.DataFrame(rows, columns=SCORES.names)
@@ -383,15 +344,10 @@ def write_scores(
 
     of_reference = read(reference) if reference else None
     reader = SuiteReader(given, read(given.base))
-    chosen = [ALL_SCORES[name] for name in methods]
-    scorers = [
-        ModelScorer(
-            Sources(reader.base, of_reference, options, seed), chosen, views,
-            is_ensemble=len(members) > 1,
-        )
-        for seed in seeds
-    ]  # fmt: skip
-    table = score_suite(scored, reader, scorers, read)
+    chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
+    sources = [Sources(reader.base, of_reference, options, seed) for seed in seeds]
+    scorers = [ModelScorer(one, chosen, is_ensemble) for one in sources]
+    table = score_suite(scored, reader, scorers, read, views)
     write_table(SCORES.from_frame(table), scores)
     LOGGER.info("%s: %d sets, %d scores", scored, len(given.suite.members), table["score"].count())
 

@@ -10,36 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.errors import (
-    ALL,
-    CORRELATIONS,
-    COUNTS,
-    ERRORS,
-    GROUP_GAPS,
-    RANKINGS,
-    tabulate_correlations,
-    tabulate_counts,
-    tabulate_errors,
-    tabulate_group_gaps,
-    tabulate_rankings,
-)
-from matcheval.accuracy_prediction.gaps import (
-    GAPS,
-    MEASURES,
-    PREDICTED_GAPS,
-    join,
-    tabulate_comparison,
-)
-from matcheval.accuracy_prediction.predicting import (
-    CALIBRATED,
-    DIRECT,
-    LEAVE_ONE_OUT,
-    PREDICTED,
-    Calibration,
-    predict_accuracies,
-    with_places,
-    without_placeholders,
-)
+from matcheval.accuracy_prediction import errors as of_errors
+from matcheval.accuracy_prediction import gaps as of_gaps
+from matcheval.accuracy_prediction import predicting
+from matcheval.accuracy_prediction.errors import ALL, ERRORS
+from matcheval.accuracy_prediction.predicting import PREDICTED, PROCEDURE
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
@@ -57,37 +32,17 @@ Key = tuple[str, str, str, str]
 P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
 P2_SUITES = ("C10-Cs", "C10-W")
 
-# By groups calibrated on (empty: no regression), then by method: errors on the other groups, in the
-# order of P1_GROUPS.
-_P1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
-    "": {"ac": (0.092, 0.075, 0.087, 0.476), "doc_feat": (0.058, 0.043, 0.072, 0.474)},
-    "Syn1": {
-        "disc_a_proxy": (0.052, 0.335, 1.109),
-        "disc_auc": (0.042, 0.207, 0.94),
-        "frechet": (0.0384, 0.113, 0.713),
-        "mmd": (0.049, 0.104, 0.738),
-        "rotation": (0.094, 0.115, 0.665),
-        "doe": (0.045, 0.075, 0.524),
-        "doc": (0.039, 0.050, 0.388),
-    },
-    "Syn2": {
-        "disc_a_proxy": (0.070, 0.261, 1.04),
-        "disc_auc": (0.056, 0.133, 0.836),
-        "frechet": (0.044, 0.126, 0.661),
-        "mmd": (0.052, 0.111, 0.678),
-        "rotation": (0.082, 0.189, 0.588),
-        "doe": (0.039, 0.096, 0.537),
-        "doc": (0.032, 0.066, 0.432),
-    },
-    "Natural": {
-        "disc_a_proxy": (0.163, 0.134, 0.734),
-        "disc_auc": (0.145, 0.118, 0.723),
-        "frechet": (0.056, 0.045, 0.691),
-        "mmd": (0.083, 0.0596, 0.724),
-        "rotation": (0.059, 0.098, 0.654),
-        "doe": (0.146, 0.186, 0.371),
-        "doc": (0.070, 0.096, 0.292),
-    },
+# By method: errors without a regression on the groups in this order; and, for every group that is
+# calibrated on but the last, errors on the other groups.
+_P1_DIRECT = {"ac": (0.092, 0.075, 0.087, 0.476), "doc_feat": (0.058, 0.043, 0.072, 0.474)}
+_P1_CALIBRATED = {
+    "disc_a_proxy": ((0.052, 0.335, 1.109), (0.070, 0.261, 1.04), (0.163, 0.134, 0.734)),
+    "disc_auc": ((0.042, 0.207, 0.94), (0.056, 0.133, 0.836), (0.145, 0.118, 0.723)),
+    "frechet": ((0.0384, 0.113, 0.713), (0.044, 0.126, 0.661), (0.056, 0.045, 0.691)),
+    "mmd": ((0.049, 0.104, 0.738), (0.052, 0.111, 0.678), (0.083, 0.0596, 0.724)),
+    "rotation": ((0.094, 0.115, 0.665), (0.082, 0.189, 0.588), (0.059, 0.098, 0.654)),
+    "doe": ((0.045, 0.075, 0.524), (0.039, 0.096, 0.537), (0.146, 0.186, 0.371)),
+    "doc": ((0.039, 0.050, 0.388), (0.032, 0.066, 0.432), (0.070, 0.096, 0.292)),
 }
 # In percentage points, in the order of P2_SUITES.
 _P2 = {
@@ -111,33 +66,36 @@ _SOURCES = {
 def published_errors(paper: Paper, suite: str) -> dict[Key, float]:
     """Return the errors that a paper prints."""
     if paper == "p1":
-        return {
-            (CALIBRATED if on else DIRECT, on, method, group): value
-            for on, methods in _P1.items()
-            for method, values in methods.items()
-            for group, value in zip([g for g in P1_GROUPS if g != on], values, strict=True)
+        found = {
+            (predicting.DIRECT, "", method, group): value
+            for method, values in _P1_DIRECT.items()
+            for group, value in zip(P1_GROUPS, values, strict=True)
         }
+        for method, rows in _P1_CALIBRATED.items():
+            for on, values in zip(P1_GROUPS[:-1], rows, strict=True):
+                others = [group for group in P1_GROUPS if group != on]
+                for group, value in zip(others, values, strict=True):
+                    found[predicting.CALIBRATED, on, method, group] = value
+        return found
     if paper == "p2" and suite in P2_SUITES:
         column = P2_SUITES.index(suite)
-        return {(LEAVE_ONE_OUT, "", m, ALL): v[column] / 100 for m, v in _P2.items()}
+        return {(predicting.LEAVE_ONE_OUT, "", m, ALL): v[column] / 100 for m, v in _P2.items()}
     return {}
 
 
 def check_published(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
     """Check that a study has names that a paper's errors can be put beside."""
-    known: dict[str, tuple[str, tuple[str, ...], set[str]]] = {
-        "p1": ("group", P1_GROUPS, {name for names in groups.values() for name in names}),
-        "p2": ("suite", P2_SUITES, set(groups)),
-    }
-    if paper in known:
-        what, expected, given = known[paper]
-        if not given & set(expected):
-            raise configuration_error(
-                f"the errors of {paper} are found by the name of the {what}, and no {what} is "
-                f"called {' or '.join(expected)}",
-                field=field,
-                remedy=f"Give every {what} the name that the paper uses, or set published: none",
-            )
+    what, given = "suite", set(groups)
+    if paper == "p1":
+        what, given = "group", set().union(*groups.values())
+    expected: Sequence[str] = P1_GROUPS if paper == "p1" else P2_SUITES
+    if paper != "none" and given.isdisjoint(expected):
+        raise configuration_error(
+            f"the errors of {paper} are found by the name of the {what}, and no {what} is called "
+            f"{' or '.join(expected)}",
+            field=field,
+            remedy=f"Give every {what} the name that the paper uses, or set published: none",
+        )
 
 
 MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
@@ -148,7 +106,7 @@ _PROTOCOLS = {
     "leave_one_out": "leave one set out",
 }
 _REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
-_ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
+_text = partial(TextColumn, is_number=False)
 
 
 def how(row: Mapping[Any, Any]) -> str:
@@ -158,13 +116,17 @@ def how(row: Mapping[Any, Any]) -> str:
     return text + _REGRESSORS.get(row["regressor"], "")
 
 
+_TITLES = {
+    (one.method, one.variant): f"{one.title} ({one.variant.replace('_', ' ')})"
+    if one.variant
+    else one.title
+    for one in ALL_SCORES.values()
+}
+
+
 def titles(rows: pd.DataFrame) -> list[str]:
     """Return the names of methods for readers, with their variants."""
-    found = []
-    for method, variant in zip(rows["method"], rows["variant"], strict=True):
-        title = ALL_SCORES[f"{method}:{variant}" if variant else method].title
-        found.append(f"{title} ({variant.replace('_', ' ')})" if variant else title)
-    return found
+    return [_TITLES[key] for key in zip(rows["method"], rows["variant"], strict=True)]
 
 
 def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
@@ -180,10 +142,6 @@ def _with_bounds(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def _how_column(rows: Sequence[Mapping[Any, Any]]) -> TextColumn:
-    return TextColumn("How", [how(row) for row in rows], is_number=False)
-
-
 def error_columns(
     table: pd.DataFrame, published: Mapping[Key, float] = MappingProxyType({}), paper: str = ""
 ) -> list[TextColumn]:
@@ -192,34 +150,30 @@ def error_columns(
     places = whole[["group", "subgroup"]].drop_duplicates()
     if len(places) > MAX_COLUMNS:
         places = places[places["subgroup"] == ALL]
-    keys = ["protocol", "regressor", "calibrated_on"]
-    cells: dict[str, list[str]] = {"How": [], "Method": []}
-    heads = {place: place_name(*place) for place in places.itertuples(index=False, name=None)}
     printed = {key[-1] for key in published}
-    for (group, subgroup), head in heads.items():
-        cells[head] = []
-        if subgroup == ALL and group in printed:
-            cells[f"{head}, {paper}"] = []
-    cells |= {"95 % over sets": [], "95 % over subgroups": [], "Bias": [], "n/a": []}
-    for case, block in whole.groupby(keys, sort=False):
+    cells: dict[str, list[str]] = {}
+
+    def add(head: str, *rows: str) -> None:
+        cells.setdefault(head, []).extend(rows)
+
+    for case, block in whole.groupby(PROCEDURE, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
-        cells["How"] += [how(dict(zip(keys, case, strict=True)))] * (len(rows) + 1)
-        cells["Method"] += [*titles(rows), "mean of methods"]
-        for (group, subgroup), head in heads.items():
+        add("How", *[how(dict(zip(PROCEDURE, case, strict=True)))] * (len(rows) + 1))
+        add("Method", *titles(rows), "mean of methods")
+        for group, subgroup in places.itertuples(index=False, name=None):
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
-            merged = rows.merge(column, on=["method", "variant"], how="left")
-            cells[head] += _marked(merged)
+            head = place_name(group, subgroup)
+            add(head, *_marked(rows.merge(column, on=["method", "variant"], how="left")))
             if subgroup == ALL and group in printed:
-                cells[f"{head}, {paper}"] += [*_published(rows, case, group, published), ""]
-        total = rows.merge(
-            block[(block["group"] == ALL) & (block["subgroup"] == ALL)], on=["method", "variant"]
-        )
+                add(f"{head}, {paper}", *_published(rows, case, group, published), "")
+        of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
+        total = rows.merge(of_all, on=["method", "variant"])
         for of in ("sets", "subgroups"):
-            ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]]
-            bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends.to_numpy()]
-            cells[f"95 % over {of}"] += [*bounds, ""]
-        cells["Bias"] += [*_numbers(total["bias"], 100, plus=True), ""]
-        cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
+            ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
+            bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
+            add(f"95 % over {of}", *bounds, "")
+        add("Bias", *_numbers(total["bias"], 100, plus=True), "")
+        add("n/a", *(str(n or "") for n in total["n_missing"]), "")
     return [
         TextColumn(head, column, is_number=head not in ("How", "Method"))
         for head, column in cells.items()
@@ -231,13 +185,11 @@ def _published(
 ) -> list[str]:
     """Format what a paper prints; empty for variants and for other regressors than a line."""
     protocol, regressor, on = case
-    values = [
-        published.get((protocol, on, method, group))
-        for method in rows["method"].where(
-            (rows["variant"] == "") & (regressor not in _REGRESSORS), ""
-        )
+    keys = [
+        ("" if variant or regressor in _REGRESSORS else protocol, on, method, group)
+        for method, variant in rows.itertuples(index=False, name=None)
     ]
-    return ["" if value is None else f"{100 * value:.2f}" for value in values]
+    return [f"{100 * published[key]:.2f}" if key in published else "" for key in keys]
 
 
 def place_name(group: str, subgroup: str) -> str:
@@ -253,46 +205,44 @@ def _marked(column: pd.DataFrame) -> list[str]:
     values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
     known = np.isfinite(values)
     full = known & (n_sets == np.max(n_sets[known], initial=0))
-    texts = [f"{100 * value:.2f}" for value in values]
-    finite = sorted({text for text, is_full in zip(texts, full, strict=True) if is_full}, key=float)
-    marks = dict(zip(finite, ("**", "*"), strict=False)) if full.sum() > 2 else {}
-    cells = [f"{text} (n = {n:g})" for text, n in zip(texts, n_sets, strict=True)]
-    for row, is_known in enumerate(known):
-        if full[row] or not is_known:
-            cells[row] = texts[row] + marks.get(texts[row], "") if is_known else DASH
+    texts = np.array([f"{100 * value:.2f}" for value in values], object)
+    lowest = sorted(set(texts[full]), key=float)
+    marks = dict(zip(lowest, ("**", "*"), strict=False)) if full.sum() > 2 else {}
+    cells = [
+        text + marks.get(text, "") if is_full else f"{text} (n = {n:g})" if is_known else DASH
+        for text, n, is_full, is_known in zip(texts, n_sets, full, known, strict=True)
+    ]
     return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
 
 
 def correlation_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models."""
+    keys = ["method", "variant"]
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
-    every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
-    rows = every[["method", "variant"]].drop_duplicates()
-    columns = [TextColumn("Method", titles(rows), is_number=False)]
-    kinds = ("spearman", "pearson", "kendall")
-    for head, kind in zip(("Spearman ρ", "Pearson r", "Kendall τ-b"), kinds, strict=True):
-        values = every.groupby(["method", "variant"], sort=False)[kind].agg(["mean", "min", "max"])
+    whole = whole[whole["subgroup"] == ALL]
+    every = whole[whole["group"] == ALL]
+    rows = every[keys].drop_duplicates()
+    columns = [_text("Method", titles(rows))]
+    for kind, head in (("spearman", "Spearman ρ"), ("pearson", "Pearson r"), _KENDALL):
+        values = every.groupby(keys, sort=False)[kind].agg(["mean", "min", "max"])
         head += ", mean [lowest, highest] over models"
         columns.append(TextColumn(head, _with_bounds(values)))
     for group in dict.fromkeys(whole["group"]):
-        part = whole[(whole["group"] == group) & (whole["subgroup"] == ALL)]
-        if group != ALL and len(part):
-            means = part.groupby(["method", "variant"], sort=False)["spearman"].mean()
-            merged = [means.get((m, v), np.nan) for m, v in rows.itertuples(index=False, name=None)]
-            columns.append(TextColumn(f"ρ in {group or 'no group'}", _numbers(merged)))
+        if group != ALL:
+            means = whole[whole["group"] == group].groupby(keys, sort=False)["spearman"].mean()
+            values = means.reindex(pd.MultiIndex.from_frame(rows))
+            columns.append(TextColumn(f"ρ in {group or 'no group'}", _numbers(values)))
     return columns
 
 
 def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with what the protocol says of a gap: a row per method."""
-    rows = table[_ROW].drop_duplicates()
-    columns = [
-        _how_column(rows.to_dict("records")),
-        TextColumn("Method", titles(rows), is_number=False),
-    ]
-    for position, (measure, title) in enumerate(MEASURES.items()):
-        part = rows.merge(table[table["measure"] == measure], on=_ROW, how="left")
-        if position == 0:
+    keys = [*PROCEDURE, "method", "variant"]
+    rows = table[keys].drop_duplicates()
+    columns = [_how_column(rows), _text("Method", titles(rows))]
+    for measure, title in of_gaps.MEASURES.items():
+        part = rows.merge(table[table["measure"] == measure], on=keys, how="left")
+        if len(columns) == 2:
             columns.append(TextColumn("Error (points)", _numbers(part["mae"], 100)))
         for name, condition in (("with_error", ""), ("given_gap", ", given the gap")):
             # Given the gap, the confidence part says what the conditional part does.
@@ -302,7 +252,7 @@ def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
     return columns
 
 
-def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> list[str]:
+def setting_notes(settings: Mapping[str, Any], reasons: Iterable[str] = ()) -> list[str]:
     """Return sentences for below a table: the settings, and why values are n/a."""
     notes = ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
     for reason, count in pd.Series(list(reasons), dtype=object).value_counts().items():
@@ -318,7 +268,7 @@ def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[Text
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
     means = gaps[~gaps.index.isin(uncounted)].mean()
-    columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
+    columns = [_text("Model", [*gaps.index, "mean of models"])]
     for group in groups:
         values = _numbers([*gaps[group], means[group]], 100)
         columns.append(TextColumn(place_name(group, ALL), values))
@@ -329,40 +279,41 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how methods rank on two groups of sets: a row per pair."""
     if len(table) > MAX_PAIRS:
         table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
-    rows = table.to_dict("records")
     return [
-        _how_column(rows),
-        *(
-            TextColumn(
-                head,
-                [place_name(row[f"group_{i}"], row[f"subgroup_{i}"]) for row in rows],
-                is_number=False,
-            )
-            for i, head in ((1, "First sets"), (2, "Second sets"))
-        ),
-        TextColumn("Methods", [str(row["n_methods"]) for row in rows]),
+        _how_column(table),
+        _places(table, "First sets", 1),
+        _places(table, "Second sets", 2),
+        TextColumn("Methods", [str(n) for n in table["n_methods"]]),
         *_coefficients(table),
     ]
+
+
+def _places(table: pd.DataFrame, head: str, which: int) -> TextColumn:
+    groups, subgroups = table[f"group_{which}"], table[f"subgroup_{which}"]
+    return _text(head, list(map(place_name, groups, subgroups)))
 
 
 def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with numbers of images: a row per group."""
-    rows = table.to_dict("records")
-    groups = ["All" if row["group"] == ALL else row["group"] or "no group" for row in rows]
     return [
-        _how_column(rows),
-        TextColumn("Group", groups, is_number=False),
-        TextColumn("Subgroups", [str(row["n_subgroups"]) for row in rows]),
-        TextColumn("Images", [f"{row['n_images']:,}" for row in rows]),
+        _how_column(table),
+        _text("Group", ["All" if g == ALL else g or "no group" for g in table["group"]]),
+        TextColumn("Subgroups", [str(n) for n in table["n_subgroups"]]),
+        TextColumn("Images", [f"{n:,}" for n in table["n_images"]]),
         *_coefficients(table),
     ]
 
 
+def _how_column(rows: pd.DataFrame) -> TextColumn:
+    return _text("How", [how(row) for row in rows.to_dict("records")])
+
+
+_KENDALL = ("kendall", "Kendall τ-b")
+
+
 def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
-    return [
-        TextColumn(head, _numbers(table[name]))
-        for name, head in (("spearman", "Spearman ρ"), ("kendall", "Kendall τ-b"))
-    ]
+    heads = (("spearman", "Spearman ρ"), _KENDALL)
+    return [TextColumn(head, _numbers(table[name])) for name, head in heads]
 
 
 def write_predictions(
@@ -371,8 +322,8 @@ def write_predictions(
     scores: Sequence[Path],
     agreement: Sequence[Path],
     rotation: Sequence[Path],
-    calibrations: Sequence[Calibration],
-    loo: bool,
+    calibrations: Sequence[predicting.Calibration],
+    leave_one_out: bool,
     regressors: Sequence[str],
     clip: bool,
     places: Mapping[str, Mapping[str, Any]],
@@ -389,38 +340,38 @@ def write_predictions(
 ) -> None:
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
-    every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
-    found = predict_accuracies(every, calibrations, loo=loo, regressors=regressors, clip=clip)
+    every = predicting.without_placeholders(pd.concat(tables, ignore_index=True))
+    every = predicting.with_places(every, places)
+    found = predicting.predict_accuracies(
+        every, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
+    )
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
-    missing = found[found["predicted"].isna()]
-    mean_errors = tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
-    printed = published_errors(published, suite)
-    of_errors = setting_notes(settings, missing["reason"].tolist())
+    missing = found["predicted"].isna()
+    mean_errors = of_errors.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
+    notes, printed = setting_notes(settings), published_errors(published, suite)
+    notes_on_errors = setting_notes(settings, found.loc[missing, "reason"])
     if printed:
-        of_errors.append(
+        notes_on_errors.append(
             f"Columns marked {published.upper()} are printed in {_SOURCES[published]}; empty cells "
             "are not."
         )
-    notes = setting_notes(settings)
-    of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
+    columns = partial(error_columns, published=printed, paper=published.upper())
+    write_readable(mean_errors, ERRORS, columns, errors, notes_on_errors)
     write_readable(
-        mean_errors, ERRORS,
-        partial(error_columns, published=printed, paper=published.upper()),
-        errors, of_errors,
+        of_errors.tabulate_correlations(every), of_errors.CORRELATIONS,
+        partial(correlation_columns, uncounted=uncounted), correlations,
+        setting_notes(settings, every.loc[every["score"].isna(), "reason"]),
     )  # fmt: skip
     write_readable(
-        tabulate_correlations(every), CORRELATIONS,
-        partial(correlation_columns, uncounted=uncounted),
-        correlations, of_scores,
+        of_errors.tabulate_group_gaps(every), of_errors.GROUP_GAPS,
+        partial(gap_columns, uncounted=uncounted), group_gaps, notes,
     )  # fmt: skip
-    write_readable(
-        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, uncounted=uncounted),
-        group_gaps, notes,
-    )  # fmt: skip
-    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings, notes)
-    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts, notes)
-    LOGGER.info("%d predictions, %d of them n/a", len(found), len(missing))
+    ranked = of_errors.tabulate_rankings(mean_errors)
+    write_readable(ranked, of_errors.RANKINGS, ranking_columns, rankings, notes)
+    counted = of_errors.tabulate_counts(mean_errors, found)
+    write_readable(counted, of_errors.COUNTS, count_columns, counts, notes)
+    LOGGER.info("%d predictions, %d of them n/a", len(found), missing.sum())
 
 
 def write_model_errors(
@@ -434,8 +385,9 @@ def write_model_errors(
     """Write the errors of the accuracies predicted for one model on a suite."""
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
-    notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"].tolist())
-    write_readable(tabulate_errors(found, confidence), ERRORS, error_columns, errors, notes)
+    notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"])
+    mean_errors = of_errors.tabulate_errors(found, confidence)
+    write_readable(mean_errors, ERRORS, error_columns, errors, notes)
 
 
 def write_comparison(
@@ -450,11 +402,12 @@ def write_comparison(
     of_suite: Path,
 ) -> None:
     """Write predicted gaps beside what the protocol says of them, and the gaps of all models."""
-    tables_of_models = [GAPS.read(path).to_pandas() for path in gaps]
-    every = with_places(pd.concat(tables_of_models, ignore_index=True), places)
-    write_table(GAPS.from_frame(every), of_suite)
-    joined = join(PREDICTED.read(predicted).to_pandas(), every)
-    counted = joined[~joined["model"].isin(uncounted)]
-    compared = tabulate_comparison(counted, confidence)
-    write_readable(compared, PREDICTED_GAPS, comparison_columns, tables, setting_notes(settings))
+    schema = of_gaps.GAPS
+    every = pd.concat([schema.read(path).to_pandas() for path in gaps], ignore_index=True)
+    every = predicting.with_places(every, places)
+    write_table(schema.from_frame(every), of_suite)
+    joined = of_gaps.join(PREDICTED.read(predicted).to_pandas(), every)
+    counted = of_gaps.tabulate_comparison(joined[~joined["model"].isin(uncounted)], confidence)
+    notes = setting_notes(settings)
+    write_readable(counted, of_gaps.PREDICTED_GAPS, comparison_columns, tables, notes)
     LOGGER.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())

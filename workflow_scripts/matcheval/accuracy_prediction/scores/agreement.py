@@ -5,24 +5,28 @@ is about the same line of agreement on the base as accuracy is of accuracy (Baek
 & Kolter, 2022). All is computed from predicted classes; only ALine needs labels, those of the base.
 
 A model outside of the pool is compared with all models of the pool, but not with others outside of
-it, and has no influence on the scores of the pool (`score_models`).
+it, and has no influence on the scores of the pool (`PoolScore.of_models`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
-from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
-from matcheval.errors import InputError
+from matcheval.accuracy_prediction.scores.score import (
+    Described,
+    Need,
+    NotAvailableError,
+    Predicts,
+)
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
 MIN_PAIRS = 3
+_MORE = "Add models that differ more"
 
 
 def agreement(predictions: Predictions) -> Floats:
@@ -51,28 +55,25 @@ def _equal_counts() -> Callable[[Predictions], Classes]:
     return equal_counts
 
 
+_probit = partial(to_scale, scale=Scale.PROBIT)
+
+
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """Agreements of models on a target, and what ALine needs of the base."""
+    """Agreements of models on a target and on the base, and their accuracies on the base."""
 
     target: Floats
-    base: Floats | None = None
-    accuracy: Floats | None = None
+    base: Floats
+    accuracy: Floats
 
     def among(self, models: Classes) -> "Agreements":
         """Return the agreements among some of the models, given by position."""
         index = np.ix_(models, models)
-        return Agreements(
-            self.target[index],
-            None if self.base is None else self.base[index],
-            None if self.accuracy is None else self.accuracy[models],
-        )
+        return Agreements(self.target[index], self.base[index], self.accuracy[models])
 
     @cached_property
     def pairs(self) -> tuple[Classes, Classes]:
         """Pairs of models, first and second, of which both agreements are in `USABLE`."""
-        assert self.base is not None
-        assert self.accuracy is not None
         i, j = np.triu_indices(len(self.target), 1)
         low, high = USABLE
         usable = (self.accuracy[i] % 1 > 0) & (self.accuracy[j] % 1 > 0)
@@ -83,76 +84,37 @@ class Agreements:
     @cached_property
     def line(self) -> tuple[float, float]:
         """Slope and intercept of the target's agreements on the base's, on the probit scale."""
-        assert self.base is not None
         if len(self.pairs[0]) < MIN_PAIRS:
-            raise InputError(
+            raise NotAvailableError(
                 f"pairs of models with agreements in [{USABLE[0]}, {USABLE[1]}] on base and "
-                f"target: {len(self.pairs[0])}; a line needs {MIN_PAIRS}",
-                remedy="Add models that differ more",
+                f"target: {len(self.pairs[0])}; a line needs {MIN_PAIRS}. {_MORE}"
             )
         x, y = _probit(self.base[self.pairs]), _probit(self.target[self.pairs])
         if np.ptp(x) == 0:
-            raise InputError(
-                "all pairs of models agree equally often on the base, which determines no line",
-                remedy="Add models that differ more",
+            raise NotAvailableError(
+                "all pairs of models agree equally often on the base, which determines no line. "
+                + _MORE
             )
         slope, intercept = np.linalg.lstsq(np.stack([x, np.ones_like(x)], 1), y)[0]
         return float(slope), float(intercept)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolScore(Described):
-    """A score of all models of a pool at once."""
-
-    compute: Callable[[Agreements], Floats]
-
-
-POOL_SCORES: dict[str, PoolScore] = {}  # by name
-
-
-def pool_score(
-    title: str, predicts: Predicts, **others: Any
-) -> Callable[[Callable[[Agreements], Floats]], Callable[[Agreements], Floats]]:
-    """Declare that a function computes a score of a pool, a variant of agreement."""
-
-    def declare(compute: Callable[[Agreements], Floats]) -> Callable[[Agreements], Floats]:
-        found = PoolScore(
-            method="ms_aol", title=title, predicts=predicts, direction=1, compute=compute, **others
-        )
-        POOL_SCORES[found.name] = found
-        return compute
-
-    return declare
-
-
-_aline = partial(
-    pool_score, predicts=Predicts.ACCURACY, needs=(Need.MODELS, Need.BASE_LABELS),
-    source="Baek et al. (2022); agreement_trajectory.ipynb",
-)  # fmt: skip
-
-
-@pool_score("MS-AoL", Predicts.BY_REGRESSION, needs=(Need.MODELS,), source="P2")
 def mean_agreement(agreements: Agreements) -> Floats:
     """Compute each model's mean agreement with the other models on the target (MS-AoL of P2)."""
     matrix = agreements.target
     return np.asarray((matrix.sum(axis=1) - np.diag(matrix)) / (len(matrix) - 1))
 
 
-@_aline("ALine-S", variant="aline_s")
 def aline_s(agreements: Agreements) -> Floats:
     """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept)."""
-    assert agreements.accuracy is not None
     slope, intercept = agreements.line
     probits = _probit(agreements.accuracy)
     probits[~np.isfinite(probits)] = np.nan
     return from_scale(slope * probits + intercept, Scale.PROBIT)
 
 
-@_aline("ALine-D", variant="aline_d")
 def aline_d(agreements: Agreements) -> Floats:
     """Estimate accuracies by least squares over pairs of models."""
-    assert agreements.base is not None
-    assert agreements.accuracy is not None
     slope, _ = agreements.line
     i, j = pairs = agreements.pairs
     accuracy = _probit(agreements.accuracy)
@@ -177,22 +139,36 @@ def _determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
     return np.equal(component[:n_models], component[n_models:])
 
 
-def _probit(values: Floats) -> Floats:
-    return to_scale(values, Scale.PROBIT)
+@dataclass(frozen=True, kw_only=True)
+class PoolScore(Described):
+    """A score of all models of a pool at once: MS-AoL, or a variant of it."""
+
+    compute: Callable[[Agreements], Floats]
+    method: str = "ms_aol"
+    direction: int = 1
+
+    def of_models(self, agreements: Agreements, in_pool: npt.NDArray[np.bool_]) -> Floats:
+        """Compute the score of all models, of which some may be outside of the pool."""
+        pool = np.flatnonzero(in_pool)
+        found = np.empty(len(in_pool))
+        found[pool] = self.compute(agreements.among(pool))
+        for model in np.flatnonzero(~in_pool):
+            found[model] = self.compute(agreements.among(np.append(pool, model)))[-1]
+        return found
 
 
-def score_models(
-    score: PoolScore, agreements: Agreements, in_pool: npt.NDArray[np.bool_] | None = None
-) -> Floats:
-    """Compute a score of all models, of which some may be outside of the pool."""
-    inside = np.ones(len(agreements.target), bool) if in_pool is None else in_pool
-    pool = np.flatnonzero(inside)
-    if len(pool) < 2:
-        raise InputError(
-            f"agreement of a pool of {len(pool)} models", remedy=f"Give {Need.MODELS.value}"
-        )
-    found = np.empty(len(inside))
-    found[pool] = score.compute(agreements.among(pool))
-    for model in np.flatnonzero(~inside):
-        found[model] = score.compute(agreements.among(np.append(pool, model)))[-1]
-    return found
+_aline = partial(
+    PoolScore, predicts=Predicts.ACCURACY, needs=(Need.MODELS, Need.BASE_LABELS),
+    source="Baek et al. (2022); agreement_trajectory.ipynb",
+)  # fmt: skip
+POOL_SCORES = {
+    score.name: score
+    for score in (
+        PoolScore(
+            title="MS-AoL", predicts=Predicts.BY_REGRESSION, needs=(Need.MODELS,), source="P2",
+            compute=mean_agreement,
+        ),
+        _aline(title="ALine-S", variant="aline_s", compute=aline_s),
+        _aline(title="ALine-D", variant="aline_d", compute=aline_d),
+    )
+}  # fmt: skip

@@ -1,6 +1,6 @@
 """Scores computed from features: distances between sets, and classifiers that tell them apart."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -55,14 +55,12 @@ def features_of(outputs: Outputs) -> Features:
     return outputs.features
 
 
-def reference_of(sources: Sources) -> Outputs:
-    """Return the outputs on the reference set."""
-    if sources.reference is None:
-        raise NotAvailableError("no reference set")
+def _reference_of(sources: Sources) -> Outputs:
+    assert sources.reference is not None  # as `missing_inputs` makes sure
     return sources.reference
 
 
-def check_widths(one: int, other: int) -> None:
+def _check_widths(one: int, other: int) -> None:
     """Refuse to compare features of different numbers."""
     if one != other:
         raise NotAvailableError(
@@ -103,11 +101,17 @@ def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) 
 
 
 def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
-    other = moments_of(target)
-    check_widths(len(one.mean), len(other.mean))
+    other = _comparable(one, target)
     if min(one.n, other.n) < 2:
         raise NotAvailableError("a single datapoint has no covariance")
     return frechet_distance(one, other, as_printed=as_printed)
+
+
+def _comparable(one: Moments, target: Outputs) -> Moments:
+    """Return the moments of a target, of as many features."""
+    other = moments_of(target)
+    _check_widths(len(one.mean), len(other.mean))
+    return other
 
 
 _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
@@ -130,7 +134,7 @@ def frechet_as_printed(sides: Sides) -> float:
 @SCORES.add(
     "frechet_reference", "FD", Predicts.BY_REGRESSION, -1, source="P2, Table 2",
     needs=(Need.STATISTICS, Need.REFERENCE),
-    fit=lambda sources: moments_of(reference_of(sources)),
+    fit=lambda sources: moments_of(_reference_of(sources)),
 )  # fmt: skip
 def frechet_from_reference(sides: Sides, reference: Moments) -> float:
     """Compute the distance of the target from the reference set."""
@@ -140,12 +144,11 @@ def frechet_from_reference(sides: Sides, reference: Moments) -> float:
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
     """Compute the distance of the mean of the target from that of the base."""
-    one, other = moments_of(sides.base), moments_of(sides.target)
-    check_widths(len(one.mean), len(other.mean))
-    return mean_distance(one, other)
+    one = moments_of(sides.base)
+    return mean_distance(one, _comparable(one, sides.target))
 
 
-# --- Linear classifiers, their penalty tuned on datapoints of their own
+# --- Linear classifiers, their penalty tuned on further datapoints
 
 STRENGTHS = tuple(10.0**power for power in range(-4, 3))  # scikit-learn's C
 _MAX_ITER = 1000
@@ -158,17 +161,18 @@ class Scaling:
     mean: Floats
     deviation: Floats
 
+    @classmethod
+    def of(cls, features: npt.NDArray[Any]) -> "Scaling":
+        """Compute mean and standard deviation of features."""
+        deviation = features.std(axis=0, dtype=np.float64)
+        mean = features.mean(axis=0, dtype=np.float64)
+        return cls(mean, np.where(deviation > 0, deviation, 1.0))
+
     def apply(self, features: npt.NDArray[Any]) -> Floats:
         """Return standardised features."""
         scaled: Floats = features - self.mean
         scaled /= self.deviation
         return scaled
-
-
-def fit_scaling(features: npt.NDArray[Any]) -> Scaling:
-    """Compute mean and standard deviation of features."""
-    deviation = features.std(axis=0, dtype=np.float64)
-    return Scaling(features.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,16 +190,11 @@ class LinearClassifier:
         return logits[:, 0] if logits.shape[1] == 1 else logits
 
 
-def fit_linear(
-    train: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
-    tune: tuple[npt.NDArray[Any], npt.NDArray[np.int64]],
-    *,
-    balanced: bool = False,
-) -> LinearClassifier:
+def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClassifier:
     """Fit a logistic regression with an L2 penalty on standardised features."""
     from sklearn.linear_model import LogisticRegression
 
-    scaling = fit_scaling(train[0])
+    scaling = Scaling.of(train[0])
     scaled, unseen = scaling.apply(train[0]), scaling.apply(tune[0])
     # Every fit starts from that with the next stronger penalty.
     model = LogisticRegression(
@@ -206,17 +205,13 @@ def fit_linear(
         model.set_params(C=strength).fit(scaled, train[1])
         error = error_rate(tune[1], model.predict(unseen), balanced=balanced)
         if error < lowest:
-            lowest = error
-            best = LinearClassifier(
-                scaling, model.coef_.T.copy(), model.intercept_.copy(), strength
-            )
+            lowest, weights, offsets = error, model.coef_.T.copy(), model.intercept_.copy()
+            best = LinearClassifier(scaling, weights, offsets, strength)
     assert best is not None
     return best
 
 
-def error_rate(
-    classes: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], *, balanced: bool = False
-) -> float:
+def error_rate(classes: Classes, predicted: Classes, *, balanced: bool = False) -> float:
     """Return the share of wrong predictions."""
     wrong = classes != predicted
     if not balanced:
@@ -224,7 +219,7 @@ def error_rate(
     return float(np.mean([wrong[classes == one].mean() for one in np.unique(classes)]))
 
 
-def cut_in_three(n: int, seed: int) -> tuple[npt.NDArray[np.int64], ...]:
+def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
     """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on."""
     order = np.random.default_rng((seed, n)).permutation(n)
     train, tune = round(0.4 * n), round(0.1 * n)
@@ -255,35 +250,27 @@ def discrimination(
     return Discrimination(float(roc_auc_score(domains, scores)), 2 * (1 - 2 * error))
 
 
-def _parts(base: Features, target: Features, seed: int) -> tuple[Part, Part, Part]:
+def _parts(both: Sequence[Features], seed: int) -> list[Part]:
     """Cut both sets in three, and join the parts of the same use."""
-    cuts = zip(
-        *[
-            [one[rows] for rows in cut_in_three(len(one), seed)] for one in (base, target)
-        ],
-        strict=True,
-    )  # fmt: skip
-    first, second, third = (
-        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair])) for pair in cuts
-    )
-    return first, second, third
+    cuts = [[one[rows] for rows in cut_in_three(len(one), seed)] for one in both]
+    return [
+        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair]))
+        for pair in zip(*cuts, strict=True)
+    ]
 
 
-def _equal_sizes(base: Features, target: Features, seed: int) -> tuple[Features, Features]:
+def _equal_sizes(both: Sequence[Features], seed: int) -> list[Features]:
     """Reduce the larger set at random to the size of the smaller one."""
-    size, rng = min(len(base), len(target)), np.random.default_rng(seed)
-
-    def cut(one: Features) -> Features:
-        if len(one) == size:
-            return one
-        return one[np.sort(rng.choice(len(one), size, replace=False))]
-
-    return cut(base), cut(target)
+    size, rng = min(map(len, both)), np.random.default_rng(seed)
+    return [
+        one if len(one) == size else one[np.sort(rng.choice(len(one), size, replace=False))]
+        for one in both
+    ]
 
 
 def _both(sides: Sides) -> tuple[Features, Features]:
     base, target = features_of(sides.base), features_of(sides.target)
-    check_widths(base.shape[1], target.shape[1])
+    _check_widths(base.shape[1], target.shape[1])
     if min(len(base), len(target)) < _FEWEST:
         raise NotAvailableError(f"a discriminator needs {_FEWEST} datapoints of either set")
     return base, target
@@ -291,13 +278,13 @@ def _both(sides: Sides) -> tuple[Features, Features]:
 
 def linear(sides: Sides) -> Discrimination:
     """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
-    train, tune, report = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
+    train, tune, report = _parts(_equal_sizes(_both(sides), sides.seed), sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
 
 
 def balanced_linear(sides: Sides) -> Discrimination:
     """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
-    train, tune, report = _parts(*_both(sides), sides.seed)
+    train, tune, report = _parts(_both(sides), sides.seed)
     scores = fit_linear(train, tune, balanced=True).decide(report[0])
     return discrimination(report[1], scores, balanced=True)
 
@@ -306,8 +293,8 @@ def mlp(sides: Sides) -> Discrimination:
     """Discriminate by a network of one hidden layer of 512 rectified units."""
     from sklearn.neural_network import MLPClassifier
 
-    parts = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
-    scaling = fit_scaling(parts[0][0])
+    parts = _parts(_equal_sizes(_both(sides), sides.seed), sides.seed)
+    scaling = Scaling.of(parts[0][0])
     train, tune, report = (scaling.apply(features).astype(np.float32) for features, _ in parts)
     network = MLPClassifier((_HIDDEN,), random_state=sides.seed)
     lowest, since, scores = np.inf, 0, np.zeros(len(report))
@@ -381,7 +368,7 @@ def jensen_shannon(one: Floats, other: Floats) -> float:
 
 
 def _codebook_of_reference(sources: Sources) -> Codebook:
-    features, size = features_of(reference_of(sources)), sources.options["n_prototypes"]
+    features, size = features_of(_reference_of(sources)), sources.options["n_prototypes"]
     if len(features) < size:
         raise NotAvailableError(
             f"the reference set has {len(features)} datapoints, fewer than {size} prototypes"
@@ -396,5 +383,5 @@ def _codebook_of_reference(sources: Sources) -> Codebook:
 def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
     """Compute how far the target's bag of prototypes is from the reference's."""
     features = features_of(sides.target)
-    check_widths(codebook.prototypes.shape[1], features.shape[1])
+    _check_widths(codebook.prototypes.shape[1], features.shape[1])
     return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,11 +44,6 @@ def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
     return Moments(n, mean, scatter / (n - 1 if n > 1 else np.nan))
 
 
-def moments_of_statistics(statistics: FeatureStatistics) -> Moments:
-    """Take mean and covariance from the statistics of a forward pass."""
-    return Moments(statistics.n, statistics.feature_mean, statistics.feature_covariance)
-
-
 def rounded_to_zero(values: npt.NDArray[Any]) -> float:
     """Return the size up to which eigenvalues of a symmetric matrix are zero up to rounding."""
     return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
@@ -61,12 +55,13 @@ Predictions = npt.NDArray[np.integer]  # predicted classes, fastest in a narrow 
 _BLOCK = 1 << 22  # probabilities whose entropies are computed at a time, 32 MiB
 
 
-class Members(StrEnum):
-    """How the probability of a class follows from those of the classes that it groups."""
-
-    MAX = "max"
-    MEAN = "mean"
-    SUM = "sum"
+# How the probability of a group of classes follows from those of its classes.
+GroupProbability = Literal["max", "mean", "sum"]
+# Attributes of `Outputs` that have a row per datapoint.
+_BY_DATAPOINT = (
+    "labels", "predicted", "confidences", "logits", "probabilities", "features", "orientations",
+    "index",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,12 @@ class ClassRule:
     columns: tuple[tuple[int, ...], ...] = ()
     renormalise: bool = False
     restrict_argmax: bool = True
-    members: Members = Members.MAX
+    group_probability: GroupProbability = "max"
+
+    @property
+    def classes(self) -> Classes:
+        """The classes that count, one after the other."""
+        return np.array([k for group in self.columns for k in group], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class Outputs:
     statistics : FeatureStatistics or None
         Mean and covariance of the features of all datapoints, and those of all probabilities.
     orientations : float32 array, shape (n, 4, 4), or None
-        For each image turned counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
+        For each image rotated counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
         orientations, from a classifier of features (see `scores.rotation`).
     rule : ClassRule
         What the outputs were cut to.
@@ -130,14 +130,22 @@ class Outputs:
         """Return the number of datapoints."""
         return len(self.predicted)
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes that logits or else probabilities are of; 0 if neither are on file."""
+        matrix = self.probabilities if self.logits is None else self.logits
+        return 0 if matrix is None else int(matrix.shape[1])
+
+    @property
+    def label_rows(self) -> Classes:
+        """The labels, which have to be known, with a column for each label of a datapoint."""
+        assert self.labels is not None
+        return self.labels if self.labels.ndim == 2 else self.labels[:, None]
+
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
         """Whether the prediction equals the label, shape (n,); the labels have to be known."""
-        assert self.labels is not None
-        if self.labels.ndim == 1:
-            return np.equal(self.predicted, self.labels)
-        among: npt.NDArray[np.bool_] = (self.predicted[:, None] == self.labels).any(axis=1)
-        return among
+        return np.asarray((self.predicted[:, None] == self.label_rows).any(axis=1))
 
     @cached_property
     def entropies(self) -> Floats:
@@ -162,7 +170,9 @@ class Outputs:
         """Mean and covariance of the features; None if neither they nor statistics are known."""
         if self.features is not None:
             return moments_of_features(self.features) if len(self) else None
-        return None if self.statistics is None else moments_of_statistics(self.statistics)
+        if (known := self.statistics) is None:
+            return None
+        return Moments(known.n, known.feature_mean, known.feature_covariance)
 
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
         """Return the outputs on some of the datapoints.
@@ -172,16 +182,9 @@ class Outputs:
         chosen : bool array, shape (n,), or int64 array
             Rows. Statistics are dropped: they are those of all datapoints.
         """
-
-        def cut(array: npt.NDArray[Any] | None) -> Any:
-            return None if array is None else array[chosen]
-
-        found = replace(
-            self, labels=cut(self.labels), predicted=self.predicted[chosen],
-            confidences=self.confidences[chosen], logits=cut(self.logits),
-            probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
-            orientations=cut(self.orientations), index=cut(self.index),
-        )  # fmt: skip
+        arrays = {name: getattr(self, name) for name in _BY_DATAPOINT}
+        cut: dict[str, Any] = {n: None if a is None else a[chosen] for n, a in arrays.items()}
+        found = replace(self, statistics=None, **cut)
         # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
         for name in ("correct", "entropies"):
             if name in self.__dict__:
@@ -224,12 +227,9 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
     known = [part.statistics for part in parts if part.statistics is not None]
-    return Outputs(
-        labels=together("labels"), predicted=together("predicted"),
-        confidences=together("confidences"), logits=together("logits"),
-        probabilities=together("probabilities"), features=together("features"),
-        statistics=pooled(known) if len(known) == len(parts) else None,
-    )  # fmt: skip
+    statistics = pooled(known) if len(known) == len(parts) else None
+    names = [name for name in _BY_DATAPOINT if name != "index"]
+    return Outputs(statistics=statistics, **{name: together(name) for name in names})
 
 
 def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
@@ -259,19 +259,16 @@ _LISTED = 5  # names in a message
 def class_rule(
     base: Sequence[str],
     target: Sequence[str] | Mapping[str, Sequence[str]],
-    *,
-    renormalise: bool = False,
-    restrict_argmax: bool = True,
-    members: Members = Members.MAX,
+    rule: ClassRule = ClassRule(),
 ) -> ClassRule:
-    """Return the rule for a target with other classes than the base."""
+    """Return a rule for a target with other classes than the base, or with groups of these."""
     position = {name: k for k, name in enumerate(base)}
     if isinstance(target, Mapping):
         for name in (name for group in target.values() for name in group):
             if name not in position:
                 raise unknown_name_error("class of the base set", name, position, field="groups")
-        columns = tuple(tuple(position[name] for name in group) for group in target.values())
-        columns = tuple(group for group in columns if group)
+        groups = (tuple(position[name] for name in group) for group in target.values())
+        columns = tuple(group for group in groups if group)
     else:
         columns = tuple((k,) for k, name in enumerate(base) if name in set(target))
     if not columns:
@@ -280,30 +277,28 @@ def class_rule(
             field="classes",
             remedy="Name the target's classes as the base's, or give groups of the base's classes",
         )
-    _check_disjoint(columns, base)
-    if columns == _whole(len(base)):
-        columns = ()
-    return ClassRule(columns, renormalise, restrict_argmax, members)
+    return replace(rule, columns=() if columns == _whole(len(base)) else columns)
 
 
 def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
     """Cut outputs to the datapoints and the classes that count."""
-    side = "base set" if is_base else "target"
-    n_classes = _n_classes(outputs)
-    if n_classes and rule.columns == _whole(n_classes):
+    side, labels = "base set" if is_base else "target", outputs.labels
+    if outputs.n_classes and rule.columns == _whole(outputs.n_classes):
         rule = ClassRule()
-    if rule.columns and is_base and outputs.labels is None:
-        raise InputError(
-            f"the {side} has no labels to tell which datapoints are of the classes that count",
-            remedy="Give a base set with labels",
-        )
-    if rule.columns and not n_classes:
-        raise InputError(
-            f"the {side} has the probability of the predicted class only; a part of the classes "
-            "needs the others",
-            remedy="Switch on inference.outputs: [logits]",
-        )
-    labels = _positions(outputs.labels, rule, n_classes, side)
+    if rule.columns:
+        if is_base and labels is None:
+            raise InputError(
+                f"the {side} has no labels to tell which datapoints are of the classes that count",
+                remedy="Give a base set with labels",
+            )
+        if not outputs.n_classes:
+            raise InputError(
+                f"the {side} has the probability of the predicted class only; a part of the "
+                "classes needs the others",
+                remedy="Switch on inference.outputs: [logits]",
+            )
+        if labels is not None:
+            labels = _positions(labels, rule, outputs.n_classes, side)
     counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
     if labels is not None:
         counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
@@ -313,9 +308,9 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
             remedy="Compare the classes of the base set and of the target",
         )
     chosen = None if counts.all() else counts
-    if not rule.columns:
-        return outputs if chosen is None else outputs.rows(chosen)
-    return _cut(outputs, rule, chosen, labels)
+    if rule.columns:
+        return _cut(outputs, rule, chosen, labels)
+    return outputs if chosen is None else outputs.rows(chosen)
 
 
 def class_probabilities(
@@ -338,8 +333,8 @@ def class_probabilities(
     if not rule.columns:
         return softmax(logits, temperature)
     if rule.renormalise:  # the same as dividing by their sum, which may underflow
-        return softmax(np.take(logits, _flat(rule), axis=1), temperature)
-    return np.take(softmax(logits, temperature), _flat(rule), axis=1)
+        return softmax(np.take(logits, rule.classes, axis=1), temperature)
+    return np.take(softmax(logits, temperature), rule.classes, axis=1)
 
 
 def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
@@ -355,9 +350,8 @@ def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
     -------
     float64 array, shape (n,)
     """
-    grouped = probabilities if rule.members is Members.MAX else _grouped(probabilities, rule)
-    largest: Floats = grouped.max(axis=1)
-    return largest
+    is_max = rule.group_probability == "max"
+    return np.asarray((probabilities if is_max else _grouped(probabilities, rule)).max(axis=1))
 
 
 def _cut(
@@ -366,22 +360,22 @@ def _cut(
     """Cut outputs to the columns of a rule, and to some datapoints if any are chosen."""
     cut = replace(outputs, probabilities=None, labels=labels)
     cut = cut if chosen is None else cut.rows(chosen)
-    members = _flat(rule)
-    if outputs.probabilities is None or (rule.renormalise and cut.logits is not None):
+    classes, whole = rule.classes, outputs.probabilities
+    if whole is None or (rule.renormalise and cut.logits is not None):
         assert cut.logits is not None
         probabilities = class_probabilities(cut.logits, rule)
     else:
-        p = outputs.probabilities
-        index = np.ix_(np.flatnonzero(chosen), members) if chosen is not None else None
-        probabilities = np.take(p, members, axis=1) if index is None else p[index]
+        if chosen is None:
+            probabilities = np.take(whole, classes, axis=1)
+        else:
+            probabilities = whole[np.ix_(np.flatnonzero(chosen), classes)]
         if rule.renormalise:
             probabilities /= _positive_sums(probabilities)
     if not rule.restrict_argmax:
-        n_classes = _n_classes(outputs)
-        others = len(rule.columns) + np.arange(n_classes)
+        others = len(rule.columns) + np.arange(outputs.n_classes)
         predicted = _lookup(rule, others)[cut.predicted]
-    elif cut.logits is not None and rule.members is Members.MAX:  # no ties by underflow
-        predicted = _grouped(np.take(cut.logits, members, axis=1), rule).argmax(axis=1)
+    elif cut.logits is not None and rule.group_probability == "max":  # no ties by underflow
+        predicted = _grouped(np.take(cut.logits, classes, axis=1), rule).argmax(axis=1)
     else:
         predicted = _grouped(probabilities, rule).argmax(axis=1)
     return replace(
@@ -393,21 +387,17 @@ def _cut(
 def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
     """Return a column per class of the target from a column per member."""
     sizes = np.array([len(group) for group in rule.columns])
-    if not rule.columns or (sizes == 1).all():
+    if (sizes == 1).all():
         return values
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    if rule.members is Members.MAX:
+    if rule.group_probability == "max":
         return np.maximum.reduceat(values, starts, axis=1)
     sums = np.add.reduceat(values, starts, axis=1)
-    return sums / sizes if rule.members is Members.MEAN else sums
+    return sums / sizes if rule.group_probability == "mean" else sums
 
 
-def _positions(
-    labels: Classes | None, rule: ClassRule, n_classes: int, side: str
-) -> Classes | None:
+def _positions(labels: Classes, rule: ClassRule, n_classes: int, side: str) -> Classes:
     """Return labels as positions in the rule's columns, -1 for those that do not count."""
-    if labels is None or not rule.columns:
-        return labels
     for label in (labels.min(initial=0), labels.max(initial=0)):
         if not -1 <= label < n_classes:
             raise InputError(
@@ -438,32 +428,8 @@ def _positive_sums(probabilities: Floats) -> Floats:
     return sums
 
 
-def _n_classes(outputs: Outputs) -> int:
-    """Return the number of the base's classes; 0 if it is not on file."""
-    for array in (outputs.logits, outputs.probabilities):
-        if array is not None:
-            return int(array.shape[1])
-    return 0
-
-
-def _flat(rule: ClassRule) -> Classes:
-    return np.array([k for group in rule.columns for k in group], np.int64)
-
-
 def _whole(n_classes: int) -> tuple[tuple[int, ...], ...]:
     return tuple((k,) for k in range(n_classes))
-
-
-def _check_disjoint(columns: Sequence[Sequence[int]], base: Sequence[str]) -> None:
-    seen: set[int] = set()
-    for k in (k for group in columns for k in group):
-        if k in seen:
-            raise InputError(
-                f"class '{base[k]}' of the base set is given twice",
-                field="groups",
-                remedy="A class of the base may stand for one class of the target only",
-            )
-        seen.add(k)
 
 
 def _listed(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:

@@ -46,23 +46,24 @@ def _order_statistic(scores: Floats, k: int) -> float:
     return float(np.partition(scores, k)[k])
 
 
-def _errors(outputs: Outputs) -> int:
-    return int((~outputs.correct).sum())
-
-
-def _share_at_least(
-    of: Callable[[Outputs], Floats], choose: Callable[[Floats, int], float], sides: Sides
-) -> float:
-    limit = choose(of(sides.base), _errors(sides.base))
-    return float((of(sides.target) >= limit).mean())
-
-
 def _confidences(outputs: Outputs) -> Floats:
     return outputs.confidences
 
 
 def _negative_entropies(outputs: Outputs) -> Floats:
     return -outputs.entropies
+
+
+_Of = Callable[[Outputs], Floats]
+_Choose = Callable[[Floats, int], float]
+
+
+def _limit(of: _Of, choose: _Choose, base: Outputs) -> float:
+    return choose(of(base), int((~base.correct).sum()))
+
+
+def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
+    return float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
 
 
 _NEEDS = (Need.BASE_LABELS, Need.PROBABILITIES)
@@ -86,10 +87,9 @@ for _variant, _choose, _sources in (
 )  # fmt: skip
 def share_below(sides: Sides) -> float:
     """Return the share of negative entropies below the baselines' threshold; NaN without errors."""
-    limit = accuracy_quantile(_negative_entropies(sides.base), _errors(sides.base))
-    if np.isnan(limit):
-        return np.nan
-    return float((_negative_entropies(sides.target) < limit).mean())
+    limit = _limit(_negative_entropies, accuracy_quantile, sides.base)
+    below = float((_negative_entropies(sides.target) < limit).mean())
+    return np.nan if np.isnan(limit) else below
 
 
 def nuclear_norm(probabilities: Floats) -> float:

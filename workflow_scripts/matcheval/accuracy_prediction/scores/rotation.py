@@ -1,9 +1,11 @@
-"""Rotation: how well a model's features say by how much an image was turned.
+"""Rotation: how well a model's features say by how much an image was rotated.
 
 A linear classifier of four orientations on frozen features is fitted on the base, once per model
 (P1); its accuracy on all images of a target, all four orientations of each, is the score.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,13 +47,13 @@ def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearCla
 def orientation_logits(
     head: LinearClassifier, features: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Classify the orientations of turned images."""
+    """Classify the orientations of rotated images."""
     logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
     return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
 
 
 def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
-    """Return the share of turned images whose orientation is recognised."""
+    """Return the share of rotated images whose orientation is recognised."""
     return float((logits.argmax(axis=2) == _ORIENTATIONS).mean())
 
 
@@ -69,26 +71,18 @@ def orientation_auc(logits: npt.NDArray[Any]) -> float:
     return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
 
 
-def _logits(sides: Sides) -> npt.NDArray[np.float32]:
+def _of_target(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
     logits = sides.target.orientations
     assert logits is not None  # as `missing_inputs` makes sure
     if not len(logits):
         raise NotAvailableError("there are no datapoints")
     if not np.isfinite(logits).all():
         raise NotAvailableError("features are not finite numbers")
-    return logits
+    return measure(logits)
 
 
-@SCORES.add("rotation", "Rotation", Predicts.GAP, 1, needs=(Need.IMAGES,), source="P1, Table 3")
-def rotation_accuracy(sides: Sides) -> float:
-    """Return the share of turned images of the target whose orientation is recognised."""
-    return orientation_accuracy(_logits(sides))
-
-
-@SCORES.add(
-    "rotation", "Rotation", Predicts.GAP, 1, variant="auc", needs=(Need.IMAGES,),
-    source="P1, Table 3",
-)  # fmt: skip
-def rotation_auc(sides: Sides) -> float:
-    """Return the area under the ROC curve of the orientations of turned images of the target."""
-    return orientation_auc(_logits(sides))
+for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc)):
+    SCORES.add(
+        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Need.IMAGES,),
+        source="P1, Table 3",
+    )(partial(_of_target, _measure))  # fmt: skip
