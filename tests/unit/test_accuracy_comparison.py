@@ -34,10 +34,9 @@ def tables(seed=0):
                         "predicted": base - gap * rng.uniform(0.2, 1.2),
                     }
                 )  # fmt: skip
-    frames = (pd.DataFrame(predicted), pd.DataFrame(gaps))
     return tuple(
-        frame.reindex(columns=schema.names)
-        for frame, schema in zip(frames, (PREDICTED, GAPS), strict=True)
+        pd.DataFrame(rows).reindex(columns=schema.names)
+        for rows, schema in ((predicted, PREDICTED), (gaps, GAPS))
     )
 
 

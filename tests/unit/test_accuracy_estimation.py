@@ -95,19 +95,18 @@ class TestPredictions:
         assert [score.name for score in choose_methods()] == list(DIRECT)
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
-        bare = [dataclasses.replace(one, logits=None, probabilities=None) for one in (BASE, TARGET)]
         names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "rotation"]
-        table = estimate_accuracies(bare[0], [("t", bare[1])], methods=choose_methods(names))
-        found = by_method(table)
+        targets, methods = [("t", lean(TARGET))], choose_methods(names)
+        found = by_method(estimate_accuracies(lean(BASE), targets, methods=methods))
         assert list(found) == names
         assert found["ac"]["reason"] == ""
-        for name, reason in (
-            ("ac_temperature", "needs logits: columns logit_0"),
-            ("atc_ne", "needs probabilities of all classes: columns p_0"),
-            ("doc", "needs a regression: give at least 3 labelled sets"),
-            ("frechet", "needs features: <model>.features.parquet"),
-            ("rotation", "needs images, which only a study has"),
-        ):
+        for name, reason in {
+            "ac_temperature": "needs logits: columns logit_0",
+            "atc_ne": "needs probabilities of all classes: columns p_0",
+            "doc": "needs a regression: give at least 3 labelled sets",
+            "frechet": "needs features: <model>.features.parquet",
+            "rotation": "needs images, which only a study has",
+        }.items():
             assert found[name]["reason"].startswith(reason)
             assert math.isnan(found[name]["predicted"])
 
@@ -121,9 +120,6 @@ class TestPredictions:
         assert missing == [False, True, True, False]
         # The score of a set to fit on that has none is not counted.
         assert [row["n_fitted"] for row in found.values()] == [0, 0, 5, 6]
-
-    def test_the_reason_why_too_few_sets_can_be_fitted_on(self):
-        certain = dataclasses.replace(TARGET, confidences=np.ones(300))
         row = estimated("doc", calibration=[certain] * 3)["doc"]
         assert row["reason"] == f"its score is defined on 0 sets to calibrate on: {NO_SPREAD}"
         assert row["n_fitted"] == 0
@@ -163,17 +159,12 @@ class TestIntervals:
         assert again["predicted_low"] != alone["predicted_low"]
 
     def test_none_without_resamples_and_for_features(self):
-        with_features = [
+        base, target, *calibration = (
             dataclasses.replace(one, features=one.logits.astype(np.float32))
             for one in (BASE, TARGET, *CALIBRATION)
-        ]
-        base, target, *calibration = with_features
-        methods = choose_methods(["frechet", "doc"])
-        found = by_method(
-            estimate_accuracies(
-                base, [("t", target)], methods=methods, calibration=calibration, n_resamples=30
-            )
         )
+        options = {"methods": choose_methods(["frechet", "doc"]), "calibration": calibration}
+        found = by_method(estimate_accuracies(base, [("t", target)], n_resamples=30, **options))
         assert np.isfinite(found["frechet"]["predicted"])
         assert math.isnan(found["frechet"]["predicted_low"])
         assert np.isfinite(found["doc"]["predicted_low"])
@@ -183,17 +174,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"calibration": CALIBRATION[:2]}, "2 sets to calibrate on. Give at least 3"),
             ({"targets": [("t", foreign(TARGET))]}, "label 504 of 't' is not of .* 5 classes"),
             ({"calibration": [*CALIBRATION, foreign(TARGET)]}, "label 504 of set 6 to calibrate"),
-            (
-                {"base": lean(BASE), "targets": [("t", lean(foreign(TARGET)))]},
-                "label 504 of 't' .*no label of it",
-            ),
-            (
-                {"base": dataclasses.replace(BASE, confidences=np.ones(600))},
-                "all confidences on the base are 1",
-            ),
+            ({"base": lean(BASE), "targets": [("t", lean(foreign(TARGET)))]}, "no label of it"),
+            ({"base": dataclasses.replace(BASE, confidences=np.ones(600))}, "all confidences on"),
         ],
     )
     def test_it_is_named(self, change, message):
@@ -201,10 +185,6 @@ class TestBadInput:
             estimate_accuracies(
                 **{"base": BASE, "targets": [("t", TARGET)], "methods": choose_methods()} | change
             )
-
-    def test_unknown_method(self):
-        with pytest.raises(InputError, match=r"unknown method 'atc'\. Did you mean .*'atc_ne'"):
-            choose_methods(["atc"])
 
 
 @pytest.fixture
@@ -273,7 +253,10 @@ class TestCommand:
             (["base", "missing"], "missing: no such file"),
             (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
             (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: column label missing"),
-            (["base", "sketches", "--calibrate-on", "base"], "1 sets to calibrate on"),
+            (
+                ["base", "sketches", "--calibrate-on", "base"],
+                "1 sets to calibrate on. Give at least 3",
+            ),
             (["base", "sketches", "--seed", "-1"], "seed is -1. Give 0, 1, 2, ..."),
             (["base", "sketches", "--classes", "3"], "is too large; the maximum is 2"),
         ],
@@ -288,9 +271,8 @@ class TestCommand:
         (tmp_path / "other").mkdir()
         copy = tmp_path / "other" / "photos.npz"
         copy.write_bytes((tmp_path / "photos.npz").read_bytes())
-        rows = json.loads(
-            run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
-        )
+        out = run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
+        rows = json.loads(out)
         assert [row["target"] for row in rows] == ["photos", str(copy)]
 
     def test_another_number_of_classes(self, files, tmp_path, capsys):

@@ -37,10 +37,8 @@ def given(**rule):
     return SuiteOutputs(SUITE, "base", CLASSES, ClassRule(**rule), None)
 
 
-def score(read, single=(), views=None):
-    chosen = [POOL_SCORES["ms_aol"]]
-    parts = {"views": views} if views else {}
-    return score_pool(given(), MODELS, chosen, read, single, **parts)
+def score(read, *options):
+    return score_pool(given(), MODELS, [POOL_SCORES["ms_aol"]], read, *options)
 
 
 @pytest.mark.parametrize("whole_accuracy", [False, True])
@@ -79,10 +77,8 @@ def test_scores_are_of_the_datapoints_and_classes_that_count():
 
 
 def test_single_models_are_compared_with_the_pool_only():
-    every, found = (
-        score(outputs_of, single).set_index(["dataset", "model"]) for single in ((), ("m1", "m3"))
-    )
-    assert found.index.equals(every.index)
+    found = score(outputs_of, ("m1", "m3")).set_index(["dataset", "model"])
+    assert len(found) == 2 * len(MODELS)
     whole = {m: outputs_of("whole", m).predicted for m in MODELS}
     for model, others in {"m0": ["m2"], "m1": ["m0", "m2"], "m3": ["m0", "m2"]}.items():
         expected = np.mean([whole[model] == whole[other] for other in others])
@@ -125,19 +121,16 @@ def test_groups_and_several_labels_of_a_member():
     member = Member("whole", groups=groups)
     every = outputs_of("whole", "m0")
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
-    reader = SuiteReader(given(group_probability="sum"), outputs_of("base", "m0"))
-    base, found = reader.sides(member, dataclasses.replace(every, labels=several))
+    files = {"base": outputs_of("base", "m0"), "whole": dataclasses.replace(every, labels=several)}
+    reader = SuiteReader(given(group_probability="sum"), files.get)
+    base, found = reader.sides(member)
     assert reader.names(member) == ["small", "pet"]
     assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
     rows = np.flatnonzero(every.labels != 2)
     p = every.probabilities[rows]
     small = p[:, 0] + p[:, 1] > p[:, 3]
     labels = every.labels[rows]
-    assert (
-        found.correct.tolist()
-        == (small | (labels == 3)).tolist()
-        == (np.where(small, True, labels == 3).tolist())
-    )
+    assert found.correct.tolist() == (small | (labels == 3)).tolist()
     np.testing.assert_allclose(found.confidences, np.maximum(p[:, 0] + p[:, 1], p[:, 3]))
     known = single_labels(found)
     assert ((known == found.predicted) == found.correct).all()
@@ -146,12 +139,13 @@ def test_groups_and_several_labels_of_a_member():
 
 def test_outputs_of_other_classes_and_of_no_numbers():
     base, target = outputs_of("base", "m0"), outputs_of("whole", "m0")
-    reader = SuiteReader(given(), base)
+    files = {"base": base, "whole": from_logits(target.logits[:, :3], target.labels % 3)}
+    reader = SuiteReader(given(), files.get)
     with pytest.raises(InputError, match="3 classes on 'whole', and 4 on the base"):
-        reader.sides(Member("whole"), from_logits(target.logits[:, :3], target.labels % 3))
-    broken = from_logits(np.full((50, 4), np.nan), target.labels)
+        reader.sides(Member("whole"))
+    files["whole"] = from_logits(np.full((50, 4), np.nan), target.labels)
     scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
-    rows = list(scorer.rows(Sides(*reader.sides(Member("whole"), broken)), of_pool=True))
+    rows = list(scorer.rows(Sides(*reader.sides(Member("whole"))), of_pool=True))
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 

@@ -27,20 +27,25 @@ from vectors import case
 values = st.floats(-1, 1, allow_nan=False, width=32).map(lambda x: round(x, 3))
 
 
+def vector(name, *keys):
+    """Inputs and expected values of a case of the vectors."""
+    one = case("regression", name)
+    return [np.array(one["inputs"][key]) for key in keys], one["expected"]
+
+
 def test_a_line_is_that_of_the_vectors():
-    given_case = case("regression", "ols")
-    x, y = (np.array(given_case["inputs"][key]) for key in "xy")
+    (x, y), expected = vector("ols", *"xy")
     offset, at_one = linear(x, y, np.array([0.0, 1.0]))
-    assert offset == pytest.approx(given_case["expected"]["intercept"], abs=given_case["tol"])
-    assert at_one - offset == pytest.approx(given_case["expected"]["slope"], abs=given_case["tol"])
+    assert [offset, at_one - offset] == pytest.approx(
+        [expected["intercept"], expected["slope"]], abs=case("regression", "ols")["tol"]
+    )
 
 
 def test_sets_that_are_left_out_are_those_of_the_vectors():
-    given_case = case("regression", "loo_mae")
-    x, y = (np.array(given_case["inputs"][key]) for key in "xy")
+    (x, y), expected = vector("loo_mae", *"xy")
     found = leave_one_out(x, y)
-    np.testing.assert_allclose(found.predicted, given_case["expected"]["pred"], atol=1e-9)
-    assert np.abs(found.predicted - y).mean() == pytest.approx(given_case["expected"]["mae"])
+    np.testing.assert_allclose(found.predicted, expected["pred"], atol=1e-9)
+    assert np.abs(found.predicted - y).mean() == pytest.approx(expected["mae"])
 
 
 @given(st.lists(st.tuples(values, values), min_size=4, max_size=12))
@@ -71,13 +76,12 @@ def test_raw_scores_are_not_standardised():
 
 
 def test_predictions_may_be_clipped():
-    rows = [*LINE[:3], ("d", "h", 1.5, 0.3), ("e", "h", -1.0, 0.9)]
+    true = [0.3, 0.9]
+    rows = [*LINE[:3], ("d", "h", 1.5, true[0]), ("e", "h", -1.0, true[1])]
     for clip, expected in ((True, [0, 1]), (False, [-0.6, 1.9])):
-        found = predict_accuracies(scores("doc", rows), [Calibration(("g",))], loo=False, clip=clip)
+        found = calibrated(scores("doc", rows), clip=clip)
         assert found["predicted"].tolist() == pytest.approx(expected)
-        assert found["error"].tolist() == pytest.approx(
-            [abs(expected[0] - 0.3), abs(expected[1] - 0.9)]
-        )
+        assert found["error"].tolist() == pytest.approx(list(np.abs(np.subtract(expected, true))))
 
 
 def test_equal_scores_predict_the_mean_and_are_flagged():
@@ -116,11 +120,15 @@ def scores(method, rows, model="net", view="all", seed=0, variant=""):
     )[SCORES.names]  # fmt: skip
 
 
+def calibrated(table, **options):
+    return predict_accuracies(table, [Calibration(("g",))], loo=False, **options)
+
+
 LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", "h", 0.5, 0.3)]
 
 
 def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
-    found = predict_accuracies(scores("doc", LINE), [Calibration(("g",))], loo=False)
+    found = calibrated(scores("doc", LINE))
     assert found["dataset"].tolist() == ["d"]
     row = found.iloc[0]
     # Gaps 0.1, 0.2, 0.3 at scores 0.1, 0.2, 0.3: the gap at 0.5 is 0.5.
@@ -132,20 +140,14 @@ def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
 @pytest.mark.parametrize("regressor", ["linear", "mlp"])
 def test_equal_scores_of_the_sets_fitted_on_are_flagged(regressor):
     rows = [(name, group, 0.1 if group == "g" else score, y) for name, group, score, y in LINE]
-    found = predict_accuracies(
-        scores("entropy", rows), [Calibration(("g",))], loo=False,
-        regressors=[regressor],
-    )  # fmt: skip
+    found = calibrated(scores("entropy", rows), regressors=[regressor])
     assert found["reason"].tolist() == [FLAGGED]
     assert found["predicted"].tolist() == pytest.approx([0.7])
 
 
 def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
     monkeypatch.setitem(REGRESSORS, "mlp", lambda x, y, new, *, seed: np.full(len(new), seed))
-    found = predict_accuracies(
-        scores("entropy", LINE, seed=3), [Calibration(("g",))], loo=False,
-        regressors=["mlp"],
-    )  # fmt: skip
+    found = calibrated(scores("entropy", LINE, seed=3), regressors=["mlp"])
     assert found["predicted"].tolist() == [3]
 
 
@@ -156,13 +158,12 @@ def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
 
 
 def test_left_out_predictions_of_doc_and_ac_are_equal():
-    ac = [(name, g, s, a) for name, g, s, a in LINE]
     doc = [(name, g, 0.85 - s, a) for name, g, s, a in LINE]
-    both = [
-        predict_accuracies(scores(method, rows)).query("protocol == 'leave_one_out'")
-        for method, rows in (("ac", ac), ("doc", doc))
-    ]
-    np.testing.assert_allclose(both[0]["predicted"], both[1]["predicted"], atol=1e-12)
+    of_ac, of_doc = (
+        predict_accuracies(scores(method, rows)).query("protocol == 'leave_one_out'")["predicted"]
+        for method, rows in (("ac", LINE), ("doc", doc))
+    )
+    np.testing.assert_allclose(of_ac, of_doc, atol=1e-12)
 
 
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
@@ -215,14 +216,9 @@ def predicted(errors):
 
 
 def test_errors_are_averaged_over_sets_then_models():
-    table = tabulate_errors(
-        predicted(
-            {
-                "one": [("g", 0.1), ("g", -0.3), ("h", 0.2)],
-                "two": [("g", 0.2), ("g", np.nan), ("h", 0.0)],
-            }
-        )
-    )
+    one = [("g", 0.1), ("g", -0.3), ("h", 0.2)]
+    two = [("g", 0.2), ("g", np.nan), ("h", 0.0)]
+    table = tabulate_errors(predicted({"one": one, "two": two}))
     of = table.set_index(["group", "subgroup"])
     assert of.loc[("g", "all"), "mae"] == pytest.approx((0.2 + 0.2) / 2)
     assert of.loc[("g", "all"), "bias"] == pytest.approx((-0.1 + 0.2) / 2)
@@ -235,10 +231,8 @@ def test_errors_are_averaged_over_sets_then_models():
 
 def test_intervals_over_sets_are_those_of_a_literal_bootstrap():
     errors = np.random.default_rng(3).normal(0, 0.1, (4, 15))
-    table = tabulate_errors(
-        predicted({f"m{i}": [("g", e) for e in row] for i, row in enumerate(errors)}),
-        resamples=4000,
-    )
+    rows = {f"m{i}": [("g", e) for e in row] for i, row in enumerate(errors)}
+    table = tabulate_errors(predicted(rows), resamples=4000)
     rng = np.random.default_rng(5)
     size = np.abs(errors)
     by_set = [size[:, rng.integers(15, size=15)].mean() for _ in range(4000)]
@@ -264,9 +258,9 @@ def test_sets_of_one_subgroup_are_drawn_together():
 
 
 def test_correlations_are_those_of_the_vectors():
-    given_case = case("regression", "correlations")
-    u, v = given_case["inputs"]["u"], given_case["inputs"]["v"]
-    rows = [(f"s{i}", "g", a, b) for i, (a, b) in enumerate(zip(u, v, strict=True))]
+    both, expected = vector("correlations", *"uv")
+    rows = [(f"s{i}", "g", a, b) for i, (a, b) in enumerate(zip(*both, strict=True))]
     found = tabulate_correlations(scores("ac", rows)).iloc[-1]
+    tolerance = case("regression", "correlations")["tol"]
     for name, key in (("spearman",) * 2, ("pearson",) * 2, ("kendall", "kendall_tau_b")):
-        assert found[name] == pytest.approx(given_case["expected"][key], abs=given_case["tol"])
+        assert found[name] == pytest.approx(expected[key], abs=tolerance)

@@ -9,23 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from cifar import CIFAR, CLASSES, needs_cifar
-from matcheval.accuracy_prediction.scores import SCORES, confidence
+from matcheval.accuracy_prediction.scores import SCORES, agreement, confidence
 from matcheval.accuracy_prediction.scores import outputs as outputs
-from matcheval.accuracy_prediction.scores.agreement import (
-    Agreements,
-    agreement,
-    aline_d,
-    aline_s,
-)
 from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature, mean_loss
-from matcheval.accuracy_prediction.scores.outputs import (
-    ClassRule,
-    Outputs,
-    class_rule,
-    from_logits,
-    restrict,
-    softmax,
-)
+from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, restrict, softmax
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
 from matcheval.accuracy_prediction.scores.score import Need, Sides, Sources, missing_inputs
 from matcheval.inference.statistics import RunningStatistics
@@ -84,15 +71,19 @@ def test_invariants(both):
 
 def test_temperature_against_a_grid():
     generator = np.random.default_rng(1)
+    grid = np.exp(np.linspace(*np.log(BRACKET), 20_001))
     for true in (0.4, 1.0, 3.0):
         base = calibrated(generator, 400)
         z = base.logits * true
-        grid = np.exp(np.linspace(*np.log(BRACKET), 20_001))
-        loss = [np.mean(logsumexp(z / t, 1) - (z / t)[range(400), base.labels]) for t in grid[::20]]
-        best = 20 * int(np.argmin(loss))
-        near = grid[max(0, best - 20) : best + 21]
-        loss = [np.mean(logsumexp(z / t, 1) - (z / t)[range(400), base.labels]) for t in near]
-        expected = near[int(np.argmin(loss))]
+
+        def lowest(temperatures, z=z, labels=base.labels):
+            scaled = [z / t for t in temperatures]
+            return int(
+                np.argmin([np.mean(logsumexp(s, 1) - s[range(400), labels]) for s in scaled])
+            )
+
+        near = grid[max(0, 20 * lowest(grid[::20]) - 20) :][:41]
+        expected = near[lowest(near)]
         assert fit_temperature(z, base.labels) == pytest.approx(expected, rel=1e-3)
     sure = from_logits(30 * np.eye(3), [0, 1, 2])  # losses of 1e-13 and less
     assert fit_temperature(sure.logits, sure.labels) == pytest.approx(BRACKET[0], rel=1e-4)
@@ -102,7 +93,7 @@ def test_temperature_against_a_grid():
 def test_temperature_of_a_subset_is_that_of_all_classes():
     """The softmax at the temperature is over all classes, and only then cut."""
     base = calibrated(np.random.default_rng(2), 200)
-    rule = ClassRule(((0,), (2,)))
+    rule = outputs.ClassRule(((0,), (2,)))
     cut = restrict(base, rule, True)
     score = SCORES["ac_temperature"]
     fitted = score.fitted(Sources(base))
@@ -180,7 +171,7 @@ def test_published_networks_on_images_like_the_base():
         logits = dict(archive)
     labels = logits.pop("labels").astype(np.int64)
     early = np.arange(len(labels)) < 2000
-    pets = class_rule(CLASSES, ["dog", "horse"])
+    pets = outputs.class_rule(CLASSES, ["dog", "horse"])
     predicted, within = [], []
     for whole in (from_logits(one, labels) for one in logits.values()):
         base, target = whole.rows(~early), whole.rows(early)
@@ -195,8 +186,9 @@ def test_published_networks_on_images_like_the_base():
         predicted.append(whole.predicted)
     p = np.array(predicted, np.int16)
     known = (p[:, ~early] == labels[~early]).mean(axis=1)
-    agreements = Agreements(agreement(p[:, early]), agreement(p[:, ~early]), known)
-    for estimate in (aline_s, aline_d):
+    shares = agreement.agreement
+    agreements = agreement.Agreements(shares(p[:, early]), shares(p[:, ~early]), known)
+    for estimate in (agreement.aline_s, agreement.aline_d):
         errors = estimate(agreements) - (p[:, early] == labels[early]).mean(axis=1)
         assert (np.abs(errors) < within).all()
 

@@ -41,29 +41,33 @@ def with_first(**values):
 ALL_BUT_TWO = list(load(configuration("digits")).models)[2:]
 TOP = {"outputs": ["top"]}
 SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
+FIRST = ALL_BUT_TWO[:1]
+OF_SET = {"histograms": [{"model": FIRST[0], "dataset": "digits-train"}]}
+
+
+def of_class(name):
+    return {"embeddings": [{"model": FIRST[0], "class_name": name}]}
+
+
+def grouped(**groups):
+    return with_first(groups=groups)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
-        (
-            {"members": with_first(groups={"odd": ["1", "3"]})},
-            r"has one class, 'odd'.*restrict_argmax to false",
-        ),
-        (
-            {"members": with_first(groups={"odd": ["1", "3"], "even": ["eight"]})},
-            r"classes of 'digits-known'.*unknown class 'eight'",
-        ),
-        (
-            {"members": with_first(groups={"odd": ["1"], "even": ["2"]}), "inference": TOP},
-            r"has a part of the classes.*Add logits",
-        ),
+        ({"members": grouped(odd=["1", "3"])}, "has one class, 'odd'"),
+        ({"members": grouped(odd=["1"], even=["eight"])}, r"'digits-known'.*unknown class 'eight'"),
+        ({"members": grouped(odd=["1"], even=["2"]), "inference": TOP}, r"a part .*Add logits"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
         ({"single": ALL_BUT_TWO, "methods": ["ms_aol"]}, "'ms_aol' needs predictions of"),
-        ({"single": ALL_BUT_TWO[:1], "without": ALL_BUT_TWO[:1]}, "is left out, too"),
+        ({"single": FIRST, "without": FIRST}, "is left out, too"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
+        ({"one": {"base": "bse"}}, "unknown dataset 'bse'"),
+        ({"one": {"calibrations": [{"fit": "blue"}]}}, "unknown group 'blue'"),
+        ({"ensembles": {"e": [*FIRST, "tow"]}}, r"ensembles\.e.*unknown model 'tow'"),
         ({"single": ["nobody"]}, r"accuracy_prediction\.single.*unknown model 'nobody'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"one": {"calibrations": [{"fit": ["a", "a"]}]}}, r"fit': 'a' occurs twice"),
@@ -71,31 +75,14 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
         ({"methods": ["ac", "rotation"]}, r"'rotation' needs .*Name sets as 'rotation'"),
         ({"methods": ["ac", "bop_js"]}, r"'bop_js' needs a reference.*Name a 'reference'"),
         ({"methods": ["ac", "mmd"], "inference": TOP}, r"Add features or statistics to inference"),
-        (
-            {"ensembles": {"e": ALL_BUT_TWO}, "inference": TOP},
-            r"accuracy_prediction\.ensembles.*Add logits to inference\.outputs",
-        ),
-        (
-            {"one": {"embeddings": [{"model": ALL_BUT_TWO[0], "class_name": "10"}]}},
-            r"embeddings.*unknown class '10'",
-        ),
-        (
-            {"methods": ["doc"], "leave_one_out": False},
-            r"accuracy_prediction\.suites\.s.*nothing is predicted",
-        ),
+        ({"ensembles": {"e": ALL_BUT_TWO}, "inference": TOP}, r"ensembles'.*Add logits to infer"),
+        ({"one": of_class("10")}, r"embeddings.*unknown class '10'"),
+        ({"methods": ["doc"], "leave_one_out": False}, r"suites\.s.*nothing is predicted"),
         ({"figure_models": ["x"]}, "unknown model or ensemble 'x'"),
-        (
-            {"one": {"histograms": [{"model": ALL_BUT_TWO[0], "dataset": "digits-train"}]}},
-            "unknown set 'digits-train'",
-        ),
-        (
-            {
-                "one": {"embeddings": [{"model": ALL_BUT_TWO[0], "class_name": "1"}]},
-                "inference": TOP,
-            },
-            "needs features",
-        ),
-        ({"published": "p1"}, "no group is called Syn1"),
+        ({"one": OF_SET}, "unknown set 'digits-train'"),
+        ({"one": of_class("1"), "inference": TOP}, "needs features"),
+        ({"published": "p1"}, "no group is called Syn1 or Syn2 or Natural or Adv"),
+        ({"published": "p2"}, "no suite is called C10-Cs or C10-W"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
         ({"methods": "al"}, r"'al' is none of all"),
     ],
@@ -114,9 +101,8 @@ def test_what_is_close_to_that_is_taken(tmp_path):
     study(tmp_path, one={"reference": "digits-train"}, methods=["bop_js"])
 
 
-def test_a_base_without_images_cannot_be_turned(tmp_path):
-    labels = load(configuration("digits")).models
-    for model in labels:
+def test_a_base_without_images_cannot_be_rotated(tmp_path):
+    for model in load(configuration("digits")).models:
         np.savez(tmp_path / f"{model}.npz", logits=np.eye(10), labels=np.arange(10))
     given = {"kind": "predictions", "files": str(tmp_path / "{model}.npz")}
     one = {"base": "given", "rotation": ["digits-known"]}
@@ -124,7 +110,7 @@ def test_a_base_without_images_cannot_be_turned(tmp_path):
         study(tmp_path, one, datasets={"given": given})
 
 
-def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
+def test_images_are_rotated_for_the_scores_that_are_asked_for(tmp_path):
     one = {"rotation": ["digits-known"]}
     wildcards = SimpleNamespace(suite="s", model=ALL_BUT_TWO[0])
 

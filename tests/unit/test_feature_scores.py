@@ -36,6 +36,13 @@ def outputs(features=None, statistics=None):
     )  # fmt: skip
 
 
+def statistics_of(rows):
+    running = RunningStatistics()
+    for part in np.array_split(rows, 3):
+        running.add(part, np.full((len(part), 2), 0.5, np.float32))
+    return running.result()
+
+
 def sample(seed, n=60, width=5, shift=0.0, scale=1.0):
     """Correlated normal features."""
     rng = np.random.default_rng(seed)
@@ -122,12 +129,7 @@ def test_distances_by_hand():
 
 def test_distances_from_statistics_are_those_from_features():
     base, target = sample(1), sample(2, shift=0.5)
-    kept = []
-    for rows in (base, target):
-        running = RunningStatistics()
-        for part in np.array_split(rows, 3):
-            running.add(part, np.full((len(part), 2), 0.5, np.float32))
-        kept.append(outputs(statistics=running.result()))
+    kept = [outputs(statistics=statistics_of(rows)) for rows in (base, target)]
     names = ("frechet", "mmd", "frechet_reference")
     assert scores_of(*kept, names=names) == pytest.approx(scores_of(base, target, names=names))
 
@@ -163,12 +165,9 @@ def test_bag_of_prototypes_by_loops():
 def test_auc_by_pairs():
     rng = np.random.default_rng(0)
     domains, scores = rng.integers(0, 2, 60), rng.integers(0, 6, 60) / 5
-    pairs = [
-        1.0 if t > b else 0.5 if t == b else 0.0
-        for b in scores[domains == 0]
-        for t in scores[domains == 1]
-    ]
-    assert discrimination(domains, scores).auc == pytest.approx(np.mean(pairs), rel=1e-12)
+    base, target = scores[domains == 0][:, None], scores[domains == 1]
+    expected = np.mean((target > base) + 0.5 * (target == base))
+    assert discrimination(domains, scores).auc == pytest.approx(expected, rel=1e-12)
 
 
 def test_discriminators_find_a_shift_and_no_difference_where_there_is_none():
@@ -228,44 +227,32 @@ def test_the_penalty_is_that_of_the_lowest_error_where_tuned():
     assert fit_linear((x, y), (x[:50], y[:50])).strength == STRENGTHS[0]
 
 
-class TestNotAvailable:
-    """The reason is said where a score cannot be computed."""
+BAD = sample(2)
+BAD[3, 1] = np.inf
 
-    def test_no_features_after_a_cut_to_some_classes(self):
-        base = outputs(sample(1))
-        running = RunningStatistics()
-        running.add(sample(2), np.full((60, 2), 0.5, np.float32))
-        whole = outputs(statistics=running.result())
-        with pytest.raises(NotAvailableError, match=r"all classes.*\[features\]"):
-            scores_of(base, whole.rows(np.arange(5)), names=("frechet",))
 
-    @pytest.mark.parametrize(
-        ("name", "n", "reason"),
-        [
-            ("frechet", 1, "single datapoint"),
-            ("mmd", 0, "no datapoints"),
-            ("disc_auc", 9, "10 datapoints"),
-        ],
-    )
-    def test_too_few_datapoints(self, name, n, reason):
+@pytest.mark.parametrize(
+    ("names", "target", "reason"),
+    [
+        (("frechet",), sample(2, 1), "single datapoint"),
+        (("mmd",), sample(2, 0), "no datapoints"),
+        (("disc_auc",), sample(2, 9), "10 datapoints"),
+        (("bop_js",), sample(2), "60 datapoints, fewer than 80"),
+        (OF_FEATURES, BAD, "not finite"),
+        (OF_FEATURES, sample(2, width=4), "has 4 features.* has 5"),
+    ],
+)
+def test_the_reason_is_said_where_a_score_cannot_be_computed(names, target, reason):
+    for name in names:
+        n_prototypes = 80 if "fewer" in reason else 4
         with pytest.raises(NotAvailableError, match=reason):
-            scores_of(sample(1), sample(2, n), names=(name,))
+            scores_of(sample(1), target, names=(name,), n_prototypes=n_prototypes)
 
-    def test_a_small_reference(self):
-        with pytest.raises(NotAvailableError, match="60 datapoints, fewer than 80"):
-            scores_of(sample(1), sample(2), names=("bop_js",), n_prototypes=80)
 
-    @pytest.mark.parametrize("name", OF_FEATURES)
-    def test_infinite_features(self, name):
-        bad = sample(2)
-        bad[3, 1] = np.inf
-        with pytest.raises(NotAvailableError, match="not finite"):
-            scores_of(sample(1), bad, names=(name,))
-
-    @pytest.mark.parametrize("name", OF_FEATURES)
-    def test_features_of_another_width(self, name):
-        with pytest.raises(NotAvailableError, match=r"has 4 features.* has 5"):
-            scores_of(sample(1), sample(2, width=4), names=(name,))
+def test_no_features_after_a_cut_to_some_classes():
+    whole = outputs(statistics=statistics_of(sample(2)))
+    with pytest.raises(NotAvailableError, match=r"all classes.*\[features\]"):
+        scores_of(sample(1), whole.rows(np.arange(5)), names=("frechet",))
 
 
 def test_moments_of_features_far_from_zero():

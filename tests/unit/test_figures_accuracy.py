@@ -8,34 +8,18 @@ import pytest
 from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, texts_of
-from matcheval.accuracy_prediction import output_figures
+from matcheval.accuracy_prediction import errors, figures, output_figures, predicting
 from matcheval.accuracy_prediction.drawing import Results
 from matcheval.accuracy_prediction.error_figures import PAIRS
-from matcheval.accuracy_prediction.errors import (
-    ALL,
-    CORRELATIONS,
-    ERRORS,
-    tabulate_correlations,
-    tabulate_errors,
-)
-from matcheval.accuracy_prediction.figures import (
-    KINDS,
-    figures_of_outputs,
-    figures_of_tables,
-    plot_tables,
-)
+from matcheval.accuracy_prediction.errors import ALL, tabulate_errors
+from matcheval.accuracy_prediction.figures import KINDS
 from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.output_figures import BASE, embed, plot_features
 from matcheval.accuracy_prediction.output_files import OutputFiles
-from matcheval.accuracy_prediction.predicting import PREDICTED, Calibration, predict_accuracies
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule
 from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
-from matcheval.accuracy_prediction.settings import (
-    AccuracyPredictionSettings,
-    CalibrationSettings,
-    SuitePredictionSettings,
-)
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
@@ -46,13 +30,9 @@ METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
 GROUPS = {"Syn": 6, "Natural": 4, "Adv": 1}
 
 
-def drawn(kind, results, **options):
-    return KINDS[kind](results, **options)
-
-
 def laid_out(kind, results, **options):
     """The figure, checked to be within its edges."""
-    figure = drawn(kind, results, **options)
+    figure = KINDS[kind](results, **options)
     draw(figure)
     return figure
 
@@ -84,8 +64,8 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(*, gaps=False, **options):
     every = scores(**options)
-    found = predict_accuracies(every, [Calibration(("Syn",))])
-    errors = tabulate_errors(found[found["model"] != "both"], resamples=20)
+    found = predicting.predict_accuracies(every, [predicting.Calibration(("Syn",))])
+    table = tabulate_errors(found[found["model"] != "both"], resamples=20)
     of_gaps = None
     if gaps:
         of_gaps = every.drop_duplicates(["model", "dataset"]).reindex(columns=GAPS.names)
@@ -93,7 +73,21 @@ def results(*, gaps=False, **options):
         for name in ("gap", "matched_gap", "confidence_part", "conditional_part", "gap_se"):
             of_gaps[name] = rng.uniform(0, 0.3, len(of_gaps))
         of_gaps["confidence_share"] = 0.5
-    return Results(found, errors, tabulate_correlations(every), of_gaps, ("both",))
+    return Results(found, table, errors.tabulate_correlations(every), of_gaps, ("both",))
+
+
+def predictions(query=""):
+    """Predictions of models that count."""
+    return RESULTS.predicted.query(f"model != 'both' {query}")
+
+
+def without(method, where):
+    """The results with a method's predictions taken out on some sets."""
+    predicted = RESULTS.predicted.copy()
+    lacking = (predicted["method"] == method) & predicted["dataset"].str.startswith(where)
+    predicted.loc[lacking, ["predicted", "error"]] = np.nan
+    table = tabulate_errors(predicted, resamples=5)
+    return Results(predicted, table, RESULTS.correlations)
 
 
 RESULTS = results()
@@ -132,11 +126,7 @@ def test_errors_have_a_panel_per_group_that_is_predicted(way):
 
 
 def test_what_cannot_be_predicted_is_said():
-    predicted = RESULTS.predicted.copy()
-    lacking = (predicted["method"] == "mmd") & (predicted["group"] == "Adv")
-    predicted.loc[lacking, ["predicted", "error"]] = np.nan
-    errors = tabulate_errors(predicted, resamples=5)
-    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), procedure=LEFT_OUT)
+    figure = KINDS["errors"](without("mmd", "Adv"), procedure=LEFT_OUT)
     assert [text.get_text() for text in panels(figure)["Adv"].texts] == ["n/a"]
     none = ("calibrated", "linear", "Adv")
     for kind in ("errors", "predictions", "errors_by_accuracy"):
@@ -166,14 +156,12 @@ def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
     figure = laid_out("predictions", RESULTS, procedure=CALIBRATED)
     shown = panels(figure)
     assert texts_of(figure.legends[0]) == ["Natural", "Adv"]
-    rows = RESULTS.predicted.query("model != 'both' and group == 'Natural'")
+    rows = predictions("and group == 'Natural'")
     for title, method, protocol in (("DoC", "doc", "calibrated"), ("AC", "ac", "direct")):
         own = rows[(rows["method"] == method) & (rows["protocol"] == protocol)]
         wanted = 100 * (0.9 - own[["predicted", "accuracy"]])
         np.testing.assert_allclose(points(shown[title])["Natural"], wanted)
-    every = RESULTS.predicted.query(
-        "model != 'both' and method == 'doc' and protocol == 'calibrated'"
-    )
+    every = predictions("and method == 'doc' and protocol == 'calibrated'")
     (text,) = (text.get_text() for text in shown["DoC"].texts)
     assert text.startswith(f"MAE {100 * every['error'].mean():.1f}, ")
     r = np.corrcoef(every["predicted"], every["accuracy"])[0, 1]
@@ -184,9 +172,7 @@ def test_errors_by_accuracy_share_their_axes():
     figure = laid_out("errors_by_accuracy", RESULTS, procedure=LEFT_OUT)
     shown = panels(figure)
     assert len({axes.get_ylim() for axes in shown.values()}) == 1
-    rows = RESULTS.predicted.query(
-        "model != 'both' and method == 'ac' and protocol == 'leave_one_out'"
-    )
+    rows = predictions("and method == 'ac' and protocol == 'leave_one_out'")
     own = 100 * rows[rows["group"] == "Syn"][["accuracy", "error"]]
     np.testing.assert_allclose(points(shown["AC"])["Syn"], own)
 
@@ -207,14 +193,9 @@ def test_two_methods_are_compared_on_the_same_sets(by):
 
 
 def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
-    predicted = RESULTS.predicted.copy()
-    lacking = (predicted["method"] == "doc") & (predicted["dataset"] == "Natural-1")
-    predicted.loc[lacking, ["predicted", "error"]] = np.nan
     options = {"first": "ac", "second": "doc", "by": "model", "procedure": CALIBRATED}
-    figure = drawn(
-        "two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), **options
-    )
-    rows = predicted.query("method == 'ac' and protocol == 'direct' and group != 'Syn'")
+    figure = KINDS["two_methods"](without("doc", "Natural-1"), **options)
+    rows = RESULTS.predicted.query("method == 'ac' and protocol == 'direct' and group != 'Syn'")
     means = 100 * rows[rows["dataset"] != "Natural-1"].groupby("model")["error"].mean()
     found = points(figure.axes[0])["AC"][:, 0]
     np.testing.assert_allclose(np.sort(found), np.sort(means))
@@ -239,7 +220,7 @@ def test_matrices_show_the_tables():
     assert "Adv" not in names  # of a single set there is no correlation
     mean = own[own["subgroup"] == ALL]["spearman"].mean()
     assert values[2, names.index("Natural")] == pytest.approx(mean)
-    one = drawn("correlations", RESULTS, model="both").axes[0].images[0].get_array()
+    one = KINDS["correlations"](RESULTS, model="both").axes[0].images[0].get_array()
     assert not np.allclose(one.filled(0), values.filled(0))
 
 
@@ -297,9 +278,12 @@ def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():
 
 def test_large_studies_give_small_files(tmp_path):
     large = results(models=[f"m{i}" for i in range(12)], groups={"Syn": 60, "Natural": 40})
+    inputs, schemas = {}, (predicting.PREDICTED, errors.ERRORS, errors.CORRELATIONS)
+    for name, schema in zip(("predicted", "errors", "correlations"), schemas, strict=True):
+        inputs[name] = tmp_path / f"{name}.parquet"
+        write_table(schema.from_frame(getattr(large, name)), inputs[name])
     paths = [tmp_path / "figure.png", tmp_path / "figure.pdf"]
-    write(large, tmp_path)
-    plot_tables(kind="scores", options={}, uncounted=[], outputs=paths, **inputs(tmp_path))
+    figures.plot_tables(kind="scores", options={}, uncounted=[], gaps=[], outputs=paths, **inputs)
     assert paths[0].stat().st_size < 1_000_000
     assert paths[1].stat().st_size < 200_000
 
@@ -309,45 +293,29 @@ def test_many_points_are_drawn_as_pixels():
         found = results(
             models=[f"m{i}" for i in range(12)], groups={"Syn": n}, methods=("ac", "doc")
         )
-        (axes, *_) = drawn("scores", found).axes
+        (axes, *_) = KINDS["scores"](found).axes
         (line,) = (line for line in axes.lines if line.get_label() == "Syn")
         assert bool(line.get_rasterized()) == many
-
-
-def write(found, folder):
-    write_table(PREDICTED.from_frame(found.predicted), folder / "predicted.parquet")
-    write_table(ERRORS.from_frame(found.errors), folder / "errors.parquet")
-    write_table(CORRELATIONS.from_frame(found.correlations), folder / "correlations.parquet")
-
-
-def inputs(folder):
-    names = ("predicted", "errors", "correlations")
-    return {**{name: folder / f"{name}.parquet" for name in names}, "gaps": []}
 
 
 SUITE = Suite("s", (Member("a", "Syn", "fog"), Member("c", "Syn+x", ""), Member("d", "Nat", "")))
 
 
-def of_suite(**options):
-    return SuitePredictionSettings(
-        base="b", calibrations=(CalibrationSettings(fit=("Syn",)),), **options
-    )
-
-
-def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_way():
+def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure():
+    histogram = {"model": "both", "dataset": "a"}
+    suite = {"base": "b", "calibrations": [{"fit": ["Syn"]}], "histograms": [histogram]}
     settings = AccuracyPredictionSettings(
-        suites={"s": of_suite()}, regressors=("linear", "mlp"), figure_models=("both",),
+        suites={"s": suite}, regressors=("linear", "mlp"), figure_models=("both",),
         test_sizes=(10,),
     )  # fmt: skip
     chosen = [score for score in ALL_SCORES.values() if not score.variant]
-    figures = figures_of_tables(settings, SUITE, chosen)
-    assert {kind for kind, _ in figures.values()} == set(KINDS) - {"missing_classes"}
-    assert figures["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
-    assert figures["predictions-leave-one-out-of-both"][1]["model"] == "both"
-    assert "ac-and-doc-by-model-leave-one-out" not in figures
-    histogram = {"histograms": ({"model": "both", "dataset": "a"},)}
-    assert list(figures_of_outputs(of_suite(**histogram))) == ["confidences-of-both-on-a"]
-    assert not figures_of_outputs(of_suite())
+    found = figures.figures_of_tables(settings, SUITE, chosen)
+    assert {kind for kind, _ in found.values()} == set(KINDS) - {"missing_classes"}
+    assert found["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
+    assert found["predictions-leave-one-out-of-both"][1]["model"] == "both"
+    assert "ac-and-doc-by-model-leave-one-out" not in found
+    of_outputs = figures.figures_of_outputs(settings.suites["s"])
+    assert of_outputs == {"confidences-of-both-on-a": ("confidences", histogram)}
 
 
 def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch):

@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-import yaml
 from engine import Workflow, known
-
-from matcheval.errors import InputError
-from studies import load
 
 MODELS = ["one", "two", "three", "four"]
 N = 1500
@@ -116,18 +112,3 @@ def test_a_file_that_is_replaced_repeats_what_is_made_from_it(copy):
     (sets / "blur-3/three.npz").write_bytes((sets / "blur-2/three.npz").read_bytes())
     jobs = copy.plan().jobs
     assert (jobs["score_accuracy"], jobs["compare_gaps"], jobs["score_agreement"]) == (1, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("fit: blur", "fit: blue", "unknown group 'blue'"),
-        ("base: base", "base: bse", "unknown dataset 'bse'"),
-        ("  ensembles: {both: [one, two]}", "  ensembles: {both: [one, tow]}", "unknown model"),
-    ],
-)
-def test_a_wrong_name_is_refused_before_any_job(workflow, monkeypatch, old, new, said):
-    assert old in CONFIG
-    monkeypatch.chdir(workflow.folder)
-    with pytest.raises(InputError, match=said):
-        load(yaml.safe_load(CONFIG.replace(old, new)))

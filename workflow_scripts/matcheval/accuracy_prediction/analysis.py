@@ -296,12 +296,6 @@ class AccuracyPrediction(CheckedPrediction):
             },
         }
 
-    @property
-    def _rule(self) -> dict[str, Any]:
-        """How the classes that count are treated, as of `ClassRule`."""
-        names = {"renormalise", "restrict_argmax", "group_probability"}
-        return self.settings.model_dump(include=names)
-
     def _suite(self, suite: str) -> Suite:
         """Return a suite without the names of groups, which scores do not depend on."""
         members = self.study.suites[suite].members
@@ -314,11 +308,12 @@ class AccuracyPrediction(CheckedPrediction):
         base = self.settings.suites[suite].base
         spec = self.study.datasets[base]
         known = list(spec.settings.known_classes or ())
+        rule = {"renormalise", "restrict_argmax", "group_probability"}
         return {
             "suite": asdict(self._suite(suite)),
             "base": base,
             "classes": self.study.dataset_files(base)[0] if spec.has_images else known,
-            "rule": self._rule,
+            "rule": self.settings.model_dump(include=rule),
             "files": self._files(suite, models),
         }
 
@@ -461,16 +456,14 @@ class AccuracyPrediction(CheckedPrediction):
         assert source is not None, wildcards.model  # models of known predictions are not run
         rotated = self.rotated(suite)  # the others would make the command too long
         members = tuple(one for one in self._suite(suite).members if one.dataset in rotated)
+        given = self._given(suite, [wildcards.model])
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
-            "suite": asdict(Suite(suite, members)),
+            "given": given | {"suite": asdict(Suite(suite, members))},
             "methods": [score.name for score in self.chosen if Need.IMAGES in score.needs],
-            "base": self.settings.suites[suite].base,
             "datasets": study.dataset_folder("").rstrip("/"),
-            "files": self._files(suite, [wildcards.model]),
             "folder": self._kept_folder,
-            "rule": self._rule,
             "seeds": self.settings.seeds,
         }
         return [

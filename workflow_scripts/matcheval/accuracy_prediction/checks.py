@@ -1,6 +1,7 @@
 """What is predicted by which scores and models, checked against the study before any job."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from functools import partial
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
@@ -19,8 +20,7 @@ from matcheval.study.checks import check_label_spaces
 MIN_MODELS = 3  # for agreement between models
 
 
-def _check_names(what: str, names: Sequence[str], known: Collection[str], field: str) -> None:
-    check_known(what, names, known, file="configuration", field=field)
+_check_names = partial(check_known, file="configuration")
 
 
 class CheckedPrediction(Analysis):
@@ -74,7 +74,7 @@ class CheckedPrediction(Analysis):
             if name in study.models:
                 raise configuration_error(f"'{name}' is a model", field=self.field("ensembles"))
         if settings.methods != "all":
-            _check_names("method", settings.methods, ALL_SCORES, self.field("methods"))
+            _check_names("method", settings.methods, ALL_SCORES, field=self.field("methods"))
         if settings.suites:
             self.check_some_models()
             if not self.pool:
@@ -83,7 +83,7 @@ class CheckedPrediction(Analysis):
                     remedy="Leave 'single' out to count all models",
                 )  # fmt: skip
         for name, one in settings.suites.items():
-            _check_names("suite", [name], study.suites, self.field("suites"))
+            _check_names("suite", [name], study.suites, field=self.field("suites"))
             self._check_suite(name, one)
         if settings.suites:
             self._check_inputs()
@@ -105,9 +105,8 @@ class CheckedPrediction(Analysis):
         if settings.ensembles and is_run and not self._keeps("logits"):
             raise configuration_error(
                 "the probabilities of models are averaged, and are not on file",
-                field=self.field("ensembles"),
-                remedy="Add logits to inference.outputs, or leave ensembles out",
-            )
+                field=self.field("ensembles"), remedy="Add logits to inference.outputs",
+            )  # fmt: skip
         if settings.methods == "all":
             return
         under = f"of a suite under {self.field('suites')}"
@@ -139,13 +138,13 @@ class CheckedPrediction(Analysis):
             study.check_dataset(one.reference, f"{field}.reference", images=True)
         self._check_calibrations(one, {member.group for member in members.values()}, field)
         rotation = list(members) if one.rotation == "all" else one.rotation
-        _check_names("set", rotation, members, f"{field}.rotation")
+        _check_names("set", rotation, members, field=f"{field}.rotation")
         for dataset in (*rotation, *([one.base] if rotation else [])):
             study.check_dataset(dataset, f"{field}.rotation", images=True)
         classes = study.labelled_like(one.base).settings.known_classes
         if classes is not None:
             shown = [embedding.class_name for embedding in one.embeddings]
-            _check_names("class", shown, classes, f"{field}.embeddings")
+            _check_names("class", shown, classes, field=f"{field}.embeddings")
         loo = self.settings.leave_one_out
         if not any(
             score.predicts is Predicts.ACCURACY or one.calibrations or (loo and score.direction)
@@ -184,8 +183,7 @@ class CheckedPrediction(Analysis):
         names = [name for name, _ in member.groups] or sorted(set(member.classes))
         if len(names) == 1 and self.settings.restrict_argmax:
             raise configuration_error(
-                f"'{dataset}' has one class, '{names[0]}', so that every prediction is right "
-                "where only its classes can be predicted",
+                f"'{dataset}' has one class, '{names[0]}': all predictions would be right",
                 field=field,
                 remedy=f"Set {self.field('restrict_argmax')} to false, or name more classes",
             )
@@ -197,8 +195,8 @@ class CheckedPrediction(Analysis):
         predicted: dict[str, set[str]] = {}  # by the groups fitted on
         for number, calibration in enumerate(one.calibrations):
             field = f"{suite_field}.calibrations.{number}"
-            _check_names("group", calibration.fit, groups, f"{field}.fit")
-            _check_names("group", calibration.predict or (), groups, f"{field}.predict")
+            _check_names("group", calibration.fit, groups, field=f"{field}.fit")
+            _check_names("group", calibration.predict or (), groups, field=f"{field}.predict")
             wanted = set(calibration.predict or groups) - set(calibration.fit)
             if not wanted:
                 raise configuration_error(
@@ -208,10 +206,8 @@ class CheckedPrediction(Analysis):
             if before & wanted:
                 raise configuration_error(
                     f"group '{min(before & wanted)}' is predicted from the same groups twice",
-                    field=field,
-                    remedy="Calibrations with the same 'fit' must have different groups as "
-                    "'predict'",
-                )
+                    field=field, remedy="Give calibrations with the same 'fit' other 'predict'",
+                )  # fmt: skip
             before |= wanted
 
     def _check_figures(self) -> None:
@@ -222,17 +218,17 @@ class CheckedPrediction(Analysis):
         if suites:
             check_published(settings.published, groups, self.field("published"))
         kind = "model or ensemble"
-        _check_names(kind, settings.figure_models, self.scored, self.field("figure_models"))
+        _check_names(kind, settings.figure_models, self.scored, field=self.field("figure_models"))
         for name, one in settings.suites.items():
             field = self.field("suites", name, "histograms")
             for histogram in one.histograms:
-                _check_names(kind, [histogram.model], self.scored, field)
-                _check_names("set", [histogram.dataset], suites[name].datasets, field)
+                _check_names(kind, [histogram.model], self.scored, field=field)
+                _check_names("set", [histogram.dataset], suites[name].datasets, field=field)
             field = self.field("suites", name, "embeddings")
             for embedding in one.embeddings:
-                _check_names("model", [embedding.model], self.models, field)
+                _check_names("model", [embedding.model], self.models, field=field)
                 if embedding.group is not None:
-                    _check_names("group", [embedding.group], groups[name], field)
+                    _check_names("group", [embedding.group], groups[name], field=field)
                 if not self._keeps("features"):
                     raise configuration_error(
                         "a figure of features needs features on file", field=field,

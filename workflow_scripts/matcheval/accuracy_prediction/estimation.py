@@ -123,9 +123,8 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
     if foreign.size:
         raise InputError(
             f"label {foreign.max()} of {name} is not of the base's label space: {classes}",
-            field="label",
-            remedy="Labels are positions in the base's label space, from 0",
-        )
+            field="label", remedy="Labels are positions in the base's label space, from 0",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,8 +82,9 @@ def figures_of_tables(
             add(kind, f"-of-{model}", model=model)
     divided = len({(m.group, m.subgroup) for m in suite.members}) > 1
     for name, procedure in procedures(settings, suite.name).items():
-        for kind in ("errors", "predictions", "errors_by_accuracy", *["rankings"] * divided):
-            add(kind, f"-{name}", procedure=procedure)
+        for kind in ("errors", "predictions", "errors_by_accuracy", "rankings"):
+            if kind != "rankings" or divided:
+                add(kind, f"-{name}", procedure=procedure)
         for model in settings.figure_models:
             add("predictions", f"-{name}-of-{model}", procedure=procedure, model=model)
         # AC beside DoC; left out one by one, both predict the same.

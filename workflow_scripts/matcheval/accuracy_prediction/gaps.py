@@ -1,7 +1,7 @@
 """Gaps matched by the protocol, and how what it says of them goes with errors of predictions."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,11 +54,7 @@ GAPS = TableSchema(
 
 
 def tabulate_gaps(
-    model: str,
-    reader: SuiteReader,
-    read: Callable[[str], Outputs],
-    method: MatchingMethod,
-    seeds: Sequence[int],
+    model: str, reader: SuiteReader, method: MatchingMethod, seeds: Sequence[int]
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
     # Here, because a dry run imports this module and need not wait for Numba and SciPy.
@@ -67,7 +63,7 @@ def tabulate_gaps(
 
     rows = []
     for member in reader.given.suite.members:
-        of_base, of_set = sides = reader.sides(member, read(member.dataset))
+        of_base, of_set = sides = reader.sides(member)
         pair = Pair(member.dataset, reader.given.base, member.dataset)
         comparison = Comparison(model, pair, *map(_predictions, sides))
         matched = compared_models.MatchedModel.of(comparison, method, list(seeds))
@@ -273,10 +269,7 @@ def write_gaps(
     *, model: str, given: SuiteOutputs, method: MatchingMethod, seeds: Sequence[int], gaps: Path
 ) -> None:
     """Write the gaps of one model on a suite, matched and decomposed."""
-
-    def read(name: str) -> Outputs:
-        return given.files.read(name, model)
-
-    table = tabulate_gaps(model, SuiteReader(given, read(given.base)), read, method, seeds)
+    reader = SuiteReader(given, given.files.reader([model], model))
+    table = tabulate_gaps(model, reader, method, seeds)
     write_table(GAPS.from_frame(table), gaps)
     LOGGER.info("%s: %d sets", model, len(table))

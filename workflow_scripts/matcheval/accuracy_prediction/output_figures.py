@@ -169,16 +169,11 @@ def plot_outputs(
     outputs: Sequence[Path],
 ) -> None:
     """Write a figure of the confidences or features of one model on a suite."""
-
-    def read(name: str) -> Outputs:
-        return given.files.read_mean(name, members, options["model"])
-
     suite, base = given.suite, given.base
-    reader = SuiteReader(given, read(base))
+    reader = SuiteReader(given, given.files.reader(members, options["model"]))
     if kind == "confidences":
         (member,) = (m for m in suite.members if m.dataset == options["dataset"])
-        sides = reader.sides(member, read(member.dataset))
-        named = dict(zip((base, member.dataset), sides, strict=True))
+        named = dict(zip((base, member.dataset), reader.sides(member), strict=True))
         save_figure(plot_confidences(options["model"], named), *outputs)
         return
     wanted = options["class_name"]
@@ -188,8 +183,8 @@ def plot_outputs(
     parts: dict[str, list[Features]] = {BASE: [_some(reader.base, label, base)]}
     for member in suite.members:
         if options["group"] in (None, member.group):
-            name = getattr(member, options["by"])
-            parts.setdefault(name, []).append(_some(read(member.dataset), label, member.dataset))
+            name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
+            parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
     features = {name: np.concatenate(found) for name, found in parts.items()}
     save_figure(plot_features(options["model"], wanted, features), *outputs)
 

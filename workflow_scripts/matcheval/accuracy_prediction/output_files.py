@@ -1,7 +1,7 @@
 """Reading models' outputs into `Outputs`: the files of inference, and a user's prediction files."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -108,9 +108,8 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
     if len(set(widths)) > 1:
         raise InputError(
             f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
-            file=other.path,
-            remedy="All files must come from the same model",
-        )
+            file=other.path, remedy="All files must come from the same model",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -138,13 +137,14 @@ class OutputFiles:
             found = replace(found, labels=self.labels[dataset].read()[found.index])
         return found
 
-    def read_mean(self, names: str, members: Sequence[str], ensemble: str) -> Outputs:
-        """Read a model's outputs, or an ensemble's, on a dataset or on several joined by +."""
-        parts = []
-        for name in names.split("+"):
+    def reader(self, members: Sequence[str], ensemble: str) -> Callable[[str], Outputs]:
+        """Return what reads a model's outputs, or an ensemble's, on datasets joined by +."""
+
+        def read(name: str) -> Outputs:
             found = {member: self.read(name, member) for member in members}
-            parts.append(average(found, ensemble, name) if len(found) > 1 else found[members[0]])
-        return joined(parts)
+            return average(found, ensemble, name) if len(found) > 1 else found[members[0]]
+
+        return lambda names: joined([read(name) for name in names.split("+")])
 
 
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
@@ -157,9 +157,8 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
             if not np.array_equal(vectors.index, predictions.index):
                 raise InputError(
                     f"has other datapoints than {files['predictions'].name}",
-                    file=files[kind],
-                    remedy="Delete both, and run again",
-                )
+                    file=files[kind], remedy="Delete both, and run again",
+                )  # fmt: skip
             found[kind] = vectors.values
     if "statistics" in files:
         found["statistics"] = read_statistics(files["statistics"])[0]
@@ -203,9 +202,8 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     if len(matrices) < len(members):
         raise configuration_error(
             f"the probabilities of the members of ensemble '{name}' are not on file",
-            field="accuracy_prediction.ensembles",
-            remedy="Add logits to inference.outputs",
-        )
+            field="accuracy_prediction.ensembles", remedy="Add logits to inference.outputs",
+        )  # fmt: skip
     if len({matrix.shape for matrix in matrices}) > 1:
         widths = ", ".join(f"'{model}' {one.n_classes}" for model, one in members.items())
         raise InputError(

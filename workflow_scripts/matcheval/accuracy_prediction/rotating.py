@@ -7,7 +7,7 @@ import logging
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -15,15 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction import ROTATION_VERSION, scoring
-from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.features import LinearClassifier
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
-from matcheval.datasets.suites import Suite
+from matcheval.accuracy_prediction.scoring import (
+    ModelScorer,
+    SuiteOutputs,
+    SuiteReader,
+    score_suite,
+)
+from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.readers import ORIENTATIONS
@@ -45,13 +49,10 @@ class RotationJob:
 
     model: ModelSource
     weights: Path | None
-    suite: Suite
+    given: SuiteOutputs
     methods: tuple[str, ...]
-    base: str
     datasets: Path
-    files: OutputFiles
     folder: Path
-    rule: ClassRule = field(default_factory=ClassRule)
     seeds: tuple[int, ...] = (0,)
 
 
@@ -63,20 +64,21 @@ def score_rotation(
     progress: bool = False,
 ) -> pd.DataFrame:
     """Compute the rotation scores of a model."""
-    name, description = job.model.name, job.datasets / job.base / DESCRIPTION
+    name, given = job.model.name, job.given
     passes = _RotatedPasses(job, config, is_to_stop, progress)
-    given = scoring.SuiteOutputs(job.suite, job.base, description, job.rule, job.files)
-    reader = scoring.SuiteReader(given, job.files.read(job.base, name))
     scores = [SCORES[method] for method in job.methods]
 
     def read(seed: int, dataset: str) -> Outputs:
-        outputs = job.files.read(dataset, name)
+        outputs = given.files.read(dataset, name)
+        if dataset == given.base:
+            return outputs
         return replace(outputs, orientations=passes.logits(dataset, seed))
 
     tables = []
     for seed in job.seeds:
-        scorer = scoring.ModelScorer(Sources(reader.base, seed=seed), scores)
-        tables.append(scoring.score_suite(name, reader, [scorer], partial(read, seed)))
+        reader = SuiteReader(given, partial(read, seed))
+        scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
+        tables.append(score_suite(name, reader, [scorer]))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -95,7 +97,7 @@ class _RotatedPasses:
 
     def logits(self, dataset: str, seed: int) -> Floats:
         """Return the logits of orientations on a set, from file if they are there."""
-        base = self.job.base
+        base = self.job.given.base
         path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
         found = _read_kept(path, inputs)
@@ -116,7 +118,7 @@ class _RotatedPasses:
 
     @cached_property
     def _base_features(self) -> Floats:
-        return self._pass(self.job.base, np.copy)
+        return self._pass(self.job.given.base, np.copy)
 
     @cached_property
     def _runner(self) -> ModelRunner:

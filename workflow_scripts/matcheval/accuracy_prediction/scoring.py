@@ -145,10 +145,11 @@ class SuiteOutputs:
 
 
 class SuiteReader:
-    """Cuts a model's outputs on the base and the sets of a suite to the classes that count."""
+    """Reads a model's outputs on the base and the sets of a suite, of the classes that count."""
 
-    def __init__(self, given: SuiteOutputs, base: Outputs) -> None:
-        self.given, self.base = given, base
+    def __init__(self, given: SuiteOutputs, read: Callable[[str], Outputs]) -> None:
+        self.given, self.read = given, read
+        self.base = base = read(given.base)
         classes = given.classes
         if isinstance(classes, Path):
             classes = read_description(classes.parent)["classes"]
@@ -156,8 +157,9 @@ class SuiteReader:
         self.classes: Sequence[str] = classes or [str(label) for label in range(n_classes)]
         self._bases: dict[ClassRule, Outputs] = {}
 
-    def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:
+    def sides(self, member: Member) -> tuple[Outputs, Outputs]:
         """Return the outputs on base and set, of the classes that count."""
+        target = self.read(member.dataset)
         widths = self.base.n_classes, target.n_classes
         if all(widths) and widths[0] != widths[1]:
             raise InputError(
@@ -219,16 +221,12 @@ class ModelScorer:
 
 
 def score_suite(
-    model: str,
-    reader: SuiteReader,
-    scorers: Sequence[ModelScorer],
-    read: Callable[[str], Outputs],
-    views: Views = _NO_VIEWS,
+    model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], views: Views = _NO_VIEWS
 ) -> pd.DataFrame:
     """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
     rows = []
     for member in reader.given.suite.members:
-        base, target = reader.sides(member, read(member.dataset))
+        base, target = reader.sides(member)
         named = reader.given.columns(model, member) | {
             "n_base": len(base), "accuracy_base": base.accuracy,
         }  # fmt: skip
@@ -289,7 +287,7 @@ def score_pool(
 ) -> pd.DataFrame:
     """Compute the scores of all models on all sets of a suite."""
     members, in_pool = given.suite.members, np.array([model not in single for model in models])
-    reader = SuiteReader(given, read(given.base, models[0]))
+    reader = SuiteReader(given, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.rule_of(member) for member in members}
     names = {member.dataset: reader.names(member) for member in members}
     del reader  # it holds the outputs
@@ -338,16 +336,12 @@ def write_scores(
     scores: Path,
 ) -> None:
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
-
-    def read(names: str) -> Outputs:
-        return given.files.read_mean(names, members, scored)
-
-    of_reference = read(reference) if reference else None
-    reader = SuiteReader(given, read(given.base))
+    reader = SuiteReader(given, given.files.reader(members, scored))
+    of_reference = reader.read(reference) if reference else None
     chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
     sources = [Sources(reader.base, of_reference, options, seed) for seed in seeds]
     scorers = [ModelScorer(one, chosen, is_ensemble) for one in sources]
-    table = score_suite(scored, reader, scorers, read, views)
+    table = score_suite(scored, reader, scorers, views)
     write_table(SCORES.from_frame(table), scores)
     LOGGER.info("%s: %d sets, %d scores", scored, len(given.suite.members), table["score"].count())
 

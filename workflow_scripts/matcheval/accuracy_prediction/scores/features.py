@@ -117,18 +117,16 @@ def _comparable(one: Moments, target: Outputs) -> Moments:
 _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
 
 
-@_of_statistics("frechet", "Frechet", source="P1, equation 10")
-def frechet(sides: Sides) -> float:
-    """Compute the distance of the target from the base."""
-    return _frechet(moments_of(sides.base), sides.target)
+def frechet(as_printed: bool, sides: Sides) -> float:
+    """Compute the distance of the target from the base, perhaps of means not squared."""
+    return _frechet(moments_of(sides.base), sides.target, as_printed=as_printed)
 
 
-@_of_statistics(
-    "frechet", "Frechet", variant="as_printed", source="P1, equation 10, norm not squared"
-)
-def frechet_as_printed(sides: Sides) -> float:
-    """Compute the distance of the target from the base, the difference of means not squared."""
-    return _frechet(moments_of(sides.base), sides.target, as_printed=True)
+_EQUATION = "P1, equation 10"
+_of_statistics("frechet", "Frechet", source=_EQUATION)(partial(frechet, False))
+_of_statistics(
+    "frechet", "Frechet", variant="as_printed", source=f"{_EQUATION}, norm not squared"
+)(partial(frechet, True))  # fmt: skip
 
 
 @SCORES.add(

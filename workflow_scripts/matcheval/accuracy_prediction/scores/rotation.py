@@ -32,9 +32,8 @@ def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearCla
     if len(features) < _FEWEST:
         raise InputError(
             f"{len(features)} images are too few to fit a classifier of orientations",
-            field="rotation",
-            remedy=f"Give a base of at least {_FEWEST} images",
-        )
+            field="rotation", remedy=f"Give a base of at least {_FEWEST} images",
+        )  # fmt: skip
     if not np.isfinite(features).all():
         raise InputError("features of the base are not finite numbers", field="rotation")
     train, tune, _ = (
