@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from test_accuracy_tables import LEFT_OUT
 
-from drawings import draw, texts_of
+from drawings import draw, lines_of, texts_of
 from matcheval.accuracy_prediction import errors, figures, output_figures, predicting
 from matcheval.accuracy_prediction.drawing import Results
 from matcheval.accuracy_prediction.error_figures import PAIRS
@@ -39,22 +39,17 @@ def laid_out(kind, results, **options):
 
 def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",), seed=0):
     rng = np.random.default_rng(seed)
-    sets = [
-        {
-            "dataset": f"{group}-{i}", "group": group, "subgroup": f"{group}-kind-{i % 2}",
-            "n": 100 + i,
-        }
-        for group, n in groups.items()
-        for i in range(n)
-    ]  # fmt: skip
+    sets = [(group, i) for group, n in groups.items() for i in range(n)]
     rows = [
         {
-            **one, "model": model, "suite": "s", "base": "b", "severity": 1.0, "variant": "",
-            "seed": 0, "n_base": 50, "accuracy_base": 0.9, "accuracy": accuracy, "reason": "",
-            "method": method, "view": view, "score": accuracy + rng.normal(0, 0.05),
+            "dataset": f"{group}-{i}", "group": group, "subgroup": f"{group}-kind-{i % 2}",
+            "n": 100 + i, "model": model, "suite": "s", "base": "b", "severity": 1.0,
+            "variant": "", "seed": 0, "n_base": 50, "accuracy_base": 0.9, "accuracy": accuracy,
+            "reason": "", "method": method, "view": view,
+            "score": accuracy + rng.normal(0, 0.05),
         }
         for model in models
-        for one in sets
+        for group, i in sets
         for accuracy in [rng.uniform(0.3, 0.9)]
         for view in views
         for method in methods
@@ -100,11 +95,11 @@ def panels(figure):
 
 def points(axes):
     """Points by label: x and y."""
-    return {
-        line.get_label(): np.column_stack(line.get_data())
-        for line in axes.lines
-        if line.get_label()[0] != "_"
-    }
+    return {label: np.column_stack(line.get_data()) for label, line in lines_of(axes).items()}
+
+
+def rows_of(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
 
 
 @pytest.mark.parametrize("way", [LEFT_OUT, CALIBRATED])
@@ -120,7 +115,7 @@ def test_errors_have_a_panel_per_group_that_is_predicted(way):
         bars = [bar.get_width() for bar in axes.patches]
         np.testing.assert_allclose(sorted(bars), sorted(100 * own["mae"]))
         assert len(bars) == (5 if way == CALIBRATED else 6)
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    names = rows_of(figure.axes[0])
     own = ["DoC", "MMD", "Entropy"] if way == CALIBRATED else ["AC", "DoC", "MMD", "Entropy"]
     assert names == ["Base Acc", "AC", *own]
 
@@ -184,7 +179,7 @@ def test_two_methods_are_compared_on_the_same_sets(by):
     (axes,) = figure.axes
     rows = RESULTS.predicted[RESULTS.predicted["group"] != "Syn"]
     rows = rows if by == "model" else rows[rows["model"] != "both"]
-    names = [label.get_text() for label in axes.get_yticklabels()]
+    names = rows_of(axes)
     for title, method, way in (("AC", "ac", "direct"), ("DoC", "doc", "calibrated")):
         own = rows[(rows["method"] == method) & (rows["protocol"] == way)]
         means = 100 * own.groupby(by, sort=False)["error"].mean()
@@ -227,7 +222,7 @@ def test_matrices_show_the_tables():
 def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
     figure = laid_out("rankings", RESULTS, procedure=LEFT_OUT)
     values = np.asarray(figure.axes[0].images[0].get_array().filled(np.nan))
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    names = rows_of(figure.axes[0])
     mae = RESULTS.errors.query("protocol == 'leave_one_out' and subgroup == 'all'")
     wide = mae.pivot_table(index="method", columns="group", values="mae")
     groups = [name for name in names if name in GROUPS]
@@ -254,7 +249,7 @@ def test_models_vary_by_method_and_methods_by_model():
     (container,) = right.containers
     by_model = means.groupby(level="model", sort=False).mean().sort_values()
     np.testing.assert_allclose(container.lines[0].get_xdata().astype(float), by_model)
-    assert [t.get_text() for t in right.get_yticklabels()] == list(by_model.index)
+    assert rows_of(right) == list(by_model.index)
 
 
 def test_sizes_and_missing_classes():

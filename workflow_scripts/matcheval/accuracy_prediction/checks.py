@@ -221,16 +221,15 @@ class CheckedPrediction(Analysis):
         _check_names(kind, settings.figure_models, self.scored, field=self.field("figure_models"))
         for name, one in settings.suites.items():
             field = self.field("suites", name, "histograms")
-            for histogram in one.histograms:
-                _check_names(kind, [histogram.model], self.scored, field=field)
-                _check_names("set", [histogram.dataset], suites[name].datasets, field=field)
+            _check_names(kind, [each.model for each in one.histograms], self.scored, field=field)
+            shown = [each.dataset for each in one.histograms]
+            _check_names("set", shown, suites[name].datasets, field=field)
             field = self.field("suites", name, "embeddings")
-            for embedding in one.embeddings:
-                _check_names("model", [embedding.model], self.models, field=field)
-                if embedding.group is not None:
-                    _check_names("group", [embedding.group], groups[name], field=field)
-                if not self._keeps("features"):
-                    raise configuration_error(
-                        "a figure of features needs features on file", field=field,
-                        remedy="Add features to inference.outputs, or leave it out",
-                    )  # fmt: skip
+            _check_names("model", [each.model for each in one.embeddings], self.models, field=field)
+            shown = [each.group for each in one.embeddings if each.group is not None]
+            _check_names("group", shown, groups[name], field=field)
+            if one.embeddings and not self._keeps("features"):
+                raise configuration_error(
+                    "a figure of features needs features on file", field=field,
+                    remedy="Add features to inference.outputs, or leave it out",
+                )  # fmt: skip

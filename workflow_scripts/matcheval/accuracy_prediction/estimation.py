@@ -178,7 +178,7 @@ class _Estimator:
         self._sides = [Sides(base, one, seed) for one in calibration]
         self._lean_base = _lean(base, methods)
         self._lean_calibration = [_lean(one, methods) for one in calibration]
-        self._fitted: dict[tuple[str, int], _Fitted | NotAvailableError] = {}
+        self._fitted: dict[tuple[str, int], _Fitted] = {}
 
     def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
         """Yield the predictions on a set by all methods, as rows of `ESTIMATES`."""
@@ -194,7 +194,7 @@ class _Estimator:
                 "target": name, "method": score.method, "variant": score.variant,
                 "title": score.title, "n": len(target), "n_base": len(self._base),
                 "accuracy_base": self._base.accuracy,
-                "n_fitted": len(fitted.x) if isinstance(fitted, _Fitted) else 0,
+                "n_fitted": len(fitted.x) if fitted else 0,
                 "predicted": predicted, "predicted_low": low, "predicted_high": high,
                 "accuracy": target.accuracy, "error": abs(predicted - target.accuracy),
                 "reason": reason,
@@ -227,14 +227,8 @@ class _Estimator:
         """Fit a method, or return what it was fitted to before: the same for all targets."""
         key = (score.name, resample)
         if key not in self._fitted:
-            try:
-                self._fitted[key] = _Fitted.of(score, base, calibration, self._seed)
-            except NotAvailableError as error:
-                self._fitted[key] = error
-        found = self._fitted[key]
-        if isinstance(found, NotAvailableError):
-            raise found
-        return found
+            self._fitted[key] = _Fitted.of(score, base, calibration, self._seed)
+        return self._fitted[key]
 
     def _intervals(
         self, name: str, target: Outputs, methods: Sequence[Score]

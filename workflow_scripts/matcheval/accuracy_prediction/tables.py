@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction import errors as of_errors
-from matcheval.accuracy_prediction import gaps as of_gaps
+from matcheval.accuracy_prediction import errors as tabulated
+from matcheval.accuracy_prediction import gaps as matched
 from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import PREDICTED, PROCEDURE
@@ -240,7 +240,7 @@ def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
     keys = [*PROCEDURE, "method", "variant"]
     rows = table[keys].drop_duplicates()
     columns = [_how_column(rows), _text("Method", titles(rows))]
-    for measure, title in of_gaps.MEASURES.items():
+    for measure, title in matched.MEASURES.items():
         part = rows.merge(table[table["measure"] == measure], on=keys, how="left")
         if len(columns) == 2:
             columns.append(TextColumn("Error (points)", _numbers(part["mae"], 100)))
@@ -348,7 +348,7 @@ def write_predictions(
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found["predicted"].isna()
-    mean_errors = of_errors.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
+    mean_errors = tabulated.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
     notes, printed = setting_notes(settings), published_errors(published, suite)
     notes_on_errors = setting_notes(settings, found.loc[missing, "reason"])
     if printed:
@@ -356,21 +356,21 @@ def write_predictions(
             f"Columns marked {published.upper()} are printed in {_SOURCES[published]}; empty cells "
             "are not."
         )
-    columns = partial(error_columns, published=printed, paper=published.upper())
-    write_readable(mean_errors, ERRORS, columns, errors, notes_on_errors)
-    write_readable(
-        of_errors.tabulate_correlations(every), of_errors.CORRELATIONS,
-        partial(correlation_columns, uncounted=uncounted), correlations,
-        setting_notes(settings, every.loc[every["score"].isna(), "reason"]),
-    )  # fmt: skip
-    write_readable(
-        of_errors.tabulate_group_gaps(every), of_errors.GROUP_GAPS,
-        partial(gap_columns, uncounted=uncounted), group_gaps, notes,
-    )  # fmt: skip
-    ranked = of_errors.tabulate_rankings(mean_errors)
-    write_readable(ranked, of_errors.RANKINGS, ranking_columns, rankings, notes)
-    counted = of_errors.tabulate_counts(mean_errors, found)
-    write_readable(counted, of_errors.COUNTS, count_columns, counts, notes)
+    notes_on_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"])
+    of_errors = partial(error_columns, published=printed, paper=published.upper())
+    of_scores = partial(correlation_columns, uncounted=uncounted)
+    of_gaps = partial(gap_columns, uncounted=uncounted)
+    ranked = tabulated.tabulate_rankings(mean_errors)
+    counted = tabulated.tabulate_counts(mean_errors, found)
+    for table, schema, columns, paths, own_notes in (
+        (mean_errors, ERRORS, of_errors, errors, notes_on_errors),
+        (tabulated.tabulate_correlations(every), tabulated.CORRELATIONS, of_scores, correlations,
+         notes_on_scores),
+        (tabulated.tabulate_group_gaps(every), tabulated.GROUP_GAPS, of_gaps, group_gaps, notes),
+        (ranked, tabulated.RANKINGS, ranking_columns, rankings, notes),
+        (counted, tabulated.COUNTS, count_columns, counts, notes),
+    ):  # fmt: skip
+        write_readable(table, schema, columns, paths, own_notes)
     LOGGER.info("%d predictions, %d of them n/a", len(found), missing.sum())
 
 
@@ -386,7 +386,7 @@ def write_model_errors(
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
     notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"])
-    mean_errors = of_errors.tabulate_errors(found, confidence)
+    mean_errors = tabulated.tabulate_errors(found, confidence)
     write_readable(mean_errors, ERRORS, error_columns, errors, notes)
 
 
@@ -402,12 +402,12 @@ def write_comparison(
     of_suite: Path,
 ) -> None:
     """Write predicted gaps beside what the protocol says of them, and the gaps of all models."""
-    schema = of_gaps.GAPS
+    schema = matched.GAPS
     every = pd.concat([schema.read(path).to_pandas() for path in gaps], ignore_index=True)
     every = predicting.with_places(every, places)
     write_table(schema.from_frame(every), of_suite)
-    joined = of_gaps.join(PREDICTED.read(predicted).to_pandas(), every)
-    counted = of_gaps.tabulate_comparison(joined[~joined["model"].isin(uncounted)], confidence)
+    joined = matched.join(PREDICTED.read(predicted).to_pandas(), every)
+    counted = matched.tabulate_comparison(joined[~joined["model"].isin(uncounted)], confidence)
     notes = setting_notes(settings)
-    write_readable(counted, of_gaps.PREDICTED_GAPS, comparison_columns, tables, notes)
+    write_readable(counted, matched.PREDICTED_GAPS, comparison_columns, tables, notes)
     LOGGER.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
