@@ -9,17 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction import scoring
 from matcheval.accuracy_prediction.errors import subgroups_of
 from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS
 from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
-from matcheval.accuracy_prediction.scoring import (
-    METHOD,
-    SET,
-    SUITE,
-    WHOLE,
-    SuiteOutputs,
-    SuiteReader,
-)
 from matcheval.datasets.suites import Pair
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, write_table
 from matcheval.predictions.records import Predictions
@@ -32,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 GAPS = TableSchema(
     "gaps on a suite",
     (
-        *SET,
+        *scoring.SET,
         Column("n", pa.int64(), "datapoints", "of the set, of the classes that count"),
         Column("n_base", pa.int64(), "datapoints", "of the base, of the same classes"),
         fraction("accuracy_base", "accuracy on these datapoints of the base"),
@@ -54,7 +47,7 @@ GAPS = TableSchema(
 
 
 def tabulate_gaps(
-    model: str, reader: SuiteReader, method: MatchingMethod, seeds: Sequence[int]
+    model: str, reader: scoring.SuiteReader, method: MatchingMethod, seeds: Sequence[int]
 ) -> pd.DataFrame:
     """Match and decompose the gap between the base and every set of a suite."""
     # Here, because a dry run imports this module and need not wait for Numba and SciPy.
@@ -128,9 +121,9 @@ def _number(name: str, meaning: str) -> Column:
 PREDICTED_GAPS = TableSchema(
     "predicted and matched gaps",
     (
-        SUITE,
+        scoring.SUITE,
         *PROCEDURE_COLUMNS,
-        *METHOD,
+        *scoring.METHOD,
         Column("measure", pa.string(), "", "what the protocol says of a gap"),
         Column("n_models", pa.int64(), "models", f"with at least {MIN_SETS} sets"),
         Column("n_sets", pa.int64(), "sets", "at most, of a model"),
@@ -156,7 +149,7 @@ PREDICTED_GAPS = TableSchema(
 def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     """Put predicted gaps beside what the protocol says of the gaps."""
     own = ["gap", "gap_se", *MEASURES, "share_matched"]
-    whole = predicted[predicted["view"] == WHOLE]
+    whole = predicted[predicted["view"] == scoring.WHOLE]
     joined = whole.merge(gaps[["model", "dataset", *own]], on=["model", "dataset"])
     joined["predicted_gap"] = joined["accuracy_base"] - joined["predicted"]
     joined["underestimated"] = joined["gap"] - joined["predicted_gap"]
@@ -266,10 +259,15 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
 
 def write_gaps(
-    *, model: str, given: SuiteOutputs, method: MatchingMethod, seeds: Sequence[int], gaps: Path
+    *,
+    model: str,
+    given: scoring.SuiteOutputs,
+    method: MatchingMethod,
+    seeds: Sequence[int],
+    gaps: Path,
 ) -> None:
     """Write the gaps of one model on a suite, matched and decomposed."""
-    reader = SuiteReader(given, given.files.reader([model], model))
+    reader = scoring.SuiteReader(given, given.files.reader([model], model))
     table = tabulate_gaps(model, reader, method, seeds)
     write_table(GAPS.from_frame(table), gaps)
     LOGGER.info("%s: %d sets", model, len(table))

@@ -4,55 +4,43 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.settings import (
-    Boolean,
-    Count,
-    Integer,
-    Name,
-    Named,
-    Names,
-    PathText,
-    Seed,
-    Settings,
-    SomeNames,
-    Texts,
-    Unique,
-    UniqueItems,
-)
+from matcheval import settings
 
 
-class CalibrationSettings(Settings):
+class CalibrationSettings(settings.Settings):
     """Groups of sets that a regression is fitted on, and groups that it is used on."""
 
-    fit: Annotated[Texts, Unique] = Field(description="Groups whose labels are used")
-    predict: Annotated[Texts, Unique] | None = Field(
+    fit: Annotated[settings.Texts, settings.Unique] = Field(
+        description="Groups whose labels are used"
+    )
+    predict: Annotated[settings.Texts, settings.Unique] | None = Field(
         None, description="Groups to predict; all others by default"
     )
 
 
-class HistogramSettings(Settings):
+class HistogramSettings(settings.Settings):
     """A figure of the confidences of a model on the base and on a set."""
 
-    model: Name = Field(description="Model or ensemble")
-    dataset: Name = Field(description="A set of the suite")
+    model: settings.Name = Field(description="Model or ensemble")
+    dataset: settings.Name = Field(description="A set of the suite")
 
 
-class EmbeddingSettings(Settings):
+class EmbeddingSettings(settings.Settings):
     """A figure of the features of the images of one class, in two dimensions (t-SNE)."""
 
-    model: Name = Field(description="Model, of which the features are on file")
-    class_name: PathText = Field(description="The class")
+    model: settings.Name = Field(description="Model, of which the features are on file")
+    class_name: settings.PathText = Field(description="The class")
     group: str | None = Field(None, description="Group of the sets; all sets by default")
     by: Literal["group", "subgroup", "dataset"] = Field(
         "subgroup", description="What has a colour of its own, besides the base"
     )
 
 
-class SuitePredictionSettings(Settings):
+class SuitePredictionSettings(settings.Settings):
     """How the accuracies on the sets of one suite are predicted."""
 
-    base: Name = Field(description="The labelled set that the sets are compared with")
-    reference: Name | None = Field(
+    base: settings.Name = Field(description="The labelled set that the sets are compared with")
+    reference: settings.Name | None = Field(
         None,
         description="A training set, for scores that compare features with those of training "
         "images; the models may have been trained on it",
@@ -60,7 +48,7 @@ class SuitePredictionSettings(Settings):
     calibrations: tuple[CalibrationSettings, ...] = Field(
         (), description="Regressions fitted on some groups of sets and used on others"
     )
-    rotation: Literal["all"] | Names = Field(
+    rotation: Literal["all"] | settings.Names = Field(
         (),
         description="Sets that rotation accuracy is measured on, which runs the models again, "
         "four times for every image; all: every set of the suite",
@@ -82,55 +70,60 @@ class SuitePredictionSettings(Settings):
         ]
 
 
-class AccuracyPredictionSettings(Settings):
+class AccuracyPredictionSettings(settings.Settings):
     """How accuracies on sets are predicted without their labels, and compared with the truth."""
 
-    suites: Named[SuitePredictionSettings] = Field({}, description="What is predicted, by suite")
+    suites: settings.Named[SuitePredictionSettings] = Field(
+        {}, description="What is predicted, by suite"
+    )
     methods: (
-        Literal["all"] | Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)]
+        Literal["all"]
+        | Annotated[tuple[str, ...], settings.Unique, settings.UniqueItems, Field(min_length=1)]
     ) = Field(
         "all", description="Methods, or variants as method:variant; all: every method by default"
     )
-    without: Names = Field((), description="Models to leave out")
-    single: Names = Field(
+    without: settings.Names = Field((), description="Models to leave out")
+    single: settings.Names = Field(
         (),
         description="Models that are reported by themselves: they are compared with the others, "
         "but are outside of the pool of agreement and not counted in means over models",
     )
-    ensembles: Named[SomeNames] = Field(
+    ensembles: settings.Named[settings.SomeNames] = Field(
         {}, description="Models whose probabilities are averaged, by the name of the ensemble"
     )
-    leave_one_out: Boolean = Field(
+    leave_one_out: settings.Boolean = Field(
         True, description="Whether every set is predicted from all other sets of its suite"
     )
     regressors: Annotated[
-        tuple[Literal["linear", "mlp", "mlp_raw"], ...], Unique, Field(min_length=1)
+        tuple[Literal["linear", "mlp", "mlp_raw"], ...], settings.Unique, Field(min_length=1)
     ] = Field(
         ("linear",),
         description="Regressions of calibrations; mlp standardises scores, mlp_raw does not",
     )
-    clip: Boolean = Field(False, description="Whether predicted accuracies are clipped to [0, 1]")
-    seeds: Annotated[tuple[Seed, ...], Unique, Field(min_length=1)] = Field(
+    clip: settings.Boolean = Field(
+        False, description="Whether predicted accuracies are clipped to [0, 1]"
+    )
+    seeds: Annotated[tuple[settings.Seed, ...], settings.Unique, Field(min_length=1)] = Field(
         (0,), description="Of random splits and initial values; errors are averaged over them"
     )
-    n_prototypes: Annotated[Integer, Field(ge=2)] = Field(
+    n_prototypes: Annotated[settings.Integer, Field(ge=2)] = Field(
         80, description="Size of the codebook of the bag of prototypes"
     )
-    renormalise: Boolean = Field(
+    renormalise: settings.Boolean = Field(
         False,
         description="Whether the probabilities of the classes that count are made to sum to 1",
     )
-    restrict_argmax: Boolean = Field(
+    restrict_argmax: settings.Boolean = Field(
         True, description="Whether the prediction is the most probable of the classes that count"
     )
     group_probability: Literal["max", "mean", "sum"] = Field(
         "max",
         description="How the probability of a group of classes follows from those of its classes",
     )
-    test_sizes: Annotated[tuple[Count, ...], Unique] = Field(
+    test_sizes: Annotated[tuple[settings.Count, ...], settings.Unique] = Field(
         (), description="Numbers of datapoints that sets are reduced to at random"
     )
-    draws: Count = Field(5, description="Random reductions of every size")
+    draws: settings.Count = Field(5, description="Random reductions of every size")
     test_size_accuracy: Literal["drawn", "whole"] = Field(
         "drawn",
         description="The true accuracy on a reduced set: that of the datapoints drawn, or that of "
@@ -141,7 +134,7 @@ class AccuracyPredictionSettings(Settings):
         description="Whether sets are also scored without each class (singles), and without each "
         "two (pairs), the outputs of the models unchanged",
     )
-    matching: Boolean = Field(
+    matching: settings.Boolean = Field(
         True, description="Whether the gap is matched and decomposed beside the predictions"
     )
     published: Literal["none", "p1", "p2"] = Field(
@@ -150,7 +143,7 @@ class AccuracyPredictionSettings(Settings):
         "only: p1 (Guillory et al. 2021) where groups are called Syn1, Syn2, Natural or Adv, p2 "
         "(Sun et al. 2024) where suites are called C10-Cs or C10-W",
     )
-    figure_models: Names = Field(
+    figure_models: settings.Names = Field(
         (), description="Models or ensembles that have figures and a table of errors of their own"
     )
 

@@ -3,12 +3,7 @@
 To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
 """
 
-from matcheval.accuracy_prediction.scores import (
-    confidence,
-    features,
-    probabilities,
-    rotation,
-)
+from matcheval.accuracy_prediction.scores import confidence, features, probabilities, rotation
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 

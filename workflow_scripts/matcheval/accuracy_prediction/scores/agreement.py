@@ -16,12 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
-from matcheval.accuracy_prediction.scores.score import (
-    Described,
-    Need,
-    NotAvailableError,
-    Predicts,
-)
+from matcheval.accuracy_prediction.scores.score import Described, Need, NotAvailableError, Predicts
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out

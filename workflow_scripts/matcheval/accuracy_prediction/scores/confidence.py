@@ -8,12 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import (
-    Classes,
-    Floats,
-    class_probabilities,
-    largest_probability,
-)
+from matcheval.accuracy_prediction.scores import outputs
+from matcheval.accuracy_prediction.scores.outputs import Classes, Floats
 from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides, Sources
 
 SCORES = Scores()
@@ -130,8 +126,8 @@ def scaled_confidence(sides: Sides, temperature: float) -> float:
     """Return the mean confidence on the target after temperature scaling."""
     target = sides.target
     assert target.logits is not None
-    scaled = class_probabilities(target.logits, target.rule, temperature)
-    return float(largest_probability(scaled, target.rule).mean())
+    scaled = outputs.class_probabilities(target.logits, target.rule, temperature)
+    return float(outputs.largest_probability(scaled, target.rule).mean())
 
 
 @SCORES.add(

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import (
-    Classes,
-    Floats,
-    Moments,
-    Outputs,
-    rounded_to_zero,
-)
+from matcheval.accuracy_prediction.scores import outputs as of_model
+from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Moments, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -94,7 +89,7 @@ def mean_distance(one: Moments, other: Moments) -> float:
 def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
     r"""Compute the Fréchet distance of two normal distributions."""
     values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
-    cross = np.sqrt(values[values > rounded_to_zero(values)]).sum()
+    cross = np.sqrt(values[values > of_model.rounded_to_zero(values)]).sum()
     spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
     between = mean_distance(one, other)
     return float((between if as_printed else between**2) + max(spread, 0.0))

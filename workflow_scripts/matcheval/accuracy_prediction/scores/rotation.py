@@ -11,18 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.accuracy_prediction.scores import score
 from matcheval.accuracy_prediction.scores.features import LinearClassifier, cut_in_three, fit_linear
 from matcheval.accuracy_prediction.scores.outputs import softmax
-from matcheval.accuracy_prediction.scores.score import (
-    Need,
-    NotAvailableError,
-    Predicts,
-    Scores,
-    Sides,
-)
 from matcheval.errors import InputError
 
-SCORES = Scores()
+SCORES = score.Scores()
 _ORIENTATIONS = np.arange(4)
 _FEWEST = 10  # images: one to tune on
 
@@ -70,18 +64,18 @@ def orientation_auc(logits: npt.NDArray[Any]) -> float:
     return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
 
 
-def _of_target(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+def _of_target(measure: Callable[[npt.NDArray[Any]], float], sides: score.Sides) -> float:
     logits = sides.target.orientations
     assert logits is not None  # as `missing_inputs` makes sure
     if not len(logits):
-        raise NotAvailableError("there are no datapoints")
+        raise score.NotAvailableError("there are no datapoints")
     if not np.isfinite(logits).all():
-        raise NotAvailableError("features are not finite numbers")
+        raise score.NotAvailableError("features are not finite numbers")
     return measure(logits)
 
 
 for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc)):
     SCORES.add(
-        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Need.IMAGES,),
+        "rotation", "Rotation", score.Predicts.GAP, 1, variant=_variant, needs=(score.Need.IMAGES,),
         source="P1, Table 3",
     )(partial(_of_target, _measure))  # fmt: skip
