@@ -96,14 +96,9 @@ def _rho(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
 
 
 def _grid(
-    results: Results,
-    rows: pd.DataFrame,
-    series: Mapping[str, tuple[str, float]],
-    draw: Callable[["Axes", pd.DataFrame], str],
-    note: str,
-    *,
-    sharex: bool = False,
-) -> "Figure":
+    results: Results, rows: pd.DataFrame, series: Mapping[str, tuple[str, float]],
+    draw: Callable[["Axes", pd.DataFrame], str], note: str, *, sharex: bool = False,
+) -> "Figure":  # fmt: skip
     """Draw a panel per method, with what `draw` returns between its title and its points.
 
     `series` has label and scale of the columns that are drawn, x and y.
@@ -189,13 +184,9 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
 
 
 def _matrix(
-    values: Floats,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    size: tuple[float, float],
-    label: str,
-    note: str,
-) -> "Figure":
+    values: Floats, columns: Sequence[str], rows: Sequence[str], size: tuple[float, float],
+    label: str, note: str,
+) -> "Figure":  # fmt: skip
     """Draw a matrix of correlations, with their numbers unless there are many."""
     has_numbers = len(columns) <= _MOST_NUMBERS
     with drawing.drawing(max(size[0], 3.0), size[1], note) as figure:

@@ -132,14 +132,9 @@ def add_legend(figure: "Figure", axes: "Axes", most: int) -> None:
 
 
 def add_points(
-    axes: "Axes",
-    groups: Mapping[str, tuple[str, str]],
-    rows: pd.DataFrame,
-    x: tuple[str, float],
-    y: tuple[str, float],
-    *,
-    small_on_top: bool = False,
-) -> None:
+    axes: "Axes", groups: Mapping[str, tuple[str, str]], rows: pd.DataFrame, x: tuple[str, float],
+    y: tuple[str, float], *, small_on_top: bool = False,
+) -> None:  # fmt: skip
     """Draw the points of rows in the colours and markers of groups; x, y: column and scale."""
     for group, (color, marker) in groups.items():
         part = rows[rows["group"] == group]
@@ -152,15 +147,9 @@ def add_points(
 
 
 def add_heat_map(
-    figure: "Figure",
-    values: Floats,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    limit: float,
-    label: str,
-    *,
-    has_numbers: bool = False,
-) -> "Axes":
+    figure: "Figure", values: Floats, columns: Sequence[str], rows: Sequence[str], limit: float,
+    label: str, *, has_numbers: bool = False,
+) -> "Axes":  # fmt: skip
     """Draw a matrix in colours from blue to red, with its numbers if asked for."""
     axes = figure.add_subplot()
     image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")

@@ -138,16 +138,9 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def plot_tables(
-    *,
-    kind: str,
-    options: Mapping[str, Any],
-    uncounted: Sequence[str],
-    predicted: Path,
-    errors: Path,
-    correlations: Path,
-    gaps: Sequence[Path],
-    outputs: Sequence[Path],
-) -> None:
+    *, kind: str, options: Mapping[str, Any], uncounted: Sequence[str], predicted: Path,
+    errors: Path, correlations: Path, gaps: Sequence[Path], outputs: Sequence[Path],
+) -> None:  # fmt: skip
     """Write a figure that is drawn from the tables of a suite."""
     results = Results(
         PREDICTED.read(predicted).to_pandas(),

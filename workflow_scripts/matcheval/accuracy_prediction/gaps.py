@@ -259,13 +259,9 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
 
 def write_gaps(
-    *,
-    model: str,
-    given: scoring.SuiteOutputs,
-    method: MatchingMethod,
-    seeds: Sequence[int],
+    *, model: str, given: scoring.SuiteOutputs, method: MatchingMethod, seeds: Sequence[int],
     gaps: Path,
-) -> None:
+) -> None:  # fmt: skip
     """Write the gaps of one model on a suite, matched and decomposed."""
     reader = scoring.SuiteReader(given, given.files.reader([model], model))
     table = tabulate_gaps(model, reader, method, seeds)

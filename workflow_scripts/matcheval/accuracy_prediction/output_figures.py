@@ -161,13 +161,9 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
 
 
 def plot_outputs(
-    *,
-    kind: str,
-    options: Mapping[str, Any],
-    given: SuiteOutputs,
-    members: Sequence[str],
+    *, kind: str, options: Mapping[str, Any], given: SuiteOutputs, members: Sequence[str],
     outputs: Sequence[Path],
-) -> None:
+) -> None:  # fmt: skip
     """Write a figure of the confidences or features of one model on a suite."""
     suite, base = given.suite, given.base
     reader = SuiteReader(given, given.files.reader(members, options["model"]))

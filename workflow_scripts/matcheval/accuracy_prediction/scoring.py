@@ -324,17 +324,10 @@ def score_pool(
 
 
 def write_scores(
-    *,
-    scored: str,
-    given: SuiteOutputs,
-    reference: str | None,
-    members: Sequence[str],
-    methods: Sequence[str],
-    options: Mapping[str, Any],
-    views: Views,
-    seeds: Sequence[int],
+    *, scored: str, given: SuiteOutputs, reference: str | None, members: Sequence[str],
+    methods: Sequence[str], options: Mapping[str, Any], views: Views, seeds: Sequence[int],
     scores: Path,
-) -> None:
+) -> None:  # fmt: skip
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
     reader = SuiteReader(given, given.files.reader(members, scored))
     of_reference = reader.read(reference) if reference else None
@@ -347,14 +340,9 @@ def write_scores(
 
 
 def write_agreement(
-    *,
-    given: SuiteOutputs,
-    models: Sequence[str],
-    single: Sequence[str],
-    methods: Sequence[str],
-    views: Views,
-    scores: Path,
-) -> None:
+    *, given: SuiteOutputs, models: Sequence[str], single: Sequence[str], methods: Sequence[str],
+    views: Views, scores: Path,
+) -> None:  # fmt: skip
     """Write the scores of how often the models of a study agree on each set of a suite."""
     in_parts = {member.dataset for member in given.suite.members if member.counting}
 

@@ -317,27 +317,13 @@ def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def write_predictions(
-    *,
-    suite: str,
-    scores: Sequence[Path],
-    agreement: Sequence[Path],
-    rotation: Sequence[Path],
-    calibrations: Sequence[predicting.Calibration],
-    leave_one_out: bool,
-    regressors: Sequence[str],
-    clip: bool,
-    places: Mapping[str, Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    confidence: float,
-    uncounted: Sequence[str],
-    published: Paper,
-    predicted: Sequence[Path],
-    errors: Sequence[Path],
-    correlations: Sequence[Path],
-    group_gaps: Sequence[Path],
-    rankings: Sequence[Path],
-    counts: Sequence[Path],
-) -> None:
+    *, suite: str, scores: Sequence[Path], agreement: Sequence[Path], rotation: Sequence[Path],
+    calibrations: Sequence[predicting.Calibration], leave_one_out: bool, regressors: Sequence[str],
+    clip: bool, places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any],
+    confidence: float, uncounted: Sequence[str], published: Paper, predicted: Sequence[Path],
+    errors: Sequence[Path], correlations: Sequence[Path], group_gaps: Sequence[Path],
+    rankings: Sequence[Path], counts: Sequence[Path],
+) -> None:  # fmt: skip
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = predicting.without_placeholders(pd.concat(tables, ignore_index=True))
@@ -375,13 +361,9 @@ def write_predictions(
 
 
 def write_model_errors(
-    *,
-    scored: str,
-    predicted: Path,
-    settings: Mapping[str, Any],
-    confidence: float,
+    *, scored: str, predicted: Path, settings: Mapping[str, Any], confidence: float,
     errors: Sequence[Path],
-) -> None:
+) -> None:  # fmt: skip
     """Write the errors of the accuracies predicted for one model on a suite."""
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
@@ -391,16 +373,10 @@ def write_model_errors(
 
 
 def write_comparison(
-    *,
-    predicted: Path,
-    gaps: Sequence[Path],
-    confidence: float,
-    uncounted: Sequence[str],
-    places: Mapping[str, Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    tables: Sequence[Path],
+    *, predicted: Path, gaps: Sequence[Path], confidence: float, uncounted: Sequence[str],
+    places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any], tables: Sequence[Path],
     of_suite: Path,
-) -> None:
+) -> None:  # fmt: skip
     """Write predicted gaps beside what the protocol says of them, and the gaps of all models."""
     schema = matched.GAPS
     every = pd.concat([schema.read(path).to_pandas() for path in gaps], ignore_index=True)
