@@ -48,31 +48,31 @@ def test_sets_that_are_left_out_are_those_of_the_vectors():
     assert np.abs(found.predicted - y).mean() == pytest.approx(expected["mae"])
 
 
-@given(st.lists(st.tuples(values, values), min_size=4, max_size=12))
+POINTS = st.lists(st.tuples(values, values), min_size=4, max_size=12)
+
+
+@given(POINTS)
 def test_leaving_out_by_leverage_equals_fitting_again_without_each_point(points):
     x, y = np.array(points, np.float64).T
-    found = leave_one_out(x, y)
+    predicted = leave_one_out(x, y).predicted
     for i in range(len(x)):
-        rest = np.arange(len(x)) != i
-        assert found.predicted[i] == pytest.approx(
-            linear(x[rest], y[rest], x[i : i + 1])[0], abs=1e-6
-        )
+        again = linear(np.delete(x, i), np.delete(y, i), x[i : i + 1])
+        assert predicted[i] == pytest.approx(again[0], abs=1e-6)
 
 
-@given(st.lists(st.tuples(values, values), min_size=4, max_size=12), st.floats(0.1, 10), values)
-def test_an_affine_change_of_the_score_changes_no_prediction(points, scale, shift):
+@given(POINTS, st.floats(0.1, 10), st.sampled_from([1, -1]), values)
+def test_an_affine_change_of_the_score_changes_no_prediction(points, scale, sign, shift):
+    """So that DoC predicts the same as AC."""
     x, y = np.array(points, np.float64).T
-    before, after = leave_one_out(x, y), leave_one_out(scale * x + shift, y)
+    before, after = leave_one_out(x, y), leave_one_out(sign * scale * x + shift, y)
     np.testing.assert_allclose(after.predicted, before.predicted, atol=1e-6)
 
 
 def test_raw_scores_are_not_standardised():
     x, y = np.linspace(0, 1, 5), np.linspace(0.3, 0.8, 5)
-    standardised, raw = (
-        REGRESSORS[name](10 * x, y, 10 * x, epochs=3) for name in ("mlp", "mlp_raw")
-    )
-    np.testing.assert_allclose(standardised, REGRESSORS["mlp"](x, y, x, epochs=3), atol=1e-6)
-    assert np.abs(raw - REGRESSORS["mlp_raw"](x, y, x, epochs=3)).max() > 1e-3
+    for name, is_same in (("mlp", True), ("mlp_raw", False)):
+        once, scaled = (REGRESSORS[name](a * x, y, a * x, epochs=3) for a in (1, 10))
+        assert (np.abs(once - scaled).max() < 1e-6) == is_same
 
 
 def test_predictions_may_be_clipped():
@@ -157,20 +157,10 @@ def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
     assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
 
 
-def test_left_out_predictions_of_doc_and_ac_are_equal():
-    doc = [(name, g, 0.85 - s, a) for name, g, s, a in LINE]
-    of_ac, of_doc = (
-        predict_accuracies(scores(method, rows)).query("protocol == 'leave_one_out'")["predicted"]
-        for method, rows in (("ac", LINE), ("doc", doc))
-    )
-    np.testing.assert_allclose(of_ac, of_doc, atol=1e-12)
-
-
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
     rows = [*LINE[:3], ("d", "h", np.nan, 0.3), ("e", "h", 0.2, np.nan)]
-    found = predict_accuracies(
-        scores("doc", rows), [Calibration(("g",)), Calibration(("h",), ("g",))]
-    )
+    both = [Calibration(("g",)), Calibration(("h",), ("g",))]
+    found = predict_accuracies(scores("doc", rows), both)
     assert len(found) == 2 + 3 + 5
     by_protocol = dict(iter(found.groupby("protocol")))
     calibrated = by_protocol["calibrated"].set_index(["calibrated_on", "dataset"])["reason"]
@@ -192,13 +182,8 @@ def test_groups_are_filled_in():
     table = scores("doc", LINE[:2])
     places = {"a": {"group": "x", "subgroup": "y", "severity": None},
               "b": {"group": "", "subgroup": "", "severity": 3}}  # fmt: skip
-    found = with_places(table, places)
-    assert found["group"].tolist() == ["x", ""]
-    assert found["subgroup"].tolist() == ["y", ""]
-    assert found["severity"].isna().tolist() == [True, False]
-    assert found.drop(columns=["group", "subgroup", "severity"]).equals(
-        table.drop(columns=["group", "subgroup", "severity"])
-    )
+    filled = {"group": ["x", ""], "subgroup": ["y", ""], "severity": [np.nan, 3]}
+    pd.testing.assert_frame_equal(with_places(table, places), table.assign(**filled))
 
 
 def test_a_placeholder_gives_way_to_the_score_of_another_job():
@@ -219,14 +204,11 @@ def test_errors_are_averaged_over_sets_then_models():
     one = [("g", 0.1), ("g", -0.3), ("h", 0.2)]
     two = [("g", 0.2), ("g", np.nan), ("h", 0.0)]
     table = tabulate_errors(predicted({"one": one, "two": two}))
-    of = table.set_index(["group", "subgroup"])
-    assert of.loc[("g", "all"), "mae"] == pytest.approx((0.2 + 0.2) / 2)
-    assert of.loc[("g", "all"), "bias"] == pytest.approx((-0.1 + 0.2) / 2)
-    assert of.loc[("g", "all"), ["n_sets", "n_models", "n_missing"]].tolist() == [2, 2, 1]
-    assert of.loc[("h", "all"), "sd_models"] == pytest.approx(np.std([0.2, 0.0], ddof=1))
-    assert of.loc[("all", "all"), "sd_all"] == pytest.approx(
-        np.std([0.1, 0.3, 0.2, 0.2, 0], ddof=1)
-    )
+    of = table[table["subgroup"] == "all"].set_index("group")
+    means = of.loc["g", ["mae", "bias", "n_sets", "n_models", "n_missing"]].tolist()
+    assert means == pytest.approx([(0.2 + 0.2) / 2, (-0.1 + 0.2) / 2, 2, 2, 1])
+    assert of.loc["h", "sd_models"] == pytest.approx(np.std([0.2, 0.0], ddof=1))
+    assert of.loc["all", "sd_all"] == pytest.approx(np.std([0.1, 0.3, 0.2, 0.2, 0], ddof=1))
 
 
 def test_intervals_over_sets_are_those_of_a_literal_bootstrap():
