@@ -205,7 +205,8 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
             field="accuracy_prediction.ensembles", remedy="Add logits to inference.outputs",
         )  # fmt: skip
     if len({matrix.shape for matrix in matrices}) > 1:
-        widths = ", ".join(f"'{model}' {one.n_classes}" for model, one in members.items())
+        both = zip(members, matrices, strict=True)
+        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in both)
         raise InputError(
             f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
             f"classes: {widths}",
