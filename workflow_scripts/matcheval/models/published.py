@@ -51,12 +51,11 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
         file = Path(folder) / f"{kind}-{_version(kind)}.json"
         known, problems = _read(file), ErrorCollector()
         new = {model.source: model.name for model in wanted if model.source not in known}
+        describe = describe_timm if kind == TIMM else describe_torchvision
         for source, name in sorted(new.items()):
             with problems.collected():
                 try:
-                    known[source] = (describe_timm if kind == TIMM else describe_torchvision)(
-                        source
-                    )
+                    known[source] = describe(source)
                 except InputError as error:
                     raise InputError(str(error), file=f"model '{name}'") from error
         problems.raise_any()
