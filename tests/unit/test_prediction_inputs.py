@@ -126,15 +126,12 @@ class TestNames:
         with pytest.raises(InputError, match=r"row 0 .* 'owl' is none of the 2 classes"):
             read_predictions(path, layout=Layout(classes=("cat", "dog")))
 
-    def test_numbers_that_are_names(self, tmp_path):
+    def test_numbers_that_are_names_and_damaged_numbers_that_are_none(self, tmp_path):
         columns = {"label": [7, 3], "prediction": [3, 3], "probability": [0.5, 1]}
         path = written(tmp_path / "p.csv", csv_text(columns))
         found = read_predictions(path, layout=Layout(classes=("3", "7")))
         assert found.label.tolist() == [1, 0]
-
-    def test_a_damaged_number_is_no_class(self, tmp_path):
-        columns = COLUMNS | {"label": [0, "[1]", 2, 1]}
-        path = written(tmp_path / "a.csv", csv_text(columns))
+        path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
         with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
             shared_classes([path])
 
@@ -206,10 +203,8 @@ class TestLayout:
         same(read_predictions(path, layout=Layout(self.NAMES_OF)))
         with pytest.raises(InputError, match=r"no column 'goal', which was named as 'label'; fo"):
             read_predictions(path, layout=Layout({"label": "goal"}))
-
-    def test_a_column_per_class_by_another_name(self, tmp_path):
         columns = {"label": LABELS} | {f"score-{k}": MATRIX[:, k] for k in range(3)}
-        path = written(tmp_path / "p.csv", csv_text(columns))
+        path = written(tmp_path / "q.csv", csv_text(columns))
         same(read_predictions(path, layout=Layout({"probabilities": "score-*"})))
 
     def test_labels_from_1(self, tmp_path):
@@ -224,13 +219,6 @@ class TestLayout:
         wrong = written(tmp_path / "r.csv", csv_text(COLUMNS))
         with pytest.raises(InputError, match=r"row 1 .* 0 is below 1, the first label"):
             read_predictions(wrong, layout=Layout(first_label=1))
-
-    def test_missing_columns_are_told_with_those_there_are(self, tmp_path):
-        others = {k: v for k, v in self.OTHERS.items() if k != "label"}
-        path = written(tmp_path / "p.csv", csv_text(others))
-        message = r"found target, pred, conf\. If they have other names.*--columns label="
-        with pytest.raises(InputError, match=message):
-            read_predictions(path)
 
     def test_of_a_dataset(self):
         options = {"files": "{model}.csv", "columns": {"label": "y"}, "classes": ["a", "b"]}

@@ -79,7 +79,7 @@ class TestReading:
 
 BAD_CSV = {
     "label,prediction\n0,0\n": "column probability missing; found label, prediction",
-    "a,b\n0,0\n": "columns label, prediction, probability missing; found a, b",
+    "a,b\n0,0\n": "columns label, prediction, probability missing; found a, b. If they have other",
     "label,prediction,probability\n": "no datapoints",
     "label,prediction,probability\n0,0,nan\n": "'probability': row 0 is empty or NaN",
     "label,prediction,probability\n0,0,inf\n": "row 0: inf is not a finite number",
@@ -132,33 +132,24 @@ class TestBadInput:
             read_predictions(path)
 
     @pytest.mark.parametrize(
-        ("name", "values", "message"),
+        ("columns", "metadata", "n_classes", "message"),
         [
-            ("probability", [0.5, None, 0.1], "row 1 is empty or NaN"),
-            ("probability", [0.5, float("nan"), 0.1], "row 1: nan is not a finite number"),
-            ("prediction", [True, False, True], "has dtype bool"),
+            ({"probability": [0.5, None, 0.1]}, {}, None, "'probability': row 1 is empty or NaN"),
+            ({"probability": [0.5, np.nan, 0.1]}, {}, None, "row 1: nan is not a finite number"),
+            ({"prediction": [True, False, True]}, {}, None, "'prediction': has dtype bool"),
+            ({}, {}, 2, "'label': row 1: 2 is too large; the maximum is 1"),
+            ({}, {"n_classes": "2"}, None, "row 1: 2 is too large; the maximum is 1"),
+            *(
+                ({}, {"n_classes": n}, None, f"'n_classes': {n} classes. Give a number from 1 to")
+                for n in ("0", "ten", "40000", "-3")
+            ),
         ],
     )
-    def test_values_in_parquet(self, tmp_path, name, values, message):
-        with pytest.raises(InputError, match=f"'{name}': {message}"):
-            read_predictions(parquet(tmp_path / "p.parquet", **(FINE | {name: values})))
-
-    def test_label_beyond_the_known_classes(self, tmp_path):
-        path = parquet(tmp_path / "p.parquet", **FINE)
-        with pytest.raises(InputError, match="'label': row 1: 2 is too large; the maximum is 1"):
-            read_predictions(path, n_classes=2)
-        table = pa.table(FINE).replace_schema_metadata({"n_classes": "2"})
-        pq.write_table(table, path)
-        with pytest.raises(InputError, match="the maximum is 1"):
-            read_predictions(path)
-
-    @pytest.mark.parametrize("n_classes", ["0", "ten", "40000", "-3"])
-    def test_impossible_numbers_of_classes(self, tmp_path, n_classes):
-        table = pa.table(FINE).replace_schema_metadata({"n_classes": n_classes})
+    def test_parquet(self, tmp_path, columns, metadata, n_classes, message):
+        table = pa.table(FINE | columns).replace_schema_metadata(metadata)
         pq.write_table(table, tmp_path / "p.parquet")
-        message = f"'n_classes': {n_classes} classes. Give a number from 1 to"
         with pytest.raises(InputError, match=message):
-            read_predictions(tmp_path / "p.parquet")
+            read_predictions(tmp_path / "p.parquet", n_classes=n_classes)
 
     def test_rounding_above_1_becomes_1(self):
         columns = {name: np.array(values) for name, values in FINE.items()}

@@ -13,14 +13,14 @@ from studies import ROOT
 
 def written(schema, table, path):
     """The table on file, with what is not given undefined."""
-    columns = {c.name: list(table[c.name]) if c.name in table else None for c in schema.columns}
-    n = len(table)
-    filled = {
-        c.name: columns[c.name]
-        or [{"string": "", "bool": False, "int64": 0}.get(str(c.type), float("nan"))] * n
+    undefined = {"string": "", "bool": False, "int64": 0}
+    columns = {
+        c.name: table[c.name]
+        if c.name in table
+        else [undefined.get(str(c.type), float("nan"))] * len(table)
         for c in schema.columns
     }
-    write_table(schema.table(filled), path)
+    write_table(schema.table({name: list(values) for name, values in columns.items()}), path)
     return [str(path)]
 
 
