@@ -10,15 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from matcheval.datasets.dataset import Dataset, make_dataset
+from image_sets import dataset
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.label_spaces import CIFAR10 as CLASSES
 
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", Path(__file__).parents[2] / "shared"))
 CIFAR = DATA / "data" / "cifar10"
 WEIGHTS = CIFAR / "weights"
-CLASSES = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
-
 needs_cifar = pytest.mark.skipif(
     not CIFAR.is_dir(),
     reason=f"no CIFAR-10 images at {CIFAR}; MATCHEVAL_SHARED names the folder above data/",
@@ -35,6 +33,4 @@ def cifar(part: str, n: int, start: int = 0) -> Dataset:
         [np.asarray(Image.open(io.BytesIO(image)).convert("RGB")) for image in encoded]
     )
     labels = np.array(table.column("label").to_pylist()[start : start + n])
-    return make_dataset(
-        f"cifar10-{part}-{n}", images, labels, classes=CLASSES, max_value=255, source=part
-    )
+    return dataset(images, labels, f"cifar10-{part}-{n}", CLASSES)

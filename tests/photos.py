@@ -1,21 +1,15 @@
 """Generated photographs, and datasets of them, for tests of what happens to real images."""
 
 import io
-from functools import cache
 
 import numpy as np
 from PIL import Image
 
-from matcheval.datasets.dataset import EncodedImages, make_dataset
+from image_sets import dataset
+from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.label_spaces import imagenet_classes
 
 WNIDS = 1000
-
-
-@cache
-def imagenet_classes():
-    from timm.data import ImageNetInfo
-
-    return tuple(ImageNetInfo("imagenet-1k").label_names())
 
 
 def photo(width, height, seed=0):
@@ -41,10 +35,8 @@ def encoded_dataset(files, *, name="photos", n_classes=WNIDS, seed=0):
     offsets = np.cumsum([0, *map(len, files)])[:-1].astype(np.int64)
     images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     labels = np.random.default_rng(seed).integers(0, n_classes, len(files))
-    return make_dataset(
-        name, images, labels, classes=classes, max_value=255, source="generated",
-        names=[f"{i}.jpg" for i in range(len(files))],
-    )  # fmt: skip
+    names = [f"{i}.jpg" for i in range(len(files))]
+    return dataset(images, labels, name, classes, names=names)
 
 
 def photos(n, *, seed=0, edges=(150, 420)):

@@ -151,11 +151,8 @@ class Corrupted(_Transformed):
         if self.restore:
             _check_restorable(source, height, width)
             recipe["restored"], shape = True, source.image_shape
-        return MadeImages(
-            (len(source) * copies, *shape),
-            json.dumps(recipe, sort_keys=True),
-            _Maker(self, source, next(iter(textures), None), parameters, side, quality),
-        )
+        make = _Maker(self, source, next(iter(textures), None), parameters, side, quality)
+        return MadeImages((len(source) * copies, *shape), json.dumps(recipe, sort_keys=True), make)
 
 
 @dataclass(frozen=True)
@@ -233,9 +230,8 @@ def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8
     """Resize an image by its shorter side and take the central square, like torchvision."""
     if image.size != (side, side):
         scale = shorter / min(image.size)
-        width, height = (
-            shorter if length == min(image.size) else int(length * scale) for length in image.size
-        )
+        sizes = (shorter if n == min(image.size) else int(n * scale) for n in image.size)
+        width, height = sizes
         image = image.resize((width, height), Image.Resampling.BILINEAR)
         left, top = round((width - side) / 2), round((height - side) / 2)
         image = image.crop((left, top, left + side, top + side))
