@@ -1,33 +1,15 @@
 """What the gaps of models consist of, with intervals, and what matching makes of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from matcheval.figures.many_models import FEW_MODELS, point_options
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    GAP,
-    MATCHED_GAP,
-    MATCHED_ORIGINAL,
-    MATCHED_REPLICATION,
-    ORIGINAL,
-    REPLICATION,
-    UNMATCHED,
-    SeriesStyle,
-    count,
-    fit_text,
-    legend_above,
-    new_figure,
-    set_note,
-    set_round_ticks,
-    set_title,
-    shortened,
-    style,
-)
+from matcheval.figures import style
+from matcheval.figures.many_models import FEW_MODELS, Floats, point_options
+from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
 from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import verdict
@@ -38,7 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RUNNING_MEDIAN = 15  # models in the window
+SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
 _MAX_SET_CHARACTERS = 20
+_BARS: dict[str, Any] = {"markersize": 5, "elinewidth": 1.2, "capsize": 2, "zorder": 2}
+_ZERO: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "zorder": 1}
+_JOINED = "#9a9a9a"  # of lines that join two points
+_GAPS = {"gap": GAP, "matched_gap": MATCHED_GAP}
+_PARTS = {"confidence_part": SETS["original"][1], "conditional_part": SETS["replication"][0]}
 
 
 def target_of(table: pd.DataFrame) -> str:
@@ -47,14 +35,10 @@ def target_of(table: pd.DataFrame) -> str:
     return "replication" if first["source"] == first["original"] else "original"
 
 
-def role_of(table: pd.DataFrame, origin: str) -> str:
-    """Return the role of a set: `source` or `target`."""
-    return "target" if origin == target_of(table) else "source"
-
-
-def set_name(table: pd.DataFrame, origin: str) -> str:
-    """Return the name of a set, shortened."""
-    return shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
+def set_name(table: pd.DataFrame, origin: str, *, role: bool = False) -> str:
+    """Return the name of a set, shortened, and its role in the matching if asked for."""
+    name = style.shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
+    return f"{name} ({'target' if origin == target_of(table) else 'source'})" if role else name
 
 
 def matched_counts(table: pd.DataFrame) -> str:
@@ -66,8 +50,7 @@ def matched_counts(table: pd.DataFrame) -> str:
 
 def title_of(table: pd.DataFrame, matching: str) -> str:
     """Return the title: pair, matching, ε, and numbers of models and seeds."""
-    first = table.iloc[0]
-    models = counted(len(table), "model")
+    first, models = table.iloc[0], counted(len(table), "model")
     return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
 
 
@@ -93,7 +76,7 @@ def note_of(table: pd.DataFrame) -> str:
         )
     undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
     if undefined:
-        named = ", ".join(map(shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
+        named = ", ".join(map(style.shortened, undefined[:3])) + ", …" * (len(undefined) > 3)
         notes.append(
             f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
             "their matched accuracies are undefined and left out."
@@ -101,24 +84,21 @@ def note_of(table: pd.DataFrame) -> str:
     return "\n".join(notes)
 
 
-SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
-
-
 def by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
     """Sort models from least to most accurate on the original set, as the paper's figures do."""
     return table.sort_values(["accuracy_original", "model"], ignore_index=True)
 
 
-def sampling_range(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+def sampling_range(table: pd.DataFrame) -> Floats:
     """Compute half the width of the 95 % sampling range of a gap between equally hard sets."""
     variance = np.zeros(len(table))
-    for origin in ("original", "replication"):
+    for origin in SETS:
         accuracy = table[f"accuracy_{origin}"].to_numpy(dtype=np.float64)
         variance += accuracy * (1 - accuracy) / table[f"n_{origin}"].to_numpy(dtype=np.float64)
     return SAMPLING_RANGE * np.sqrt(variance)
 
 
-def running_median(value: npt.NDArray[np.float64], window: int) -> npt.NDArray[np.float64]:
+def running_median(value: Floats, window: int) -> Floats:
     """Compute a centred running median."""
     half = [min(window // 2, i, len(value) - 1 - i) for i in range(len(value))]
     return np.array(
@@ -129,35 +109,33 @@ def running_median(value: npt.NDArray[np.float64], window: int) -> npt.NDArray[n
     )
 
 
+def _with_bars(rows: pd.Series | pd.DataFrame, name: str) -> tuple[Any, Any]:
+    """Return values in percent, and the lengths of their bars down and up."""
+    low, value, high = (
+        100 * np.asarray(rows[f"{name}{end}"], np.float64) for end in ("_low", "", "_high")
+    )
+    return value, np.nan_to_num(np.abs(np.stack([low, high]) - value))
+
+
+# --- One model
+
 _HEIGHT = 2.1  # inches
-_BARS: dict[str, Any] = {"markersize": 5, "elinewidth": 1.2, "capsize": 2, "zorder": 2}
-_SHIFTS = {"original": 0.12, "replication": -0.12}  # so that bars do not cover each other
-_ORIGINS = {
-    "original": (ORIGINAL, MATCHED_ORIGINAL),
-    "replication": (REPLICATION, MATCHED_REPLICATION),
-}
-_GAPS: dict[str, tuple[str, SeriesStyle]] = {
-    "gap": ("gap", GAP),
-    "confidence_part": ("of it with confidence", MATCHED_ORIGINAL),
-    "conditional_part": ("of it at equal confidence", REPLICATION),
-    "matched_gap": ("matched gap", MATCHED_GAP),
-}
 
 
 def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
     """Plot accuracies, matched accuracies and gaps of one model."""
-    gap = gaps.set_index("model").loc[table["model"].iloc[0]]
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
+    row = table.iloc[0]
+    gap = gaps.set_index("model").loc[row["model"]]
+    with style.style():
+        figure = style.new_figure(2 * COLUMN_WIDTH, _HEIGHT)
         left, right = figure.subplots(1, 2)
         _draw_accuracies(left, table)
         _draw_gaps(right, gap)
-        set_title(figure, f"{table['model'].iloc[0]}: {title_of(table, title)}")
-        share = 100 * table["fraction_unmatched_mean"].iloc[0]
-        set_note(
+        style.set_title(figure, f"{row['model']}: {title_of(table, title)}")
+        style.set_note(
             figure,
             "Bars: 95 % intervals; of matched accuracies ±1 SD over the random choices of the "
-            f"matching. Unmatched targets: {share:.1f} %.\n"
+            f"matching. Unmatched targets: {100 * row['fraction_unmatched_mean']:.1f} %.\n"
             f"Matched gap: {verdict(gap)}.",
         )
     return figure
@@ -167,63 +145,65 @@ def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
     """Plot what the gap of one model consists of, and by how much matching narrows it."""
     real, reference = (100 * float(gap[f"{name}_narrowing"]) for name in ("same_size", "reference"))
     has_narrowing = bool(np.isfinite([real, reference]).any())
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
+    with style.style():
+        figure = style.new_figure(2 * COLUMN_WIDTH, _HEIGHT)
         panels = figure.subplots(1, 1 + has_narrowing, squeeze=False)[0]
         _draw_gaps(panels[0], gap)
         if has_narrowing:
             axes = panels[1]
-            axes.plot([real, reference], [1, 0], color="#9a9a9a", linewidth=1.5, zorder=1)
-            axes.plot([real], [1], MATCHED_GAP.marker, color=MATCHED_GAP.color, markersize=5)
-            axes.plot([reference], [0], GAP.marker, color=GAP.color, markersize=5)
+            axes.plot([real, reference], [1, 0], color=_JOINED, linewidth=1.5, zorder=1)
+            for at, value, look in ((1, real, MATCHED_GAP), (0, reference, GAP)):
+                axes.plot([value], [at], look.marker, color=look.color, markersize=5)
             axes.set_yticks([1, 0], ["in samples", "if confidence\ngives no warning"])
             axes.set_ylim(-0.6, 1.6)
             axes.margins(x=0.1)
             axes.set_xlabel("Narrowing of the gap by matching (%)")
-        set_title(
-            figure, f"{gap['model']}: {gap['pair']}, {title}\nε = {gap['epsilon']:g}, 1 model"
-        )
-        set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
+        subject = f"{gap['model']}: {gap['pair']}, {title}"
+        style.set_title(figure, f"{subject}\nε = {gap['epsilon']:g}, 1 model")
+        style.set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
     return figure
 
 
 def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
-    row = table.iloc[0]
+    row, shifts = table.iloc[0], (0.12, -0.12)  # so that bars do not cover each other
     for at, what, name in ((1, "all", "accuracy_{}"), (0, "matched", "matched_accuracy_{}_mean")):
-        ends = [100 * float(row[name.format(origin)]) for origin in _ORIGINS]
-        heights = [at + shift for shift in _SHIFTS.values()]
-        axes.plot(ends, heights, color="#9a9a9a", linewidth=1.5, zorder=1)
-        for origin, value, height in zip(_ORIGINS, ends, heights, strict=True):
+        ends = [100 * float(row[name.format(origin)]) for origin in SETS]
+        heights = [at + shift for shift in shifts]
+        axes.plot(ends, heights, color=_JOINED, linewidth=1.5, zorder=1)
+        for origin, value, height in zip(SETS, ends, heights, strict=True):
             size, n = matched_counts(table), int(row[f"n_{origin}"])
             lengths: Any = 100 * np.nan_to_num(float(row[f"matched_accuracy_{origin}_std"]))
             if at:
                 accuracy, size = row[f"accuracy_{origin}"], f"n = {count(n)}"
                 found = clopper_pearson(round(float(accuracy) * n), n)
                 lengths = 100 * np.array([[accuracy - found.low], [found.high - accuracy]])
-            look = _ORIGINS[origin][at == 0]
+            look = SETS[origin][at == 0]
             axes.errorbar(
                 [value], [height], xerr=lengths, fmt=look.marker, color=look.color,
-                label=f"{set_name(table, origin)} ({role_of(table, origin)}), {what} ({size})",
-                **_BARS,
+                label=f"{set_name(table, origin, role=True)}, {what} ({size})", **_BARS,
             )  # fmt: skip
     axes.set_yticks([1, 0], ["all points", "matched points"])
     axes.set_ylim(-0.6, 1.6)
     axes.set_xlabel("Accuracy (%)")
-    legend_above(axes)
+    style.legend_above(axes)
 
 
 def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
-    axes.axvline(0, color="#767676", linewidth=0.7, zorder=1)
-    for at, (name, (label, look)) in enumerate(reversed(_GAPS.items())):
-        low, value, high = (100 * float(gap[f"{name}{end}"]) for end in ("_low", "", "_high"))
-        lengths = np.nan_to_num([[value - low], [high - value]])
+    axes.axvline(0, **_ZERO)
+    labels = ["matched gap", "of it at equal confidence", "of it with confidence", "gap"]
+    looks = {"matched_gap": MATCHED_GAP} | dict(reversed(_PARTS.items())) | {"gap": GAP}
+    for at, ((name, look), label) in enumerate(zip(looks.items(), labels, strict=True)):
+        value, lengths = _with_bars(gap, name)
         axes.errorbar(
-            [value], [at], xerr=lengths, fmt=look.marker, color=look.color, label=label, **_BARS
-        )
-    axes.set_yticks(range(len(_GAPS)), [label for label, _ in reversed(_GAPS.values())])
-    axes.set_ylim(-0.6, len(_GAPS) - 0.4)
+            [value], [at], xerr=lengths[:, None], fmt=look.marker, color=look.color, label=label,
+            **_BARS,
+        )  # fmt: skip
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(-0.6, len(labels) - 0.4)
     axes.set_xlabel("Original − replication (percentage points)")
 
+
+# --- Accuracies and gaps of several models
 
 # Inches: differences and unmatched targets, on the right; the panel on the left spans both.
 _RIGHT_HEIGHTS = (1.7, 0.75)
@@ -245,58 +225,60 @@ def plot_matched_accuracy(
         bounds = ["matched_gap_low", "matched_gap_high"]
         table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
     table = by_accuracy(table)
-    names = [shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else None
+    names = [style.shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else []
     note = note_of(table)
-    lines = 1 + fit_text(note, 2 * COLUMN_WIDTH).count("\n")
-    room = _AROUND_PANELS + _INCHES_PER_LINE * lines
-    if names is not None:
-        room += _INCHES_PER_CHARACTER * max(map(len, names))
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
+    room = _AROUND_PANELS + _INCHES_PER_CHARACTER * max(map(len, names), default=0)
+    room += _INCHES_PER_LINE * (1 + style.fit_text(note, 2 * COLUMN_WIDTH).count("\n"))
+    with style.style():
+        figure = style.new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
         panels = figure.subplot_mosaic(
             [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
         )
         _draw_all_accuracies(panels["accuracies"], table)
         _draw_all_gaps(panels["gaps"], table)
         _draw_unmatched(panels["unmatched"], table)
+        original, n = set_name(table, "original"), len(table)
         for panel in panels.values():
-            _label_models(panel, table, names)
+            if names:
+                panel.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
+                panel.set_xlabel(f"Model, most accurate on {original} last")
+            else:
+                panel.set_xticks([1, *range(_step(n), n + 1, _step(n))])
+                panel.set_xlabel(f"Model, by increasing accuracy on {original}")
+            panel.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
         panels["gaps"].tick_params(labelbottom=False)
         panels["gaps"].set_xlabel("")
         figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        set_title(figure, title_of(table, title))
-        set_note(figure, note)
+        style.set_title(figure, title_of(table, title))
+        style.set_note(figure, note)
     return figure
 
 
+def _step(n: int) -> int:
+    """Return how many of n models lie between ticks."""
+    return 10 if n <= 120 else 25 * -(-n // 300)
+
+
 def _draw_all_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
-    matched = matched_counts(table)
-    for origin, (series, matched_series) in _ORIGINS.items():
-        name = f"{set_name(table, origin)} ({role_of(table, origin)})"
-        n = count(table[f"n_{origin}"].iloc[0])
+    for origin, (series, matched_series) in SETS.items():
+        name, n = set_name(table, origin, role=True), count(table[f"n_{origin}"].iloc[0])
         _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
-        label = f"{name}, matched ({matched})"
+        label = f"{name}, matched ({matched_counts(table)})"
         _draw(axes, table, f"matched_accuracy_{origin}", matched_series, label, has_seeds=True)
     _finish(axes, "Accuracy (%)", 6)
 
 
 def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
-    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
+    axes.axhline(0, **_ZERO)
     _draw(axes, table, "gap", GAP, "all points")
-    has_intervals = "matched_gap_low" in table
-    label = "matched points" + ", 95 % intervals" * has_intervals
+    label = "matched points" + ", 95 % intervals" * ("matched_gap_low" in table)
     _draw(axes, table, "matched_gap", MATCHED_GAP, label, has_seeds=True)
     half = 100 * sampling_range(table)
     band = axes.stairs(
-        half,
-        np.arange(len(table) + 1) + 0.5,
-        baseline=-half,
-        fill=True,
-        color="#dcdcdc",
-        linewidth=0,
-        zorder=0.6,  # above the grid
+        half, np.arange(len(table) + 1) + 0.5, baseline=-half, fill=True, color="#dcdcdc",
+        linewidth=0, zorder=0.6,  # above the grid
         label="95 % sampling range of no difference (all points)",
-    )
+    )  # fmt: skip
     band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
     axes.update_datalim([(1, -half.max()), (1, half.max())])
     axes.autoscale_view()
@@ -306,10 +288,9 @@ def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
 
 
 def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
-    series = replace(UNMATCHED, line="-")  # the only series of the panel needs no line style
+    series = replace(style.UNMATCHED, line="-")  # the only series of the panel
     target = target_of(table)
-    n = count(table[f"n_{target}"].iloc[0])
-    label = f"unmatched of {set_name(table, target)} (n = {n})"
+    label = f"unmatched of {set_name(table, target)} (n = {count(table[f'n_{target}'].iloc[0])})"
     _draw(axes, table, "fraction_unmatched", series, label, has_seeds=True)
     highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
     axes.set_ylim(0, 1.1 * max(100 * highest.max(), 1.0))
@@ -341,30 +322,20 @@ def _draw(
         if f"{quantity}_low" in table:
             bounds = 100 * table[[f"{quantity}_low", f"{quantity}_high"]].to_numpy(np.float64).T
             deviation = np.abs(bounds - value)
-        faint: dict[str, Any] = {"color": series.color, "alpha": _FAINT, "zorder": 1.5}
-        width = 4.0 if named else 0.8
-        axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
+        axes.errorbar(
+            rank, value, deviation, fmt="none", elinewidth=4.0 if named else 0.8,
+            color=series.color, alpha=_FAINT, zorder=1.5,
+        )  # fmt: skip
 
 
 def _finish(axes: "Axes", ylabel: str, intervals: int = 5, **legend: Any) -> None:
     """Add label, legend and ticks; with fewer intervals, only two ticks could be visible."""
     axes.set_ylabel(ylabel)
-    legend_above(axes, **legend)
-    set_round_ticks(axes, intervals)
+    style.legend_above(axes, **legend)
+    style.set_round_ticks(axes, intervals)
 
 
-def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
-    """Label the x axis with the names of the models, or with ranks if there are no names."""
-    original, n = set_name(table, "original"), len(table)
-    if names is not None:
-        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
-        axes.set_xlabel(f"Model, most accurate on {original} last")
-    else:
-        step = 10 if n <= 120 else 25 * -(-n // 300)
-        axes.set_xticks([1, *range(step, n + 1, step)])
-        axes.set_xlabel(f"Model, by increasing accuracy on {original}")
-    axes.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
-
+# --- What the gaps of several models consist of
 
 _PANEL_HEIGHT = 1.45  # inches
 _AROUND = 1.3
@@ -379,21 +350,18 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     shown = pd.concat(
         [gaps.set_index("model").loc[order].reset_index(), pd.DataFrame([mean])], ignore_index=True
     )
-    names = [*map(shortened, order), "mean"]
+    names = [*map(style.shortened, order), "mean"]
     characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
     narrowings = shown[["same_size_narrowing", "reference_narrowing"]].to_numpy(np.float64)
     n_panels = 2 + bool(np.isfinite(narrowings).any())
     height = n_panels * _PANEL_HEIGHT + _AROUND + 0.055 * characters
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, height)
+    with style.style():
+        figure = style.new_figure(2 * COLUMN_WIDTH, height)
         panels = figure.subplots(n_panels, 1, sharex=True)
-        _draw_pairs(panels[0], shown, {"gap": GAP, "matched_gap": MATCHED_GAP},
-                    ("gap", f"matched gap; its mean is {verdict(mean)}"))  # fmt: skip
-        _draw_pairs(
-            panels[1], shown,
-            {"confidence_part": MATCHED_ORIGINAL, "conditional_part": REPLICATION},
-            ("part of the gap that goes with confidence", "part at equal confidence"),
-        )  # fmt: skip
+        labels = "gap", f"matched gap; its mean is {verdict(mean)}"
+        _draw_two(panels[0], shown, _GAPS, labels)
+        labels = "part of the gap that goes with confidence", "part at equal confidence"
+        _draw_two(panels[1], shown, _PARTS, labels)
         if n_panels > 2:
             _draw_narrowings(panels[2], 100 * narrowings)
         _label(panels[-1], names)
@@ -401,23 +369,20 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
             panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
         figure.align_ylabels(list(panels))
         models = counted(len(gaps), "model")
-        set_title(figure, f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
+        style.set_title(figure, f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
         medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * (len(gaps) > FEW_MODELS)
-        set_note(figure, _note(mean) + medians)
+        style.set_note(figure, _note(mean) + medians)
     return figure
 
 
-def _draw_pairs(
-    axes: "Axes", shown: pd.DataFrame, series: dict[str, SeriesStyle], labels: tuple[str, str]
+def _draw_two(
+    axes: "Axes", shown: pd.DataFrame, series: Mapping[str, SeriesStyle], labels: tuple[str, str]
 ) -> None:
     """Plot two quantities with their intervals, beside each other at every model."""
-    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
+    axes.axhline(0, **_ZERO)
     for (name, look), label, shift in zip(series.items(), labels, (-_SHIFT, _SHIFT), strict=True):
-        low, value, high = (
-            100 * shown[f"{name}{end}"].to_numpy(np.float64) for end in ("_low", "", "_high")
-        )
+        value, lengths = _with_bars(shown, name)
         rank = np.arange(1, len(shown) + 1) + shift
-        lengths = np.nan_to_num(np.abs(np.stack([low, high]) - value))
         _, _, (bars,) = axes.errorbar(
             rank, value, lengths, fmt=look.marker, color=look.color, elinewidth=0.8, label=label,
             **point_options(len(shown)),
@@ -428,30 +393,27 @@ def _draw_pairs(
     _finish(axes, "Percentage points")
 
 
-def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle) -> None:
+def _draw_median(axes: "Axes", value: Floats, look: SeriesStyle) -> None:
     """Draw the running median over the models, without their mean at the end."""
-    median = running_median(value[:-1], RUNNING_MEDIAN)
-    axes.plot(np.arange(1, len(value)), median, color="white", linewidth=2.6, zorder=2.9)
-    axes.plot(np.arange(1, len(value)), median, color=look.color, zorder=3, linewidth=1.4)
+    median, rank = running_median(value[:-1], RUNNING_MEDIAN), np.arange(1, len(value))
+    axes.plot(rank, median, color="white", linewidth=2.6, zorder=2.9)
+    axes.plot(rank, median, color=look.color, zorder=3, linewidth=1.4)
 
 
-def _draw_narrowings(axes: "Axes", narrowings: npt.NDArray[np.float64]) -> None:
+def _draw_narrowings(axes: "Axes", narrowings: Floats) -> None:
     """Join the narrowing of each model to that of its reference, its columns, in percent."""
-    rank = np.arange(1, len(narrowings) + 1)
+    rank, many = np.arange(1, len(narrowings) + 1), len(narrowings) > FEW_MODELS + 1
     real, reference = narrowings.T
-    ends = np.stack([real, reference, np.full(len(rank), np.nan)], axis=1)
-    many = len(rank) > FEW_MODELS + 1
-    axes.plot(
-        np.repeat(rank, 3), ends.ravel(), color="#9a9a9a", linewidth=0.3 if many else 0.8, zorder=1
-    )
+    ends = np.insert(narrowings, 2, np.nan, axis=1).ravel()
+    width = 0.3 if many else 0.8
+    axes.plot(np.repeat(rank, 3), ends, color=_JOINED, linewidth=width, zorder=1)
     axes.plot(
         rank, real, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples",
         **point_options(len(rank)),
     )  # fmt: skip
     axes.plot(
         rank, reference, "_", color="#000000", markersize=2 if many else 6,
-        alpha=0.6 if many else 1,
-        label="narrower by, if confidence gives no warning",
+        alpha=0.6 if many else 1, label="narrower by, if confidence gives no warning",
     )  # fmt: skip
     if many:
         _draw_median(axes, real, MATCHED_GAP)
@@ -462,10 +424,9 @@ def _draw_narrowings(axes: "Axes", narrowings: npt.NDArray[np.float64]) -> None:
 def _label(axes: "Axes", names: list[str]) -> None:
     n = len(names)
     if n - 1 <= FEW_MODELS:
-        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=6.0)
+        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
     else:
-        step = 10 if n <= 120 else 25 * -(-n // 300)
-        ticks = [1, *range(step, n - step // 2, step)]
+        ticks = [1, *range(_step(n), n - _step(n) // 2, _step(n))]
         axes.set_xticks([*ticks, n], [*map(str, ticks), "mean"])
     axes.set_xlabel("Model, by increasing accuracy on the original, and mean over models")
     axes.set_xlim(0.4, n + 0.6)
@@ -473,11 +434,9 @@ def _label(axes: "Axes", names: list[str]) -> None:
 
 def _note(mean: pd.Series) -> str:
     """Say what intervals are of."""
-    sampled = "datapoints"
+    sampled = "images, which both sets show" if mean["paired"] else "datapoints"
     if mean["n_groups"]:
         sampled = f"groups (at least {mean['n_groups']} in a set)"
-    elif mean["paired"]:
-        sampled = "images, which both sets show"
     sizes = f"{mean['n_reference_original']:,} and {mean['n_reference_replication']:,} datapoints"
     return (
         f"Bars: 95 % intervals for the sampling of {sampled}. Samples: of {sizes}. Narrowings are "

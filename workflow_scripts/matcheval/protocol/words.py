@@ -1,6 +1,6 @@
 """What can be said of a gap, in words: sentences that hold for the numbers they are given.
 
-Rows are those of `gap_schemas.MEAN_GAPS` or `GAPS`. Numbers are in percentage points, shares and
+Rows are those of `schemas.MEAN_GAPS` or `GAPS`. Numbers are in percentage points, shares and
 narrowings in percent.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, counted, signed
+from matcheval.io.text_tables import TextColumn, counted, markdown, signed
 from matcheval.protocol.settings import matching_label
 
 UNDEFINED = "undefined"
@@ -97,6 +97,7 @@ def write_summary(
 ) -> str:
     """Write the summary page as Markdown: a statement and table rows per pair and matching."""
     rows = [row for _, row in means.iterrows()]
+    warnings = [f"- {note}" for note in [*told(suspicions), *unmatched_notes(rows, titles)]]
     lines = [
         f"# {title}: accuracy gaps before and after matching",
         "",
@@ -106,22 +107,21 @@ def write_summary(
         "",
         _READING,
         "",
-        *_table(_GAPS, rows),
-        "",
-        *_table(_PARTS, rows),
-        "",
-        *_warnings(rows, titles, suspicions),
-    ]
+        *(
+            markdown([
+                TextColumn(head, [cell(row) for row in rows], is_number=head not in _FIRST)
+                for head, cell in columns.items()
+            ])
+            for columns in (_GAPS, _PARTS)
+        ),
+        *(["## Warnings", "", *warnings, ""] if warnings else []),
+    ]  # fmt: skip
     return "\n".join(lines)
 
 
-def _warnings(
-    rows: Sequence[pd.Series], titles: Mapping[str, str], suspicions: Sequence[tuple[str, str]]
-) -> list[str]:
-    """Lines of a section on what to look at before results are used; none if there is nothing."""
-    unmatched = [f"- {note}" for note in unmatched_notes(rows, titles)]
-    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
-    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
+def told(suspicions: Iterable[tuple[str, str]]) -> list[str]:
+    """Make sentences of models and what looks wrong about their predictions."""
+    return [f"{model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
 
 
 def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
@@ -136,39 +136,37 @@ def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> lis
 
 
 def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:
-    sets = (
-        f"`{row['original']}` (n = {row['n_original']:,}) and `{row['replication']}` "
-        f"(n = {row['n_replication']:,}), source `{row['source']}`"
+    where = (
+        f"**{row['pair']}**, {titles[row['matching']]}, `{row['original']}` "
+        f"(n = {row['n_original']:,}) and `{row['replication']}` (n = {row['n_replication']:,}), "
+        f"source `{row['source']}`"
     )
-    where = f"**{row['pair']}**, {titles[row['matching']]}, {sets}"
+    left_out = row["n_left_out"]
     if not row["n_models"]:
-        n = row["n_left_out"]
         return (
-            f"{where}: no target was matched in any run of {counted(n, 'model')}; the gap "
+            f"{where}: no target was matched in any run of {counted(left_out, 'model')}; the gap "
             f"before matching is {with_interval(row, 'gap')} points."
         )
+    share = share_of_confidence(row)
     models = counted(row["n_models"], "model")
     sentences = [
         f"{where}: over {models}, the gap is {with_interval(row, 'gap')} points before matching",
         f"The matched gap is {with_interval(row, 'matched_gap')} points, {verdict(row)}, and "
         f"{narrowing(row)}",
         f"Of the gap, {with_interval(row, 'confidence_part')} points go with confidence, "
-        f"{with_interval(row, 'conditional_part')} do not{_share(row)}",
+        f"{with_interval(row, 'conditional_part')} do not"
+        + f": a share of {share} goes with confidence"
+        * (share != UNDEFINED),
         f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}",
     ]
-    if row["n_left_out"]:
+    if left_out:
         sentences.append(
-            f"For {row['n_left_out']} of {row['n_models'] + row['n_left_out']} models, no target "
-            "was matched in any run; they are left out"
+            f"For {left_out} of {row['n_models'] + left_out} models, no target was matched in any "
+            "run; they are left out"
         )
     if row["remarks"]:
         sentences.append(f"Remarks: {row['remarks']}")
     return ". ".join(sentences) + "."
-
-
-def _share(row: pd.Series) -> str:
-    found = share_of_confidence(row)
-    return f": a share of {found} goes with confidence" if "[" in found else ""
 
 
 Cell = Callable[[pd.Series], str]
@@ -206,12 +204,3 @@ _PARTS: dict[str, Cell] = _FIRST | {
     "excess (points of narrowing)": lambda row: percent(row["excess_narrowing"]).removesuffix(" %"),
     "models with reference": lambda row: f"{row['n_reference']}",
 }
-
-
-def _table(columns: Mapping[str, Cell], rows: list[pd.Series]) -> list[str]:
-    cells = [[cell(row) for cell in columns.values()] for row in rows]
-    return [
-        f"| {' | '.join(columns)} |",
-        f"| --- | --- |{' --: |' * (len(columns) - len(_FIRST))}",
-        *(f"| {' | '.join(each)} |" for each in cells),
-    ]
