@@ -13,32 +13,31 @@ from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
 
+ORIGINS = ("original", "replication")
+
 
 def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
-    """A table of models in random order; those at the positions `unmatched` have no match."""
+    """Models by rising accuracy on the original; those at positions `unmatched` have no match."""
     rng = np.random.default_rng(seed)
     values = {name: rng.uniform(0.3, 0.9, n_models) for name in MODEL_TABLE.names}
+    values["accuracy_original"].sort()
     for name in MODEL_TABLE.names:
         if name.endswith(("_std", "_sem")):
             values[name] *= 0.01 if n_seeds > 1 else np.nan
-        if "matched" in name and "fraction" not in name and "unmatched" not in name:
+        if name.startswith("matched"):
             values[name][list(unmatched)] = np.nan
     values["fraction_unmatched_mean"][list(unmatched)] = 1.0
-    constant = {
-        "pair": PAIR.name,
-        "criterion": "label_probability",
-        "original": PAIR.original,
-        "replication": PAIR.replication,
-        "source": PAIR.original,
-        "epsilon": 0.005,
-        "n_seeds": n_seeds,
-        "n_original": 12000,
-        "n_replication": 3000,
-    }
-    names = [f"deit_tiny_distilled_{i}.in1k" for i in range(n_models)]
-    table = pd.DataFrame(values | {"model": names}).assign(**constant)[MODEL_TABLE.names]
+    table = pd.DataFrame(values).assign(
+        model=[f"deit_tiny_distilled_{i}.in1k" for i in range(n_models)], pair=PAIR.name,
+        criterion="label_probability", original=PAIR.original, replication=PAIR.replication,
+        source=PAIR.original, epsilon=0.005, n_seeds=n_seeds, n_original=12000, n_replication=3000,
+    )[MODEL_TABLE.names]  # fmt: skip
     MODEL_TABLE.from_frame(table)  # checks the schema
     return table
+
+
+def shuffled(table):
+    return table.sample(frac=1, random_state=0)
 
 
 def series_of(axes):
@@ -46,7 +45,7 @@ def series_of(axes):
     return [line for line in axes.lines if line.get_marker() != "None"]
 
 
-@pytest.mark.parametrize("n_models", [1, 20, 300])
+@pytest.mark.parametrize("n_models", [1, 60, 61])
 def test_confidence_shows_every_model_on_both_sets(n_models):
     table = model_table(n_models)
     figure = plot_confidence(table)
@@ -55,11 +54,18 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
     assert axes.get_xlabel() == "Mean confidence (%)"
     assert axes.get_ylabel() == "Accuracy (%)"
     assert axes.get_aspect() == 1
-    for origin, points in zip(("original", "replication"), axes.collections, strict=True):
-        expected = 100 * table[[f"confidence_{origin}", f"accuracy_{origin}"]].to_numpy()
-        np.testing.assert_allclose(points.get_offsets(), expected)
-        assert (expected >= axes.get_xlim()[0]).all()
-        assert (expected <= axes.get_ylim()[1]).all()
+    expected = [
+        100 * table[[f"confidence_{origin}", f"accuracy_{origin}"]].to_numpy() for origin in ORIGINS
+    ]
+    for points, values in zip(axes.collections, expected, strict=True):
+        np.testing.assert_allclose(points.get_offsets(), values)
+        assert (values >= axes.get_xlim()[0]).all()
+        assert (values <= axes.get_ylim()[1]).all()
+    *joins, identity = axes.lines
+    if n_models <= 60:  # lines join a model's two points, with gaps between the models
+        x, y = (np.reshape(data, (-1, 3)) for data in joins[0].get_data())
+        gaps = np.full((n_models, 2), np.nan)
+        np.testing.assert_allclose(np.stack([x, y], 2).swapaxes(0, 1), [*expected, gaps])
     assert texts_of(axes.get_legend()) == [
         "Known (n = 12,000)",
         "New-Writers (n = 3,000)",
@@ -67,27 +73,9 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
         "confidence = accuracy (below it: overconfident)",
     ]
     assert not axes.texts  # no text that could overlap points
-    identity = axes.lines[-1]
     assert list(identity.get_xdata()) == list(identity.get_ydata())
     models = "1 model," if n_models == 1 else f"{n_models} models,"
     assert models in figure.get_suptitle()
-
-
-@pytest.mark.parametrize("n_models", [1, 60, 61])
-def test_lines_join_a_model_s_two_points_up_to_sixty_models(n_models):
-    table = model_table(n_models)
-    (axes,) = plot_confidence(table).axes
-    joins = [line for line in axes.lines if line.get_label() == "the same model"]
-    if n_models > 60:
-        assert not joins
-        return
-    (join,) = joins
-    x, y = (np.reshape(data, (-1, 3)) for data in (join.get_xdata(), join.get_ydata()))
-    np.testing.assert_allclose(x[:, 0], 100 * table["confidence_original"])
-    np.testing.assert_allclose(x[:, 1], 100 * table["confidence_replication"])
-    np.testing.assert_allclose(y[:, 0], 100 * table["accuracy_original"])
-    np.testing.assert_allclose(y[:, 1], 100 * table["accuracy_replication"])
-    assert np.isnan(x[:, 2]).all()  # gaps between the models
 
 
 @pytest.mark.parametrize("n_models", [3, 100])
@@ -101,45 +89,29 @@ def test_no_blank_strip_around_the_confidence_panel(n_models):
     assert box.x1 > width - 0.1
 
 
-@pytest.mark.parametrize("n_models", [1, 20, 300])
+@pytest.mark.parametrize("n_models", [1, 20, 278])
 def test_matched_accuracy_shows_the_table(n_models):
     table = model_table(n_models)
-    figure = plot_matched_accuracy(table)
+    figure = plot_matched_accuracy(shuffled(table))
     draw(figure)
     accuracies, gaps, unmatched = figure.axes
-    ranked = table.sort_values("accuracy_original")
     for axes, columns in (
-        (
-            accuracies,
-            (
-                "accuracy_original",
-                "matched_accuracy_original_mean",
-                "accuracy_replication",
-                "matched_accuracy_replication_mean",
-            ),
-        ),
-        (gaps, ("gap", "matched_gap_mean")),
-        (unmatched, ("fraction_unmatched_mean",)),
-    ):
+        (accuracies, [f"{of.format(o)}" for o in ORIGINS
+                      for of in ("accuracy_{}", "matched_accuracy_{}_mean")]),
+        (gaps, ["gap", "matched_gap_mean"]),
+        (unmatched, ["fraction_unmatched_mean"]),
+    ):  # fmt: skip
         for series, column in zip(series_of(axes), columns, strict=True):
-            np.testing.assert_allclose(series.get_ydata(), 100 * ranked[column], err_msg=column)
+            np.testing.assert_allclose(series.get_ydata(), 100 * table[column], err_msg=column)
             assert list(series.get_xdata()) == list(range(1, n_models + 1))
+        for label, line in lines_of(axes).items():  # matched ones are dotted
+            is_solid = not label.startswith("matched") and ", matched" not in label
+            assert (line.get_linestyle() == "-") is is_solid
     assert accuracies.get_ylabel() == "Accuracy (%)"
     assert gaps.get_ylabel() == "Difference\n(percentage points)"
     assert unmatched.get_ylabel() == "Unmatched\ntargets (%)"
     assert unmatched.get_ylim()[0] == 0
     assert any(list(line.get_ydata()) == [0, 0] for line in gaps.lines)  # the zero line
-
-
-@pytest.mark.parametrize("n_models", [5, 278])
-def test_accuracy_is_solid_and_matched_accuracy_dotted(n_models):
-    solid, dotted = [], []
-    for axes in plot_matched_accuracy(model_table(n_models)).axes[:2]:
-        for label, line in lines_of(axes).items():
-            (dotted if "matched" in label else solid).append(line.get_linestyle())
-    assert solid == ["-"] * 3
-    assert "-" not in dotted
-    assert len(dotted) == 3
 
 
 def test_matched_accuracy_labels():
@@ -167,24 +139,20 @@ def test_matched_accuracy_labels():
     assert texts_of(unmatched.get_legend()) == ["unmatched of New-Writers (n = 3,000)"]
     swapped = table.assign(source=PAIR.replication)  # the target is then the original
     accuracies, _, unmatched = plot_matched_accuracy(swapped).axes
-    assert texts_of(accuracies.get_legend()) == [
-        "Known (target), all (n = 12,000)",
-        "Known (target), matched (n = 6,000 to 10,800)",
-        "New-Writers (source), all (n = 3,000)",
-        "New-Writers (source), matched (n = 6,000 to 10,800)",
-    ]
+    entries = texts_of(accuracies.get_legend())
+    assert entries[0] == "Known (target), all (n = 12,000)"
+    assert entries[3] == "New-Writers (source), matched (n = 6,000 to 10,800)"
     assert texts_of(unmatched.get_legend()) == ["unmatched of Known (n = 12,000)"]
 
 
 def test_models_are_named_up_to_thirty_and_numbered_beyond():
     table = model_table(30)
-    ranked = table.sort_values("accuracy_original")["model"].tolist()
-    figure = plot_matched_accuracy(table)
+    figure = plot_matched_accuracy(shuffled(table))
     draw(figure)
     left, upper_right, lower_right = figure.axes
     for axes in (left, lower_right):
         labels = axes.get_xticklabels()
-        assert [label.get_text() for label in labels] == ranked
+        assert [label.get_text() for label in labels] == table["model"].tolist()
         boxes = [label.get_window_extent() for label in labels]
         assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
     assert not any(label.get_visible() for label in upper_right.get_xticklabels())
@@ -209,7 +177,7 @@ def test_legends_of_long_names_are_not_cut(length):
 
 
 def test_many_models_are_points_around_a_running_median():
-    table = model_table(100).sort_values("accuracy_original")
+    table = model_table(100)
     figure = plot_matched_accuracy(table)
     lines = lines_of(figure.axes[1])
     expected = running_median(100 * table["gap"].to_numpy(), 15)
@@ -230,36 +198,24 @@ def test_running_median_by_hand():
 
 
 def test_sampling_range_by_hand_and_by_simulation():
-    table = model_table(1).assign(
-        accuracy_original=0.8, accuracy_replication=0.9, n_original=400, n_replication=100
-    )
+    def of(a, b, n, m):
+        columns = {"accuracy_original": a, "accuracy_replication": b}
+        return sampling_range(pd.DataFrame(columns).assign(n_original=n, n_replication=m))
+
     expected = 1.96 * np.sqrt(0.8 * 0.2 / 400 + 0.9 * 0.1 / 100)
-    assert sampling_range(table) == pytest.approx([expected], rel=1e-12)
-    perfect = table.assign(accuracy_original=1.0, accuracy_replication=1.0)
-    assert sampling_range(perfect).tolist() == [0.0]
-
+    assert of([0.8, 1], [0.9, 1], 400, 100) == pytest.approx([expected, 0], rel=1e-12)
     rng, n, m = np.random.default_rng(1), 600, 500  # two sets that are equally hard
-    accuracies = (rng.binomial(n, 0.85, 20000) / n, rng.binomial(m, 0.85, 20000) / m)
-    drawn = pd.DataFrame(
-        {
-            "accuracy_original": accuracies[0],
-            "accuracy_replication": accuracies[1],
-            "n_original": n,
-            "n_replication": m,
-        }
-    )
-    inside = np.abs(accuracies[0] - accuracies[1]) <= sampling_range(drawn)
-    assert inside.mean() == pytest.approx(0.95, abs=0.01)
+    a, b = rng.binomial(n, 0.85, 20000) / n, rng.binomial(m, 0.85, 20000) / m
+    assert (np.abs(a - b) <= of(a, b, n, m)).mean() == pytest.approx(0.95, abs=0.01)
 
 
-@pytest.mark.parametrize("n_models", [1, 20, 278])
+@pytest.mark.parametrize("n_models", [1, 278])
 def test_the_sampling_range_is_centred_at_zero_and_visible(n_models):
     table = model_table(n_models).assign(n_original=600, n_replication=497)
     axes = plot_matched_accuracy(table).axes[1]
     (band,) = axes.patches
     values, edges, baseline = band.get_data()
-    ranked = table.sort_values("accuracy_original")
-    np.testing.assert_allclose(values, 100 * sampling_range(ranked))
+    np.testing.assert_allclose(values, 100 * sampling_range(table))
     np.testing.assert_allclose(baseline, -values)
     assert edges.tolist() == [rank + 0.5 for rank in range(n_models + 1)]
     low, high = axes.get_ylim()
@@ -285,10 +241,7 @@ def test_equal_accuracies_are_ranked_by_name_and_long_names_shortened():
 
 @pytest.mark.parametrize("n_models", [6, 100])
 def test_models_without_a_match_leave_gaps_and_a_note(n_models):
-    table = model_table(n_models).sort_values("accuracy_original")
-    table = table.reset_index(drop=True)
-    columns = [c for c in table if c.startswith("matched_")]
-    table.loc[[1, 3], columns] = np.nan
+    table = model_table(n_models, unmatched=(1, 3))
     figure = plot_matched_accuracy(table)
     draw(figure)
     accuracies, gaps, unmatched = figure.axes
@@ -304,38 +257,33 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
     assert f"2 of the {n_models} models" in note
     assert table["model"][1] in note
     assert "No target" not in plot_matched_accuracy(model_table(6)).get_supxlabel()
+    draw(plot_matched_accuracy(model_table(3, unmatched=(0, 1, 2))))  # nothing matched at all
 
 
-def test_nothing_matched_at_all_and_one_seed():
-    draw(plot_matched_accuracy(model_table(3, unmatched=(0, 1, 2))))
+def test_one_seed():
     figure = plot_matched_accuracy(model_table(30, n_seeds=1))
     draw(figure)
     assert figure.get_suptitle().endswith("1 seed")
     assert figure.get_supxlabel() == ""
 
 
-@pytest.mark.parametrize("n_models", [40, 100])
-def test_spread_over_seeds_is_one_standard_deviation(n_models):
-    table = model_table(n_models).sort_values("accuracy_original")
-    (bars,) = plot_matched_accuracy(table).axes[1].collections
-    for rank, (segment, row) in enumerate(
-        zip(bars.get_segments(), table.itertuples(), strict=True), start=1
-    ):
-        low, high = (100 * (row.matched_gap_mean + sign * row.matched_gap_std) for sign in (-1, 1))
-        np.testing.assert_allclose(segment, [[rank, low], [rank, high]])
-
-
-def test_matched_gaps_have_their_intervals():
-    table = model_table(12)
+@pytest.mark.parametrize("n_models", [12, 100])
+def test_bars_are_one_standard_deviation_over_seeds_or_the_interval(n_models):
+    table = model_table(n_models)
     gaps = table[["model"]].iloc[::-1].assign(matched_gap_low=-0.01, matched_gap_high=0.9)
-    figure = plot_matched_accuracy(table, "", gaps)
-    draw(figure)
-    panel = figure.axes[1]
-    (bars,) = panel.collections
-    for rank, segment in enumerate(bars.get_segments(), start=1):
-        np.testing.assert_allclose(segment, [[rank, -1], [rank, 90]])
-    assert "matched points, 95 % intervals" in texts_of(panel.get_legend())
-    assert "of accuracies and shares: ±1 SD" in figure.get_supxlabel()
+    spread = [table.matched_gap_mean + sign * table.matched_gap_std for sign in (-1, 1)]
+    for given, low, high in ((None, *spread), (gaps, [-0.01] * n_models, [0.9] * n_models)):
+        figure = plot_matched_accuracy(table, gaps=given)
+        draw(figure)
+        panel = figure.axes[1]
+        (bars,) = panel.collections
+        ends = 100 * np.stack([low, high], axis=1)
+        np.testing.assert_allclose([segment[:, 1] for segment in bars.get_segments()], ends)
+        x = [segment[:, 0] for segment in bars.get_segments()]
+        np.testing.assert_array_equal(x, np.repeat(np.arange(n_models)[:, None] + 1, 2, axis=1))
+        has_intervals = given is not None
+        assert ("matched points, 95 % intervals" in texts_of(panel.get_legend())) is has_intervals
+        assert ("of accuracies and shares: ±1 SD" in figure.get_supxlabel()) is has_intervals
 
 
 def test_the_script_of_confidence(tmp_path):

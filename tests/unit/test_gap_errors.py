@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from helpers import matched, predictions, simulate
-from matcheval.protocol.blocks import Blocks, groups, paired_images
+from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.gaps import gap_terms
 from matcheval.protocol.matching import match, plan_matching
@@ -115,21 +115,14 @@ class TestStandardErrors:
             assert first == pytest.approx(expected["se_first_seed"], abs=tolerance)
 
     def test_seeds_without_pairs_are_left_out(self):
-        rows = [[0, -1, 2], [-1, -1, -1], [1, 0, -1]]
-        weights = pick_weights(rows_of(rows), 4)
+        weights = pick_weights(rows_of([[0, -1, 2], [-1, -1, -1], [1, 0, -1]]), 4)
         np.testing.assert_allclose(weights.source, [0.5, 0.25, 0.25, 0])
         np.testing.assert_allclose(weights.target, [0.5, 0.25, 0.25])
         assert weights.n_seeds == 2
         none = pick_weights(rows_of([[-1, -1]]), 3)
         assert (none.source.sum(), none.n_seeds) == (0, 0)
 
-    @given(
-        st.lists(
-            st.tuples(st.integers(0, 10).map(lambda i: i / 10), st.booleans()),
-            min_size=1,
-            max_size=40,
-        )
-    )
+    @given(st.lists(st.tuples(st.sampled_from(np.arange(11) / 10), st.booleans()), min_size=1))
     def test_the_fit_is_the_isotonic_regression_of_scikit_learn(self, points):
         p, y = map(np.array, zip(*points, strict=True))
         theirs = IsotonicRegression().fit(p, y.astype(float)).predict(p)
@@ -167,12 +160,6 @@ class TestStandardErrors:
         together = groups(["a", "a", "b", "b"], ["a", "b", "c"], shared=True)  # sums 6, 4, 2
         assert standard_error(terms, together) == pytest.approx(math.sqrt(3 / 2 * 56))
 
-    def test_a_group_of_its_own_for_every_datapoint_changes_little(self):
-        rng = np.random.default_rng(0)
-        terms = ErrorTerms(rng.normal(size=400), rng.normal(size=300))
-        blocks = groups(np.arange(400), np.arange(300))
-        assert standard_error(terms, blocks) == pytest.approx(standard_error(terms), rel=0.002)
-
     def test_intervals_and_single_groups(self):
         assert error_interval(0.1, 0.01) == pytest.approx((0.0804, 0.1196))
         blocks = groups([0, 0, 1, 2], ["a", "b", "a", "a"])
@@ -202,7 +189,7 @@ def draw(rng, n, shift, *, n_groups=0, effect=0.0):
     return SimpleNamespace(p=p, right=right, truth=truth, group=group)
 
 
-def weights_of(source, target, rng, n_seeds) -> tuple[PickWeights, dict]:
+def weights_of(source, target, rng, n_seeds):
     of = [results(side.p, side.right) for side in (source, target)]
     plan = plan_matching(*of, MatchingMethod(criterion=Criterion.PROBABILITY))
     rows = {seed: match(plan, rng) for seed in range(n_seeds)}
@@ -218,9 +205,7 @@ def coverage(n, draws, *, n_seeds=10, n_groups=0, effect=0.0, use_groups=True):
         weights, rows = weights_of(source, target, rng, n_seeds)
         truth = weights.source @ source.truth - weights.target @ target.truth
         value = weights.source @ source.right - weights.target @ target.right
-        blocks: Blocks | None = None
-        if n_groups and use_groups:
-            blocks = groups(source.group, target.group)
+        blocks = groups(source.group, target.group) if n_groups and use_groups else None
         if n_seeds == 1:
             error = one_run_error(source.right, target.right, rows[0])
         else:
@@ -251,17 +236,12 @@ class TestCoverage:
             models = []
             for _ in range(3):
                 weights, _ = weights_of(source, target, rng, 3)
-                flips = [rng.random(500) < 0.05 for _ in range(2)]
-                sides = [
-                    Scored(side.p, side.right ^ flip)
-                    for side, flip in zip((source, target), flips, strict=True)
-                ]
-                expected = [
-                    0.95 * side.truth + 0.05 * (1 - side.truth) for side in (source, target)
-                ]
-                value = weights.source @ (sides[0].correct - expected[0]) - weights.target @ (
-                    sides[1].correct - expected[1]
-                )
+                sides, deviations = [], []
+                for side in (source, target):
+                    right = side.right ^ (rng.random(500) < 0.05)
+                    sides.append(Scored(side.p, right))
+                    deviations.append(right - (0.95 * side.truth + 0.05 * (1 - side.truth)))
+                value = weights.source @ deviations[0] - weights.target @ deviations[1]
                 models.append((value, error_terms(*sides, weights)))
             means.append(np.mean([value for value, _ in models]))
             errors.append(standard_error(mean_terms([terms for _, terms in models])))

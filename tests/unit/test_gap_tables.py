@@ -9,19 +9,20 @@ import pandas as pd
 import pytest
 
 from drawings import draw, texts_of
-from helpers import matched_gap, predictions, simulate
+from helpers import predictions, simulate
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.analysis import draw_gaps, draw_matched_accuracy
 from matcheval.protocol.blocks import groups, paired_images
-from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion, MatchingMethod, MatchingSettings
+from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.words import (
     narrowing,
     share_of_confidence,
@@ -82,10 +83,10 @@ class TestTables:
     def test_matched_gaps_are_those_of_the_runs(self, found):
         for name, method in METHODS.items():
             for comparison, row in zip(comparisons(), found.models[name].itertuples(), strict=True):
-                expected = matched_gap(comparison, method, range(4))
-                assert row.matched_gap == pytest.approx(expected.mean)
-                assert row.fraction_unmatched == pytest.approx(1 - expected.share_matched)
-                assert row.matched_gap_se > 2 * expected.std / 2  # and no spread over seeds
+                one = MatchedModel.of(comparison, method, range(4))
+                assert row.matched_gap == pytest.approx(one.matched_gaps.mean())
+                assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
+                assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
         for name, table in found.models.items():
@@ -97,13 +98,6 @@ class TestTables:
             assert (mean.n_models, mean.n_left_out, mean.n_groups) == (3, 0, 0)
             width = mean.matched_gap_high - mean.matched_gap_low
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
-
-    def test_equal_models_have_the_error_of_one(self):
-        one = comparisons(1)[0]
-        tables = estimated([one, replace(one, model="m0")], METHODS, range(4))
-        model, mean = only(tables)
-        assert mean.matched_gap_se == pytest.approx(model.matched_gap_se)
-        assert mean.gap_se == pytest.approx(model.gap_se)
 
     def test_the_decomposition_is_that_of_the_function(self, found):
         parts = decompose_models([scored(comparison) for comparison in comparisons()])
@@ -137,49 +131,62 @@ class TestTables:
 
     def test_models_on_other_datapoints(self):
         models = [*comparisons(1), *comparisons(1, (900, 501))]
-        with pytest.raises(InputError, match="other indices or labels on 'new'"):
+        with pytest.raises(
+            InputError, match=r"other indices or labels on 'new'.*501 datapoints, no"
+        ):
             estimated(models, METHODS, range(2))
 
 
-def row_of(original, replication, **pair):
-    comparison = Comparison("m", replace(PAIR, **pair), original, replication)
-    return only(estimated([comparison], METHODS, range(3)))[0]
+def right(n, k, confidence=0.5):
+    """Predictions of equal confidence, of which the first k are right."""
+    return predictions([confidence] * n, np.zeros(n, int), (np.arange(n) >= k).astype(int))
+
+
+UNDEFINED = {  # both sets, what is NaN, and why
+    "few pairs": (
+        simulate(60, 3, 1), simulate(20, 3, 2), ["matched_gap_se", "matched_gap_low"],
+        "fewer than 30 matched pairs",
+    ),
+    "all wrong": (
+        simulate(300, 3, 1), right(300, 0), ["matched_gap_se"],
+        "all predictions on new are right or wrong",
+    ),
+    "all right": (
+        simulate(300, 3, 1), right(300, 300), ["matched_gap_se"],
+        "all predictions on new are right or wrong",
+    ),
+    "nothing matched": (
+        right(50, 50, 0.1), right(40, 40, 0.9), ["matched_gap", "matched_gap_se"],
+        "no target is matched",
+    ),
+    "everything matched": (
+        right(200, 160), right(100, 70), ["unmatched_accuracy_target"], "every target is matched",
+    ),
+    "no gap": (
+        simulate(400, 3, 1), simulate(400, 3, 1), ["confidence_share", "narrowing"],
+        "the gap is not positive",
+    ),
+    "unclear gap": (
+        simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.86), ["reference_narrowing"],
+        "reference: the gap does not exceed twice its standard error",
+    ),
+}  # fmt: skip
 
 
 class TestUndefined:
     """Each in words, NaN, and never a silent number."""
 
-    def test_few_pairs(self):
-        row = row_of(simulate(60, 3, 1), simulate(20, 3, 2))
-        assert 0 < row.n_matched < 30
-        assert math.isnan(row.matched_gap_se)
-        assert math.isnan(row.matched_gap_low)
-        assert "fewer than 30 matched pairs" in row.remarks
-
-    @pytest.mark.parametrize("accuracy", [0, 1])
-    def test_all_right_or_all_wrong(self, accuracy):
-        original = simulate(300, 3, 1)
-        right = np.full(300, accuracy)
-        extreme = predictions(original.probability, np.zeros(300, int), 1 - right)
-        row = row_of(original, extreme)
-        assert math.isnan(row.matched_gap_se)
-        assert "all predictions on new are right or wrong" in row.remarks
-
-    def test_nothing_matched(self):
-        row = row_of(predictions([0.1] * 50), predictions([0.9] * 40))
-        assert math.isnan(row.matched_gap)
-        assert math.isnan(row.matched_gap_se)
-        assert row.fraction_unmatched == 1
-        assert "no target is matched" in row.remarks
-
-    def test_everything_matched(self):
-        right = (np.arange(200) % 5 > 0).astype(int)
-        source = predictions([0.5] * 200, np.zeros(200, int), 1 - right)
-        target = predictions([0.5] * 100, np.zeros(100, int), 1 * (np.arange(100) < 30))
-        row = row_of(source, target)
-        assert (row.fraction_unmatched, row.dropped_targets) == (0, 0)
-        assert math.isnan(row.unmatched_accuracy_target)
-        assert "every target is matched" in row.remarks
+    @pytest.mark.parametrize("case", UNDEFINED)
+    def test_in_words(self, case):
+        original, replication, undefined, why = UNDEFINED[case]
+        comparison = Comparison("m", PAIR, original, replication)
+        row, _ = only(estimated([comparison], METHODS, range(3)))
+        assert row[undefined].isna().all()
+        assert why in row.remarks
+        shares = {"nothing matched": 1, "everything matched": 0}
+        assert row.fraction_unmatched == shares.get(case, row.fraction_unmatched)
+        if case == "everything matched":
+            assert row.dropped_targets == 0
 
     def test_a_single_group(self):
         blocks = groups(np.zeros(900), np.arange(500) % 9)
@@ -188,20 +195,6 @@ class TestUndefined:
         assert math.isnan(row.gap_se)
         assert "a set is a single group" in row.remarks
         assert verdict(mean) == "of unknown error"
-
-    def test_no_gap(self):
-        same = simulate(400, 3, 1)
-        row = row_of(same, same)
-        assert math.isnan(row.confidence_share)
-        assert math.isnan(row.narrowing)
-        assert "no share" in row.remarks
-        assert "the gap is not positive" in row.remarks
-
-    def test_an_unclear_gap(self):
-        row = row_of(simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.86))
-        assert row.gap_se < row.gap < 2 * row.gap_se
-        assert math.isnan(row.reference_narrowing)
-        assert "reference: the gap does not exceed twice its standard error" in row.remarks
 
     def test_models_without_pairs_are_left_out_of_means(self):
         fine, odd = comparisons(2)
@@ -217,35 +210,22 @@ class TestUndefined:
 
 
 class TestSummary:
-    def page(self, found):
-        return write_summary("Study `s`", found.means, TITLES)
-
     def test_what_it_states(self, found):
-        page, mean = self.page(found), only(found)[1]
-        assert (
-            "`old` (n = 900) and `new` (n = 500), source `old`: over 3 models, the gap is" in page
-        )
+        page, mean = write_summary("s", found.means, TITLES), only(found)[1]
+        sets = "`old` (n = 900) and `new` (n = 500), source `old`"
+        assert f"{sets}: over 3 models, the gap is" in page
         assert f"The matched gap is {with_interval(mean, 'matched_gap')} points, " in page
         assert verdict(mean) == "beyond sampling error"
         assert f"{100 * mean.reference_narrowing:.0f} %" in narrowing(mean)
         assert f"a share of {share_of_confidence(mean)} goes with confidence" in page
 
-    def test_a_gap_that_matching_makes_wider(self, found):
-        row = only(found)[1].copy()
+        row = mean.copy()
         row["narrowing"], row["reference_narrowing"] = -0.36, np.nan
         assert narrowing(row) == "wider by 36 %, without a reference to compare that with"
 
-    def test_tables_have_as_many_cells_as_columns(self, found):
-        lines = self.page(found).split("\n\n| ")
-        assert len(lines) == 3
-        for table in lines[1:]:
-            rows = ("| " + table).strip().split("\n")
-            assert len(rows) == 4
-            assert len({row.count("|") for row in rows}) == 1
-
     def test_nothing_matched_at_all(self):
         comparison = Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))
-        page = self.page(estimated([comparison], METHODS, range(2)))
+        page = write_summary("s", estimated([comparison], METHODS, range(2)).means, TITLES)
         assert "no target was matched in any run of 1 model" in page
         assert "| undefined |" in page
 
@@ -256,19 +236,17 @@ class TestSummary:
         assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
 
     @pytest.mark.parametrize(
-        ("bounds", "said"),
+        ("low", "high", "said"),
         [
-            ((-0.01, 0.02), "within sampling error of 0"),
-            ((0.0, 0.02), "within sampling error of 0"),
-            ((0.01, 0.02), "beyond sampling error"),
-            ((-0.02, -0.01), "beyond sampling error"),
-            ((math.nan, math.nan), "of unknown error"),
+            (-0.01, 0.02, "within sampling error of 0"),
+            (0.0, 0.02, "within sampling error of 0"),
+            (0.01, 0.02, "beyond sampling error"),
+            (-0.02, -0.01, "beyond sampling error"),
         ],
     )
-    def test_verdicts(self, bounds, said):
-        row = pd.Series({"matched_gap": 0.01} | dict(zip(
-            ("matched_gap_low", "matched_gap_high"), bounds, strict=True)))  # fmt: skip
-        assert verdict(row) == said
+    def test_verdicts(self, low, high, said):
+        row = {"matched_gap": 0.01, "matched_gap_low": low, "matched_gap_high": high}
+        assert verdict(pd.Series(row)) == said
 
     def test_gaps_keep_their_signs(self):
         """Opposite gaps average to little; a mean of absolute values would be biased upwards."""
@@ -340,15 +318,9 @@ class TestFigure:
         assert "only" in figure.get_suptitle()
 
     def test_the_scripts(self, found, tmp_path):
-        accuracies = pd.DataFrame(
-            {name: [0.5] * 3 for name in MODEL_TABLE.names}
-            | {"model": found.models["probability"]["model"]}
-            | {name: ["p", "probability", "old", "new", "old"][i] for i, name in enumerate(
-                ("pair", "criterion", "original", "replication", "source"))}
-            | dict.fromkeys(("n_seeds", "n_original", "n_replication"), 100)
-        )[MODEL_TABLE.names]  # fmt: skip
+        matched = [MatchedModel.of(one, METHODS["probability"], [0]) for one in comparisons()]
         files = {
-            "table": (MODEL_TABLE, accuracies),
+            "table": (MODEL_TABLE, tabulate_runs([one.runs() for one in matched])),
             "gaps": (GAPS, found.models["probability"]),
             "means": (MEAN_GAPS, found.means),
         }
@@ -356,6 +328,6 @@ class TestFigure:
             write_table(schema.from_frame(frame), tmp_path / f"{name}.parquet")
         paths = {name: tmp_path / f"{name}.parquet" for name in files}
         draw_gaps(**paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"])
-        paths.pop("means")
+        del paths["means"]
         draw_matched_accuracy(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
-        assert {"gaps.png", "accuracy.png"} <= {path.name for path in tmp_path.iterdir()}
+        assert all((tmp_path / f"{name}.png").is_file() for name in ("gaps", "accuracy"))

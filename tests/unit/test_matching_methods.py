@@ -17,7 +17,7 @@ from matcheval.protocol.settings import (
     MatchingSettings,
     Score,
     pooled_ranks,
-)
+)  # fmt: skip
 from matcheval.settings import read_settings
 
 LABEL, PROBABILITY = Criterion
@@ -43,10 +43,8 @@ class TestNamedMatchings:
             "probability": MatchingMethod(criterion=PROBABILITY, epsilon=0.005),
         }
 
-    def test_the_short_form(self):
-        assert methods(criteria=["probability"], epsilon=0.01) == {
-            "probability": MatchingMethod(criterion=PROBABILITY, epsilon=0.01)
-        }
+        wide = MatchingMethod(criterion=PROBABILITY, epsilon=0.01)  # and the short form
+        assert methods(criteria=["probability"], epsilon=0.01) == {"probability": wide}
 
     def test_names_and_their_order_are_the_configuration_s(self):
         found = methods(
@@ -145,11 +143,6 @@ class TestOrderOfTargets:
             plan_matching(source, target, MatchingMethod(criterion=LABEL)), picks, order
         )
         np.testing.assert_array_equal(found[4], expected)
-
-    def test_in_a_random_order_without_competition_the_targets_matched_are_the_same(self):
-        sets = predictions([0.1, 0.5, 0.9]), predictions([0.9, 0.1])
-        found = matched(*sets, seeds=range(5), order="random")
-        assert all(row.tolist() == [2, 0] for row in found.rows.values())
 
 
 class TestPooledRanks:

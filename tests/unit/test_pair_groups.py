@@ -32,10 +32,8 @@ class TestColumns:
     HEADER = "index,label,prediction,probability,group\n"
 
     def test_all_formats_in_order_of_the_indices(self, tmp_path):
-        table = pd.DataFrame(
-            {"index": [2, 0, 1, 3], "label": 0, "prediction": 0, "probability": 0.5,
-             "group": ["b", "a", "a", "c"]}
-        )  # fmt: skip
+        table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
+        table = table.assign(label=0, prediction=0, probability=0.5)
         table.to_csv(tmp_path / "p.csv", index=False)
         table.to_parquet(tmp_path / "p.parquet")
         np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
@@ -112,31 +110,28 @@ class TestSources:
 
 class TestBlocks:
     def blocks(self, original=None, replication=None, sizes=(6, 4), **pair):
-        sets = simulate(sizes[0], 2, 1), simulate(sizes[1], 2, 1)
-        comparison = Comparison("m", Pair("p", "o", "r", **pair), *sets)
-        known = {"original": original, "replication": replication}
-        return blocks_of_pair(
-            comparison, {k: None if v is None else np.array(list(v)) for k, v in known.items()}
+        comparison = Comparison(
+            "m", Pair("p", "o", "r", **pair), *(simulate(n, 2, 1) for n in sizes)
         )
+        known = {"original": original, "replication": replication}
+        return blocks_of_pair(comparison, {k: v and np.array(list(v)) for k, v in known.items()})
 
     def test_by_role(self):
         assert self.blocks() is None
         found = self.blocks("aabbcc", "ddee")
         assert (found.n_source, found.n_target, found.joint, found.grouped) == (3, 2, False, True)
-        turned = self.blocks("aabb", "ddeeff", (4, 6))  # the larger replication is the source
-        assert (turned.n_source, turned.n_target) == (3, 2)
-
-    def test_one_set_without_groups(self):
-        for given, numbers in ((("aabbcc", None), (3, 4)), ((None, "aabb"), (6, 2))):
+        for given, numbers in (
+            (("aabb", "ddeeff", (4, 6)), (3, 2)),  # the larger replication is the source
+            (("aabbcc", None), (3, 4)),  # one set without groups
+            ((None, "aabb"), (6, 2)),
+        ):
             found = self.blocks(*given)
             assert (found.n_source, found.n_target) == numbers
 
     def test_shared(self):
         found = self.blocks("aabbcc", "abab", groups_shared=True)
         assert (found.n, found.joint) == (3, True)
-        with pytest.raises(
-            InputError, match=r"pairs\.p': groups are shared, but not known of both"
-        ):
+        with pytest.raises(InputError, match=r"pairs\.p': groups are shared, but not known of"):
             self.blocks("aabbcc", None, groups_shared=True)
 
     def test_paired(self):
@@ -151,23 +146,22 @@ class TestBlocks:
 
 
 class TestSettings:
-    def study(self, tmp_path, **pair):
+    def study(self, **pair):
         config = configuration("digits")
         config["pairs"]["new-writers"] |= pair
         return config
 
     def test_files_are_checked_before_any_job(self, tmp_path):
-        config = self.study(tmp_path, groups={"digits-known": str(tmp_path / "none.csv")})
-        with pytest.raises(InputError, match=r"groups\.digits-known': no file at"):
-            load(config)
-        config = self.study(tmp_path, groups={"digits-train": str(tmp_path / "none.csv")})
-        with pytest.raises(InputError, match="'digits-train'"):
-            load(config)
+        for name, message in (
+            ("digits-known", r"groups\.digits-known': no file at"),
+            ("digits-train", "'digits-train'"),
+        ):
+            with pytest.raises(InputError, match=message):
+                load(self.study(groups={name: str(tmp_path / "none.csv")}))
 
-    def test_what_belongs_together_does_not_change_the_matching(self, tmp_path):
+    def test_what_belongs_together_does_not_change_the_matching(self):
         plain, paired = (
-            load(self.study(tmp_path, **pair)).analyses["matching"]
-            for pair in ({}, {"paired": True})
+            load(self.study(**pair)).analyses["matching"] for pair in ({}, {"paired": True})
         )
         for groups in (True, False):
             files = [one.files("new-writers", groups=groups) for one in (plain, paired)]

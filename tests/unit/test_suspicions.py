@@ -4,7 +4,6 @@ import dataclasses
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from helpers import simulate
@@ -24,9 +23,7 @@ from matcheval.predictions.suspicions import suspicions
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison, suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.gaps import estimate_gaps
-from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.settings import Criterion, MatchingMethod
-from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.words import write_summary
 from matcheval.study.tables import SuiteFiles
 
@@ -94,13 +91,12 @@ class TestLabels:
         assert suspicions(None, PREDICTED, CONFIDENCES, K) == []
 
     def test_percentages(self, tmp_path):
-        path = tmp_path / "p.csv"
-        path.write_text("label,prediction,probability\n0,0,99.5\n1,1,12\n")
-        with pytest.raises(InputError, match="look like percentages: divide them by 100"):
-            read_predictions(path)
-        path = saved(tmp_path / "p.npz", labels=LABELS, probabilities=100 * softmax(LOGITS))
-        with pytest.raises(InputError, match="look like percentages: divide them by 100"):
-            read_predictions(path)
+        table = tmp_path / "p.csv"
+        table.write_text("label,prediction,probability\n0,0,99.5\n1,1,12\n")
+        arrays = saved(tmp_path / "p.npz", labels=LABELS, probabilities=100 * softmax(LOGITS))
+        for path in (table, arrays):
+            with pytest.raises(InputError, match="look like percentages: divide them by 100"):
+                read_predictions(path)
 
 
 PAIR = Pair("p", "old", "new")
@@ -114,17 +110,11 @@ def compared(old, new, **metadata):
 class TestPairs:
     OLD, NEW = simulate(300, 5, 1), simulate(100, 5, 2)
 
-    def test_nothing_is_told_of_usual_sets(self):
+    def test_what_is_told(self):
         assert suspicions_of(compared(self.OLD, self.NEW)) == []
-
-    def test_a_set_against_itself(self):
         assert "compared with itself" in suspicions_of(compared(self.OLD, self.OLD))[0]
-
-    def test_disjoint_labels(self):
-        new = dataclasses.replace(
-            self.NEW, label=self.NEW.label + 5, prediction=self.NEW.prediction + 5
-        )
-        (told,) = suspicions_of(compared(self.OLD, new))
+        shifted = {name: getattr(self.NEW, name) + 5 for name in ("label", "prediction")}
+        (told,) = suspicions_of(compared(self.OLD, dataclasses.replace(self.NEW, **shifted)))
         assert told == "no label occurs in both sets; labels are 0 to 4 and 5 to 9"
 
     def test_they_are_kept_until_the_summary(self):
@@ -135,12 +125,10 @@ class TestPairs:
         assert suspicions_in([runs]) == []
         assert with_suspicions(runs, []) is runs
         assert kept.schema.metadata.items() > runs.schema.metadata.items()
-        table = tabulate_runs([kept])
         page = self.page(comparison, method, suspicions_in([kept, kept]))
         told = page.split("## Warnings\n\n")[1]
         assert told.startswith("- m, new: odd.\n- p, ")
         assert "more than half of the targets of 1 of 1 model are unmatched" in told
-        assert pa.Table.equals(MODEL_TABLE.from_frame(table), MODEL_TABLE.from_frame(table))
         method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=0.5)
         assert "Warnings" not in self.page(comparison, method)
 
@@ -196,13 +184,9 @@ class TestOneName:
                 found = dataclasses.replace(TestPairs.OLD, metadata=metadata)
                 write_predictions(found, tmp_path / dataset / f"{model}.parquet")
         names = ("base", "near", "far")
-        specs = {
-            name: DatasetSpec(
-                name, "predictions", {"files": f"{tmp_path}/{name}/{{model}}.parquet"}
-            )
-            for name in names
-        }
         if analysis == "suite_accuracies":
+            options = {name: {"files": f"{tmp_path}/{name}/{{model}}.parquet"} for name in names}
+            specs = {name: DatasetSpec(name, "predictions", options[name]) for name in names}
             suite = Suite("s", (Member("near"), Member("far")))
             read = SuiteCorrectness(SuiteFiles(suite, "base", specs, {}, tmp_path, ["m", "n"]))
             reads = [partial(read, m.dataset, m) for m in (Member("base"), *suite.members)]
@@ -212,9 +196,7 @@ class TestOneName:
             reads = [lambda d=d: [files.read(d, m) for m in "nm"] for d in names]
         for one in reads[:2]:
             one()
-        with pytest.raises(
-            InputError, match="is aa in the predictions on base, and bb in those on far"
-        ):
+        with pytest.raises(InputError, match=r"is aa in the .* on base, and bb in those on far"):
             reads[2]()
 
     def test_pixel_ranges_of_datasets_may_differ(self):
@@ -225,9 +207,10 @@ class TestOneName:
 class TestCommandLine:
     @pytest.fixture
     def files(self, tmp_path):
-        for name, n in (("a", 300), ("b", 200), ("c", 200), ("d", 200)):
-            write_predictions(simulate(n, 5, n), tmp_path / f"{name}.csv")
-        return [str(tmp_path / f"{name}.csv") for name in "abcd"]
+        files = [str(tmp_path / f"{name}.csv") for name in "abcd"]
+        for i, file in enumerate(files):
+            write_predictions(simulate(300 - 100 * (i > 0), 5, i), file)
+        return files
 
     def test_compare_warns(self, files, tmp_path, caplog, undrawn):
         out = str(tmp_path / "out")

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    NOTE_SIZE,
-    fit_text,
-    new_figure,
-    set_note,
-    set_title,
-    style,
-)
+from matcheval.figures import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,16 +62,14 @@ def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
 
 def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str = "") -> "Figure":
     """Plot rows of images with captions."""
-    n_columns = max((len(row) for row in rows), default=0)
-    if not n_columns:
-        raise InputError("no images to plot", field="rows")
+    n_columns = max(map(len, rows))
     cell = min(_CELL, _PAGE / n_columns - _GAP)
     captions = [[_fitted(picture.caption, cell) for picture in row] for row in rows]
     lines = max(caption.count("\n") + 1 for row in captions for caption in row)
-    with style():
+    with style.style():
         height = cell + _CAPTION * lines
-        figure = new_figure(
-            max(n_columns * (cell + _GAP), COLUMN_WIDTH),
+        figure = style.new_figure(
+            max(n_columns * (cell + _GAP), style.COLUMN_WIDTH),
             len(rows) * height + _TITLE + 0.2 * bool(note),
         )
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
@@ -89,8 +78,8 @@ def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str 
                 _draw(axes, picture, text)
             for axes in axes_row[len(row) :]:
                 axes.set_axis_off()
-        set_title(figure, title)
-        set_note(figure, note)
+        style.set_title(figure, title)
+        style.set_note(figure, note)
     return figure
 
 
@@ -98,7 +87,7 @@ def _fitted(caption: str, width: float) -> str:
     """Break a caption into lines as wide as an image; names of many words lose their end."""
     lines = []
     for line in caption.split("\n"):
-        first, *further = fit_text(line, width).split("\n")
+        first, *further = style.fit_text(line, width).split("\n")
         cut = [*further[: _MOST_LINES - 2], "…"] if len(further) >= _MOST_LINES else further
         lines += [first, *cut]
     return "\n".join(lines)
@@ -106,7 +95,7 @@ def _fitted(caption: str, width: float) -> str:
 
 def _draw(axes: "Axes", picture: Picture, caption: str) -> None:
     axes.imshow(picture.pixels, interpolation="nearest")
-    axes.set_title(caption, fontsize=NOTE_SIZE, pad=1.5)
+    axes.set_title(caption, fontsize=style.NOTE_SIZE, pad=1.5)
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     for spine in axes.spines.values():

@@ -24,42 +24,23 @@ _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "font.size": 7.0,
     "text.hinting": "none",  # the same text widths in PNG and PDF
     "text.parse_math": False,  # names may contain dollar signs
-    "axes.labelsize": LABEL_SIZE,
-    "axes.titlesize": LABEL_SIZE,
-    "axes.linewidth": 0.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.formatter.useoffset": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.4,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 0.0,
-    "ytick.minor.size": 0.0,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3.0,
-    "legend.fontsize": 6.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "legend.borderaxespad": 0.3,
-    "legend.borderpad": 0.2,
-    "legend.labelspacing": 0.3,
+    "axes.labelsize": LABEL_SIZE, "axes.titlesize": LABEL_SIZE, "axes.linewidth": 0.5,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.formatter.useoffset": False,
+    "axes.axisbelow": True, "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.4,
+    "xtick.labelsize": 6.5, "xtick.major.width": 0.5, "xtick.major.size": 2.5,
+    "ytick.labelsize": 6.5, "ytick.major.width": 0.5, "ytick.major.size": 2.5,
+    "xtick.minor.size": 0.0, "ytick.minor.size": 0.0,
+    "lines.linewidth": 1.1, "lines.markersize": 3.0,
+    "legend.fontsize": 6.5, "legend.frameon": False, "legend.handlelength": 2.6,
+    "legend.borderaxespad": 0.3, "legend.borderpad": 0.2, "legend.labelspacing": 0.3,
     "legend.columnspacing": 1.4,
-    "figure.titlesize": LABEL_SIZE,
-    "figure.dpi": 100,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
+    "figure.titlesize": LABEL_SIZE, "figure.dpi": 100,
+    "figure.constrained_layout.h_pad": 0.03, "figure.constrained_layout.w_pad": 0.03,
     "savefig.bbox": "standard",
     "svg.fonttype": "none",  # text stays text, which can be searched and edited
     "svg.hashsalt": "matcheval",  # the same names of clip paths in every run
     "pdf.fonttype": 42,  # embed fonts as TrueType, which publishers require
-}
+}  # fmt: skip
 
 DashPattern = str | tuple[float, tuple[float, ...]]
 

@@ -12,7 +12,6 @@ import pandas as pd
 
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
-from matcheval.execution.resources import ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.io.tables import write_table
@@ -131,13 +130,7 @@ def draw_gaps(
 
 
 def draw_reliability(
-    *,
-    files: PairFiles,
-    pairs: Path,
-    matching: str,
-    title: str,
-    bins: int,
-    outputs: Sequence[Path],
+    *, files: PairFiles, pairs: Path, matching: str, title: str, bins: int, outputs: Sequence[Path]
 ) -> None:
     """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
     (comparison,) = files.comparisons()
@@ -155,9 +148,8 @@ a warning.""",
     "Accuracy and confidence": """Accuracy against mean confidence on both sets of **{{
 snakemake.wildcards.pair }}**, one point per model and set. On the dashed line, a model is
 calibrated on average; below it, it is more confident than accurate (overconfident). Thin lines
-join the two points of a model, if there are at most 60 models: along the dashed line, mean
-confidence changes with accuracy; straight down, accuracy falls while mean confidence stays the
-same.""",
+join the two points of a model, if there are at most 60 models: along the dashed line, confidence
+changes with accuracy; straight down, accuracy falls while confidence stays the same.""",
     "Matched accuracy": """Models from least to most accurate on the original set of **{{
 snakemake.wildcards.pair }}**, with datapoints matched by ``{{ snakemake.wildcards.matching }}``.
 Left: accuracy (solid) and matched accuracy (dotted) on both sets; the smaller set is the target
@@ -168,10 +160,9 @@ Series have gaps at models for which no target was matched.
 
 Bars of the matched difference are 95 % intervals for the sampling of the test sets. The other
 faint bars extend one standard deviation over seeds to either side, the spread due to the random
-choices of the matching. The grey band shows the size of that error for the difference of all
-points: if both sets were equally hard, 95 % of the differences would lie within ±1.96 · √(a(1 −
-a)/n + b(1 − b)/m), for accuracies a and b on sets of n and m points (binomial, independent
-sets). It does not apply to the matched difference.
+choices of the matching. The grey band is the 95 % sampling range of the difference of all points
+between equally hard sets, ±1.96 · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on sets of n
+and m points; it does not apply to the matched difference.
 
 A matched difference nearer to zero than the difference of all points does not by itself show
 that part of the accuracy loss is explained by confidence: the unmatched targets are left out.
@@ -181,24 +172,21 @@ datapoints matched by ``{{ snakemake.wildcards.matching }}``; models by increasi
 the original, and their mean on the right. Top: gap and matched gap. Middle: the gap in two parts
 that add up to it: the part that goes with confidence, and the part at equal confidence; no
 datapoint is left out. Bottom: by how much matching narrows the gap in samples of both sets,
-joined to the narrowing of a gap of the same size of which confidence gives no warning, because
-errors rise by one factor at every confidence. Only the difference between the two speaks for a
-warning.
+joined to the narrowing of a gap of the same size of which confidence gives no warning. Only the
+difference between the two speaks for a warning.
 
 Bars are 95 % intervals for the sampling of the test sets: of datapoints, of paired images, or of
-groups where these are known. A matched gap whose interval holds 0 is within sampling error of 0.
-A matched gap of a few tenths of a point is left by a shift of confidence alone
-(docs/protocol.md).""",
+groups where these are known. A matched gap of a few tenths of a point is left by a shift of
+confidence alone (docs/protocol.md).""",
     "Reliability": """Model **{{ snakemake.wildcards.model }}** on **{{ snakemake.wildcards.pair
 }}**, matched by ``{{ snakemake.wildcards.matching }}``: (a) accuracy against confidence in bins
 of equal width, drawn at the mean confidence of the bin, and (b) density of the confidences on a
-logarithmic scale, in bins of width 0.04. Both panels show the two whole sets, their matched
-subsets and the unmatched targets. Where two curves of (a) coincide, accuracy at that confidence
-is the same on both, up to sampling error; (b) shows at which confidences the unmatched targets
-lie. Curves of the source are wide and those of the target narrow, so that both are visible where
-they coincide. Matched and unmatched subsets are pooled over seeds, and their n is the mean per
-seed. In (a), small hollow markers are bins with fewer than 10 datapoints (per seed), which are
-not joined by lines; in (b), curves have gaps at bins without datapoints.""",
+logarithmic scale. Both panels show the two whole sets, their matched subsets and the unmatched
+targets. Where two curves of (a) coincide, accuracy at that confidence is the same on both, up to
+sampling error; (b) shows at which confidences the unmatched targets lie. Matched and unmatched
+subsets are pooled over seeds, and their n is the mean per seed. In (a), small hollow markers are
+bins with fewer than 10 datapoints (per seed), which are not joined by lines; in (b), curves have
+gaps at bins without datapoints.""",
 }
 
 
@@ -423,24 +411,22 @@ class Matching(Analysis):
     def rules(self) -> list[Rule]:
         """From predictions to runs, to tables and figures."""
         matching, parquet = {"matching": self.matchings}, ".parquet"
-        table, gaps = self.result.file(parquet), self.gaps.file(parquet)
+        tables = {"table": self.result.file(parquet), "gaps": self.gaps.file(parquet)}
+
+        def title(w: Wildcards) -> dict[str, Any]:
+            return {"title": self.titles[w.matching]}
+
         return [
             *self._matching_rules,
             Rule(
-                name="tabulate_runs",
-                run=write_model_tables,
-                input={
-                    "runs": lambda w: self.runs.expand(
-                        pair=w.pair, matching=self.matchings, batch=self.batches
-                    )
-                },
+                name="tabulate_runs", run=write_model_tables,
+                input={"runs": self.runs.expand(**matching, batch=self.batches)},
                 output={"outputs": self.result.expand(**matching)},
                 arguments=lambda _: {"matchings": self.matchings},
                 message="Tabulating the matchings of {wildcards.pair}",
             ),
             Rule(
-                name="estimate_gaps",
-                run=write_gaps,
+                name="estimate_gaps", run=write_gaps,
                 input={"waits_for": lambda w: self.inputs_with_groups(w.pair)},
                 output={"tables": self.gaps.expand(**matching), "means": self.means},
                 arguments=lambda w: {"files": self.files(w.pair)},
@@ -451,56 +437,45 @@ class Matching(Analysis):
                 message="Estimating the gaps of {wildcards.pair}",
             ),
             Rule(
-                name="write_summary",
-                run=write_study_summary,
-                input=self._summary_inputs,
-                output={"outputs": self.summary},
+                name="write_summary", run=write_study_summary,
+                input=self._summary_inputs, output={"outputs": self.summary},
                 arguments=lambda _: {"study": self.study.name, "titles": self.titles},
                 message=f"Summarising study {self.study.name}",
             ),
             Rule(
-                name="plot_confidence",
-                run=draw_confidence,
+                name="plot_confidence", run=draw_confidence,
                 input={"table": self.result.file(parquet, matching=self.matchings[0])},
                 output={"outputs": self.confidence_plot},
                 message="Plotting accuracy against confidence for {wildcards.pair}",
             ),
             Rule(
-                name="plot_matched_accuracy",
-                run=draw_matched_accuracy,
-                input={"table": table, "gaps": gaps},
-                output={"outputs": self.accuracy_plot},
-                arguments=lambda w: {"title": self.titles[w.matching]},
-                values=matching,
+                name="plot_matched_accuracy", run=draw_matched_accuracy,
+                input=tables, output={"outputs": self.accuracy_plot},
+                arguments=title, values=matching,
                 message="Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(
-                name="plot_gaps",
-                run=draw_gaps,
-                input={"table": table, "gaps": gaps, "means": self.means.file(parquet)},
-                output={"outputs": self.gaps_plot},
-                arguments=lambda w: {"title": self.titles[w.matching]},
-                values=matching,
+                name="plot_gaps", run=draw_gaps,
+                input=tables | {"means": self.means.file(parquet)},
+                output={"outputs": self.gaps_plot}, arguments=title, values=matching,
                 message="Plotting gaps of {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(
-                name="plot_reliability",
-                run=draw_reliability,
+                name="plot_reliability", run=draw_reliability,
                 input={
                     "waits_for": lambda w: self.inputs(w.pair, [w.model]),
                     "pairs": self.matched_pairs.file(),
                 },
                 output={"outputs": self.reliability_plot},
-                arguments=lambda w: {
+                arguments=lambda w: title(w) | {
                     "files": self.files(w.pair, [w.model], groups=False),
-                    "title": self.titles[w.matching],
                     "bins": self.settings.reliability_bins,
                 },
                 values=matching,
                 message="Plotting reliability of {wildcards.model} on {wildcards.pair} by "
                 "{wildcards.matching}",
             ),
-        ]
+        ]  # fmt: skip
 
     @property
     def _matching_rules(self) -> list[Rule]:
@@ -518,27 +493,23 @@ class Matching(Analysis):
             def models(w: Wildcards) -> list[str]:
                 return [model for batch in batches(w) for model in self.batches[batch]]
 
-            def request(w: Wildcards) -> ResourceRequest:
-                n_runs = len(self.seeds) * len(self.matchings)
-                return resources.of_matching(len(models(w)), n_runs, self.images(w.pair))
-
             return Rule(
-                name=name,
-                run=match_predictions,
+                name=name, run=match_predictions, output=output,
                 input={
                     "waits_for": lambda w: [*self.inputs(w.pair, models(w)), *self._classes(w.pair)]
                 },
-                output=output,
                 arguments=lambda w: {
                     "files": self.files(w.pair, models(w), groups=False),
                     "batches": [self.batches[batch] for batch in batches(w)],
                     "saved": [model for model in saved if model in models(w)],
                 },
                 custom_files=lambda w: self.custom_files_state(w.pair, models(w), groups=False),
-                request=request,
+                request=lambda w: resources.of_matching(
+                    len(models(w)), len(self.seeds) * len(self.matchings), self.images(w.pair)
+                ),
                 values={"batch": [batch for batch in self.batches if batch not in with_pairs]},
                 message=f"Matching {{wildcards.pair}}, {of}",
-            )
+            )  # fmt: skip
 
         of_batch = rule(
             "match_predictions", "batch {wildcards.batch}", lambda w: [w.batch],

@@ -21,17 +21,11 @@ from matcheval.io.tables import MODEL, Column
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
-from matcheval.protocol import schemas, standard_errors
+from matcheval.protocol import matching, schemas, standard_errors
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, scored
-from matcheval.protocol.matching import (
-    UNMATCHED,
-    MatchedRows,
-    match_once,
-    plan_matching,
-    run_sequence,
-)  # fmt: skip
+from matcheval.protocol.matching import UNMATCHED, MatchedRows
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
@@ -87,11 +81,14 @@ class MatchedModel:
         cls, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int], name: str = ""
     ) -> Self:
         """Match a model once per seed."""
-        plan = plan_matching(comparison.source, comparison.target, method)
+        plan = matching.plan_matching(comparison.source, comparison.target, method)
         names: Any = {
             "pair": comparison.pair.name, "criterion": method.criterion, "model": comparison.model,
         }  # fmt: skip
-        rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in seeds}
+        rows = {
+            s: matching.match_once(plan, method.order, matching.run_sequence(s, **names))
+            for s in seeds
+        }
         return cls(comparison, name, method, rows)
 
     @property

@@ -134,6 +134,13 @@ def parts_of_bins(
     )
 
 
+def further_parts(source: Scored, target: Scored) -> list[float]:
+    """Return the part of a gap that goes with confidence, with `FURTHER_N_BINS`."""
+    return [
+        float(parts_of_bins(*bin_sets(source, target, n).counts).confidence) for n in FURTHER_N_BINS
+    ]
+
+
 def resampled_gaps(
     models: Sequence[tuple[Scored, Scored]],
     binned: Sequence[Bins],

@@ -20,26 +20,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.io.terminal import each
+from matcheval.protocol import compared_models, decomposition
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import (
-    ComparedModels,
-    MatchedError,
-    MatchedModel,
-    error_of_mean,
-    error_of_model,
-    mean_of_defined,
-)  # fmt: skip
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
-from matcheval.protocol.decomposition import (
-    CLEAR_GAP,
-    FURTHER_N_BINS,
-    Decomposition,
-    Floats,
-    bin_sets,
-    decompose_models,
-    parts_of_bins,
-    scored,
-)  # fmt: skip
+from matcheval.protocol.decomposition import CLEAR_GAP, FURTHER_N_BINS, Decomposition, Floats
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import matching_label
@@ -153,13 +138,11 @@ def _decomposed(
     comparisons: Sequence[Comparison], blocks: Blocks | None
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, also with `FURTHER_N_BINS`."""
-    sides = [scored(comparison) for comparison in comparisons]
+    sides = [decomposition.scored(comparison) for comparison in comparisons]
     is_original = comparisons[0].source_is_original
-    found = decompose_models(sides, source_is_original=is_original, blocks=blocks)
-    further = np.array([
-        [float(parts_of_bins(*bin_sets(*both, n).counts).confidence) for n in FURTHER_N_BINS]
-        for both in sides
-    ]) * (1 if is_original else -1)  # fmt: skip
+    found = decomposition.decompose_models(sides, source_is_original=is_original, blocks=blocks)
+    further = np.array([decomposition.further_parts(*both) for both in sides])
+    further *= 1 if is_original else -1
     return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]
 
 
@@ -168,7 +151,7 @@ class _Matched:
     """What a matching says of one model, the first one or, if it is of their mean, of several."""
 
     one: MatchedModel
-    error: MatchedError
+    error: compared_models.MatchedError
     values: dict[str, float]  # by column
     reference: NoWarning
     n_models: int = 1
@@ -195,7 +178,7 @@ class _Matched:
             "unmatched_accuracy_target": mean_of_defined(runs["unmatched_accuracy_target"]),
         }
         reference = no_warning_reference(one.comparison, one.method)
-        return cls(one, error_of_model(one, blocks), values, reference)
+        return cls(one, compared_models.error_of_model(one, blocks), values, reference)
 
     @classmethod
     def mean(cls, models: Sequence["_Matched"], blocks: Blocks | None) -> "_Matched":
@@ -204,7 +187,7 @@ class _Matched:
         references = [of.reference for of in models if not of.reference.reason]
         return cls(
             first.one,
-            error_of_mean([of.one for of in models], blocks),
+            compared_models.error_of_mean([of.one for of in models], blocks),
             {name: mean_of_defined([of.values[name] for of in models]) for name in first.values},
             mean_reference(references) if references else first.reference,
             len(models),

@@ -15,15 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.predictions.records import Predictions
+from matcheval.protocol import matching
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored
-from matcheval.protocol.matching import (
-    UNMATCHED,
-    match_once,
-    named_sequence,
-    plan_matching,
-    run_sequence,
-)
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
@@ -113,14 +107,15 @@ def no_warning_reference(
     for split in range(n_splits):
         # The rows of a split depend on its number and the pair only.
         name = comparison.pair.name
-        rng = np.random.default_rng(named_sequence(name, "no-warning reference", child=split))
+        sequence = matching.named_sequence(name, "no-warning reference", child=split)
+        rng = np.random.default_rng(sequence)
         halves, rows = rng.permutation(len(original)), rng.permutation(len(original))
         kept = _part(original, original.correct, halves[:n_original])
         worse = _part(original, degraded, halves[n_original:])
         first = _part(original, original.correct, rows[:n_original])
         others = rng.permutation(len(replication))[:n_replication]
         second = _part(replication, replication.correct, others)
-        _, of_reference, of_real = run_sequence(
+        _, of_reference, of_real = matching.run_sequence(
             split, pair=name, criterion=method.criterion, model=comparison.model
         ).spawn(3)  # the first child of a run seeds the order of its targets
         is_original = comparison.source_is_original
@@ -168,8 +163,9 @@ def _gaps(
     gap = float(original[1].mean() - replication[1].mean())
     sides = (original, replication) if source_is_original else (replication, original)
     (source, y), (target, z) = sides
-    rows = match_once(plan_matching(source, target, method), method.order, sequence)
-    is_matched = rows != UNMATCHED
+    plan = matching.plan_matching(source, target, method)
+    rows = matching.match_once(plan, method.order, sequence)
+    is_matched = rows != matching.UNMATCHED
     if not is_matched.any():
         return gap, float("nan")
     matched = float(y[rows[is_matched]].mean() - z[is_matched].mean())

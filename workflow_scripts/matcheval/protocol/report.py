@@ -7,20 +7,11 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, counted
+from matcheval.protocol import words
 from matcheval.protocol.comparisons import suspicions_in
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import matching_label
-from matcheval.protocol.words import (
-    BEYOND,
-    UNDEFINED,
-    narrowing,
-    percent,
-    share_of_confidence,
-    told,
-    unmatched_notes,
-    verdict,
-    with_interval,
-)  # fmt: skip
+from matcheval.protocol.words import UNDEFINED, percent, with_interval
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
@@ -61,13 +52,13 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
             "charts": [one for one in charts if one[1].series[0].defined],
             "models": _model_table(gaps),
         },
-        notes=(*told(suspicions_in(tables)), *unmatched_notes(rows, titles), *remarks),
+        notes=(*words.told(suspicions_in(tables)), *words.unmatched_notes(rows, titles), *remarks),
     )
 
 
 def _headline(row: pd.Series, name: str) -> Headline:
-    text = verdict(row)
-    share = share_of_confidence(row)
+    text = words.verdict(row)
+    share = words.share_of_confidence(row)
     n = row["n_models"]
     if not n:
         n = row["n_left_out"]
@@ -77,7 +68,8 @@ def _headline(row: pd.Series, name: str) -> Headline:
             f"{counted(n, 'model')}; `{row['original']}` (n = {row['n_original']:,}) and "
             f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
             f"{with_interval(row, 'confidence_part')} points go with confidence"
-            f"{f' (share: {share})' * (share != UNDEFINED)}. The matched gap is {narrowing(row)}. "
+            f"{f' (share: {share})' * (share != UNDEFINED)}. The matched gap is "
+            f"{words.narrowing(row)}. "
             f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}."
         )
     return Headline(
@@ -85,7 +77,7 @@ def _headline(row: pd.Series, name: str) -> Headline:
         value=f"Gap {with_interval(row, 'gap')} points",
         verdict=f"Matched gap {with_interval(row, 'matched_gap')}: {text}",
         statement=statement,
-        is_clear=text == BEYOND,
+        is_clear=text == words.BEYOND,
     )
 
 

@@ -15,10 +15,8 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the runs of several models on one pair and criterion, in the order given."""
-    if not tables:
-        raise InputError("no runs to join")
-    first = tables[0]
-    for table in tables[1:]:
+    first, *others = tables
+    for table in others:
         for origin in ("original", "replication"):
             key = f"{origin} datapoints".encode()
             here, there = (t.schema.metadata or {} for t in (table, first))
@@ -38,11 +36,6 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
         if len(set(frame[column])) != 1:
             values = sorted(frame[column].unique())
             raise InputError(f"the runs have different values: {values}", field=column)
-    repeated = frame[frame.duplicated(["model", "seed"])]
-    if len(repeated):
-        model, seed = repeated.iloc[0][["model", "seed"]]
-        raise InputError(f"seed {seed} of model '{model}' occurs twice", field="model")
-
     frame = _by_origin(frame)
     groups = frame.groupby("model", sort=False)
     columns: dict[str, pd.Series] = {"n_seeds": groups.size()}

@@ -19,20 +19,11 @@ class Interval:
     high: FloatArray
 
 
-def check_level(level: float) -> float:
-    """Check that a confidence level lies in (0, 1), and return it."""
-    if not 0 < level < 1:
-        raise InputError(
-            f"confidence is {level}", remedy="Give a number between 0 and 1, usually 0.95"
-        )
-    return float(level)
-
-
 def normal_quantile(level: float) -> float:
     """Return the half-width, in standard errors, of a two-sided normal interval."""
     from scipy.special import ndtri
 
-    return float(-ndtri((1 - check_level(level)) / 2))
+    return float(-ndtri((1 - level) / 2))
 
 
 def clopper_pearson(
@@ -41,11 +32,11 @@ def clopper_pearson(
     """Compute exact (Clopper-Pearson) binomial confidence intervals for accuracies."""
     from scipy.special import betaincinv
 
-    tail = (1 - check_level(level)) / 2
+    if not 0 < level < 1:
+        remedy = "Give a number between 0 and 1, usually 0.95"
+        raise InputError(f"confidence is {level}", remedy=remedy)
+    tail = (1 - level) / 2
     k, m = np.broadcast_arrays(np.asarray(correct), np.asarray(n))
-    for name, values in (("correct", k), ("n", m)):
-        if values.dtype.kind not in "iu":
-            raise InputError(f"has dtype {values.dtype}", field=name, remedy="Give whole numbers")
     bad = (m <= 0) | (k < 0) | (k > m)
     if bad.any():
         first = np.unravel_index(int(bad.argmax()), bad.shape)
@@ -75,11 +66,6 @@ def accuracy_columns(
     dict
         `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, `accuracy_<part>_low` and
         `accuracy_<part>_high`; accuracies are fractions, NaN if the subset is empty.
-
-    Raises
-    ------
-    InputError
-        If the subset is not empty and the confidence level is out of range.
     """
     n, n_correct = len(correct), int(correct.sum())
     low = high = accuracy = float("nan")
@@ -87,9 +73,6 @@ def accuracy_columns(
         interval = clopper_pearson(n_correct, n, confidence)
         low, high, accuracy = float(interval.low), float(interval.high), n_correct / n
     return {
-        f"n_{part}": n,
-        f"n_correct_{part}": n_correct,
-        f"accuracy_{part}": accuracy,
-        f"accuracy_{part}_low": low,
-        f"accuracy_{part}_high": high,
-    }
+        f"n_{part}": n, f"n_correct_{part}": n_correct, f"accuracy_{part}": accuracy,
+        f"accuracy_{part}_low": low, f"accuracy_{part}_high": high,
+    }  # fmt: skip

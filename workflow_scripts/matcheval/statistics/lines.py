@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.text_tables import counted
-from matcheval.statistics.intervals import FloatArray, Interval, check_level
+from matcheval.statistics.intervals import FloatArray, Interval
 
 MIN_MODELS = 3
 FEW_FAMILIES = 20  # fewer make the bootstrap over families too narrow
@@ -69,8 +69,7 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
     Raises
     ------
     InputError
-        If the shapes differ, there are fewer than three models, a value is not finite, or all x
-        are equal.
+        If there are fewer than three models, or all x are equal.
     """
     x, y = _checked(x, y)
     dx, dy = x - x.mean(), y - y.mean()
@@ -111,16 +110,13 @@ def bootstrap_lines(
     Raises
     ------
     InputError
-        For the reasons given in `fit_line`, if `resamples` is below 1, or if no resample
-        determines a line.
+        For the reasons given in `fit_line`, or if no resample determines a line.
 
     Notes
     -----
     Time is O(resamples · n_models), memory O(resamples + n_models).
     """
     x, y = _checked(x, y)
-    if resamples < 1:
-        raise InputError(f"{resamples} resamples", field="resamples", remedy="Give at least 1")
     # Imported late because it loads numba.
     from matcheval.statistics.resampling import fit_resamples
 
@@ -130,11 +126,8 @@ def bootstrap_lines(
     fit_resamples(state, x - centre_x, y - centre_y, slope, offset)
     kept = ~np.isnan(slope)
     if not kept.any():
-        raise InputError(
-            "no resample of the models determines a line",
-            field="resamples",
-            remedy="Give more resamples",
-        )
+        problem, remedy = "no resample of the models determines a line", "Give more resamples"
+        raise InputError(problem, field="resamples", remedy=remedy)
     slope, offset = slope[kept], offset[kept]
     offset += centre_y - slope * centre_x
     return BootstrapLines(slope, offset, int(resamples - len(slope)))
@@ -215,13 +208,8 @@ def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float,
     Returns
     -------
     low, high : float
-
-    Raises
-    ------
-    InputError
-        If the level is out of range.
     """
-    tail = (1 - check_level(level)) / 2
+    tail = (1 - level) / 2
     low = np.quantile(values, tail, method="lower")
     high = np.quantile(values, 1 - tail, method="higher")
     return float(low), float(high)
@@ -243,11 +231,6 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
     -------
     Interval
         Bounds of y, of shape (n_points,).
-
-    Raises
-    ------
-    InputError
-        If the level is out of range and the grid is not empty.
     """
     bounds = [percentile_interval(lines.offset + lines.slope * x, level) for x in grid]
     low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
@@ -257,24 +240,13 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
 def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Convert to float64 arrays, and check that they determine a line."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise InputError(f"x has shape {x.shape}, y {y.shape}", remedy="Give one value per model")
+    problem = ""
     if len(x) < MIN_MODELS:
-        raise InputError(
-            f"{counted(len(x), 'model')}, but a line needs at least {MIN_MODELS}",
-            field="models",
-        )
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError(
-            "some values are not finite",
-            remedy="Leave out or clip accuracies of 0 and 1, whose probit is infinite",
-        )
-    if np.ptp(x) == 0:
-        raise InputError(
-            f"all {len(x)} models have the same accuracy on the original set, so that no line can "
-            "be fitted",
-            field="models",
-        )
+        problem = f"{counted(len(x), 'model')}, but a line needs at least {MIN_MODELS}"
+    elif np.ptp(x) == 0:
+        problem = f"all {len(x)} models have the same accuracy on the original set"
+    if problem:
+        raise InputError(problem, field="models")
     return x, y
 
 

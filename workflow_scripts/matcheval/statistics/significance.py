@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
-from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
+from matcheval.statistics.intervals import FloatArray, normal_quantile
 
 
 def difference_error(
@@ -62,17 +61,12 @@ def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
     -------
     int
         Number of tests whose |z| exceeds the corrected threshold.
-
-    Raises
-    ------
-    InputError
-        If the level is out of range and there is at least one test.
     """
     values = np.asarray(z, np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
         return 0
-    threshold = normal_quantile(1 - (1 - check_level(level)) / len(values))
+    threshold = normal_quantile(1 - (1 - level) / len(values))
     return int((np.abs(values) > threshold).sum())
 
 
@@ -81,8 +75,6 @@ def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> FloatArray
     from scipy.stats import binom
 
     first, second = np.asarray(only_first), np.asarray(only_second)
-    if (first < 0).any() or (second < 0).any():
-        raise InputError("a number of pairs is negative")
     tail: FloatArray = binom.cdf(np.minimum(first, second), first + second, 0.5)
     return np.minimum(1.0, 2 * tail)
 
