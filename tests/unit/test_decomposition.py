@@ -232,7 +232,6 @@ class TestIntervals:
         source, target = scored([0.5] * 6, [1, 0] * 3), scored([0.5] * 2, [1, 0])
         blocks = groups(["a", "a", "b", "b", "c", "c"], ["a", "a"], shared=True)
         found = decompose(source, target, blocks=blocks)
-        assert found.n_resamples == pytest.approx(1_000 * 19 / 27, abs=60)
         assert np.isfinite(found.gap_se)
 
     def test_the_mean_of_models_keeps_what_they_share(self):

@@ -82,14 +82,15 @@ def test_runs_and_gaps_are_those_of_the_pairs(source_is_original):
     assert one.fractions_unmatched.mean() == pytest.approx(1 - len(pairs) / 4 / 500)
 
 
-def test_nothing_matched_is_undefined_not_a_crash():
-    run = only_run(predictions([0.1]), predictions([0.9, 0.8]))
-    assert (run["n_matched"], run["fraction_unmatched"], run["unmatched_accuracy_target"]) == (
-        0, 1, 1,
-    )  # fmt: skip
-    for name in ("accuracy_source", "accuracy_target", "confidence_source"):
-        assert math.isnan(run[f"matched_{name}"])
-    one = matched(predictions([0.1]), predictions([0.9]))
+def test_nothing_or_everything_matched_is_undefined_not_a_crash():
+    one = matched(predictions([0.1]), predictions([0.9, 0.8]), seeds=[4])
+    nothing = dict(one.runs().to_pandas().iloc[0])
+    everything = only_run(predictions([0.5] * 3), predictions([0.5] * 2))
+    for run, share, part, role in ((nothing, 1, "", "source"), (everything, 0, "un", "target")):
+        assert run["fraction_unmatched"] == share
+        assert math.isnan(run[f"{part}matched_accuracy_{role}"])
+        assert math.isnan(run[f"{part}matched_confidence_{role}"])
+    assert nothing["unmatched_accuracy_target"] == 1
     assert one.pairs().num_rows == one.n_matched == 0
     assert np.isnan(one.matched_gaps).all()
 
@@ -99,13 +100,6 @@ def test_statistics_leave_out_what_is_undefined():
     assert std_of_defined([1, math.nan, 3]) == pytest.approx(math.sqrt(2))  # ddof = 1
     assert math.isnan(mean_of_defined([math.nan]))
     assert math.isnan(std_of_defined([1, math.nan]))
-
-
-def test_everything_matched_leaves_the_unmatched_undefined():
-    run = only_run(predictions([0.5] * 3), predictions([0.5] * 2))
-    assert run["fraction_unmatched"] == 0
-    assert math.isnan(run["unmatched_accuracy_target"])
-    assert math.isnan(run["unmatched_confidence_target"])
 
 
 def test_a_run_does_not_depend_on_the_other_runs():
@@ -141,32 +135,26 @@ class TestRoles:
     def compare(self, original, replication, source=None):
         return Comparison("m", Pair("p", "old", "new", source), original, replication)
 
-    @pytest.mark.parametrize(
-        ("original", "replication", "named", "source"),
-        [
+    def test_which_set_is_the_source(self):
+        small, large = self.small, self.large
+        for original, replication, named, source in (
             (large, small, None, "old"),  # the larger set
             (small, large, None, "new"),
             (small, dataclasses.replace(small), None, "old"),  # of equal sizes, the original
             (large, small, "new", "new"),  # as the study says
-        ],
-    )
-    def test_which_set_is_the_source(self, original, replication, named, source):
-        found = self.compare(original, replication, named)
-        sets = {"old": original, "new": replication}
-        assert found.source_name == source
-        assert found.source is sets.pop(source)
-        assert found.target is sets[found.target_name]
+        ):
+            found = self.compare(original, replication, named)
+            sets = {"old": original, "new": replication}
+            assert found.source_name == source
+            assert found.source is sets.pop(source)
+            assert found.target is sets[found.target_name]
 
-    def test_an_unknown_source(self):
         with pytest.raises(InputError, match="'other' of pair 'p' is neither 'old' nor 'new'"):
-            self.compare(self.small, self.large, source="other")
+            self.compare(small, large, source="other")
 
     def test_gaps_are_original_minus_replication_whatever_the_roles(self):
-        runs = MatchedModel.of(
-            self.compare(self.small, self.large),
-            MatchingMethod(criterion=PROBABILITY, epsilon=0.02),
-            range(3),
-        ).runs()
+        method = MatchingMethod(criterion=PROBABILITY, epsilon=0.02)
+        runs = MatchedModel.of(self.compare(self.small, self.large), method, range(3)).runs()
         assert set(runs["source"].to_pylist()) == {"new"}
         row = tabulate_runs([runs]).iloc[0]
         assert row.n_original == 50
@@ -196,9 +184,8 @@ class TestSameDatapoints:
     @pytest.mark.parametrize("key", ["model", "n_classes"])
     def test_files_of_different_models_or_classes(self, key):
         sets = [dataclasses.replace(predictions([0.5]), metadata={key: v}) for v in "12"]
-        with pytest.raises(
-            InputError, match=f"'{key}': .* is 1 in the predictions on old, and 2 in those on new"
-        ):
+        message = f"'{key}': .* is 1 in the predictions on old, and 2 in those on new"
+        with pytest.raises(InputError, match=message):
             Comparison("m", Pair("p", "old", "new"), *sets)
         for other in (predictions([0.5]), sets[0]):  # unknown, and the same
             Comparison("m", Pair("p", "old", "new"), sets[0], other)

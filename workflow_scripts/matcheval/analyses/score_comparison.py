@@ -41,7 +41,7 @@ from matcheval.protocol.pair_tables import (
     lay_out_matched,
 )
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
-from matcheval.protocol.standard_errors import error_terms, pick_weights
+from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames
 from matcheval.study.rules import Wildcards
 
@@ -257,7 +257,7 @@ def _quantities(
     matched = MatchedModel(comparison, name, method, rows)
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
-    terms = error_terms(source, target, pick_weights(rows, len(comparison.source)))
+    terms = error_terms(source, target, rows)
     found = error_of_model(matched, known.blocks, terms)
     parts = decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=known.blocks

@@ -28,7 +28,7 @@ from matcheval.protocol.decomposition import Floats, scored
 from matcheval.protocol.matching import UNMATCHED, MatchedRows
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
+from matcheval.protocol.standard_errors import ErrorTerms, error_terms
 
 # What stands for the mean over models in tables; no model has such a name.
 MEAN = "(mean)"
@@ -156,8 +156,7 @@ class MatchedModel:
     @cached_property
     def errors(self) -> ErrorTerms:
         """What each datapoint adds to the error of the mean matched gap."""
-        source, target = scored(self.comparison)
-        return error_terms(source, target, pick_weights(self.rows, len(source)))
+        return error_terms(*scored(self.comparison), self.rows)
 
 
 @dataclass(frozen=True)

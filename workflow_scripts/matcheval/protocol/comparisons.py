@@ -47,10 +47,7 @@ class Comparison:
         check_same_model(
             self.original.metadata,
             self.replication.metadata,
-            (
-                f"the predictions on {self.pair.original}",
-                f"those on {self.pair.replication}",
-            ),
+            (f"the predictions on {self.pair.original}", f"those on {self.pair.replication}"),
             self.model,
         )
 

@@ -226,7 +226,6 @@ class Decomposition:
     """The decomposition of one gap, signed as original minus replication; accuracies in [0, 1]."""
 
     n_bins: int
-    n_resamples: int
     source_only: float
     target_only: float
     gap: float
@@ -299,7 +298,7 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
         np.ndarray.tolist, (values, *bounds)
     )
     found = Decomposition(
-        n_bins, len(defined), source_only, target_only, gap, low[0], high[0],
+        n_bins, source_only, target_only, gap, low[0], high[0],
         confidence, low[1], high[1], conditional, low[2], high[2],
     )  # fmt: skip
     if not has_error:

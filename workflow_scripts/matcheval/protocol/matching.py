@@ -129,9 +129,7 @@ def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray
 
 
 def match(
-    plan: MatchingPlan,
-    generator: np.random.Generator,
-    order: npt.NDArray[np.int64] | None = None,
+    plan: MatchingPlan, generator: np.random.Generator, order: npt.NDArray[np.int64] | None = None
 ) -> npt.NDArray[np.int64]:
     """Match the targets one after the other, each to a random free candidate.
 

@@ -141,9 +141,7 @@ Part = tuple[Predictions, npt.NDArray[np.bool_] | Floats]
 
 
 def _part(
-    predictions: Predictions,
-    correct: npt.NDArray[np.bool_] | Floats,
-    rows: npt.NDArray[np.int64],
+    predictions: Predictions, correct: npt.NDArray[np.bool_] | Floats, rows: npt.NDArray[np.int64]
 ) -> Part:
     """Take rows of a set, in its order."""
     rows = np.sort(rows)

@@ -41,10 +41,9 @@ class ReliabilityCurve:
     @property
     def density(self) -> Floats:
         """Probability density of the confidences, shape (bins,): integrates to 1."""
-        n = int(self.count.sum())
-        if n == 0:
-            return np.full(len(self.count), np.nan)
-        return self.count / (n * np.diff(self.edges))
+        with np.errstate(invalid="ignore"):  # NaN without a datapoint
+            found: Floats = self.count / (self.count.sum() * np.diff(self.edges))
+        return found
 
 
 def reliability_curve(

@@ -26,17 +26,8 @@ _NORMAL_QUANTILE = 1.96
 _UPPER_TAIL = 0.975
 
 
-@dataclass(frozen=True, eq=False)
-class PickWeights:
-    """How much each datapoint counts in a matched gap averaged over seeds."""
-
-    source: Floats
-    target: Floats
-    n_seeds: int
-
-
-def pick_weights(rows: MatchedRows, n_source: int) -> PickWeights:
-    """Weight every datapoint by how often it was matched.
+def pick_weights(rows: MatchedRows, n_source: int) -> tuple[Floats, Floats]:
+    """Weight every datapoint by how often it was matched: its part in a mean over seeds.
 
     Parameters
     ----------
@@ -55,7 +46,7 @@ def pick_weights(rows: MatchedRows, n_source: int) -> PickWeights:
             source[row[is_matched]] += 1 / n_matched
             target[is_matched] += 1 / n_matched
             n_seeds += 1
-    return PickWeights(source / max(n_seeds, 1), target / max(n_seeds, 1), n_seeds)
+    return source / max(n_seeds, 1), target / max(n_seeds, 1)
 
 
 def isotonic_accuracy(scored: Scored) -> Floats:
@@ -97,11 +88,12 @@ class ErrorTerms:
     target: Floats
 
 
-def error_terms(source: Scored, target: Scored, weights: PickWeights) -> ErrorTerms:
+def error_terms(source: Scored, target: Scored, rows: MatchedRows) -> ErrorTerms:
     """Return the error terms of one model's matched gap."""
+    of_source, of_target = pick_weights(rows, len(source))
     return ErrorTerms(
-        weights.source * (source.correct - isotonic_accuracy(source)),
-        -weights.target * (target.correct - isotonic_accuracy(target)),
+        of_source * (source.correct - isotonic_accuracy(source)),
+        -of_target * (target.correct - isotonic_accuracy(target)),
     )
 
 
