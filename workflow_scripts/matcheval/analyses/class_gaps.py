@@ -70,7 +70,7 @@ class ClassCounts:
         return cls(predictions, classes, *count(slice(None)), *of_seeds)
 
     def errors(self, picked: _Picked, defined: npt.NDArray[np.bool_]) -> Floats:
-        """Error terms, with weights that sum to 1 within every class (`PickWeights`)."""
+        """Error terms, with weights that sum to 1 within every class (`pick_weights`)."""
         weights = np.zeros(len(self.classes))
         n_seeds = np.maximum(defined.sum(axis=0), 1)
         for chosen, n_matched, is_defined in zip(picked, self.n_matched, defined, strict=True):

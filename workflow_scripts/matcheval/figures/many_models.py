@@ -37,15 +37,15 @@ def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
         By position on the y axis; NaN is left out.
     color : str
     """
-    known = {at: values[np.isfinite(values)] for at, values in rows.items()}
-    if max(map(len, known.values()), default=0) <= FEW_MODELS:
-        places = np.repeat(list(known), [len(values) for values in known.values()])
+    finite = {at: values[np.isfinite(values)] for at, values in rows.items()}
+    if max(map(len, finite.values()), default=0) <= FEW_MODELS:
+        places = np.repeat(list(finite), [len(values) for values in finite.values()])
         axes.plot(
-            np.concatenate([[], *known.values()]), places, "o", color=color, markersize=2.6,
+            np.concatenate([[], *finite.values()]), places, "o", color=color, markersize=2.6,
             alpha=0.6, markeredgewidth=0, label="a model",
         )  # fmt: skip
         return
-    filled = {at: values for at, values in known.items() if len(values)}
+    filled = {at: values for at, values in finite.items() if len(values)}
     ends = [np.quantile(values, _BOUNDS) for values in filled.values()]
     low, quarter, three_quarters, high = np.transpose(ends)
     at = list(filled)
@@ -71,9 +71,9 @@ def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
         for line in lines[:1]:  # one entry of the legend stands for all
             line.set_label("a model")
         return
-    known = np.isfinite(curves).any(axis=0)
-    ends = np.nanquantile(curves[:, known], _BOUNDS, axis=0)
-    axes.fill_between(x[known], ends[0], ends[3], color=color, alpha=0.18, linewidth=0)
+    finite = np.isfinite(curves).any(axis=0)
+    ends = np.nanquantile(curves[:, finite], _BOUNDS, axis=0)
+    axes.fill_between(x[finite], ends[0], ends[3], color=color, alpha=0.18, linewidth=0)
     axes.fill_between(
-        x[known], ends[1], ends[2], color=color, alpha=0.35, linewidth=0, label=SPREAD
+        x[finite], ends[1], ends[2], color=color, alpha=0.35, linewidth=0, label=SPREAD
     )

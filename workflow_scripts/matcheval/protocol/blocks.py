@@ -139,11 +139,11 @@ def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -
     return first
 
 
-def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:
+def blocks_of_pair(comparison: Comparison, names: Mapping[str, Texts | None]) -> Blocks | None:
     """Return what of a pair's datapoints belongs together, given the groups of both origins."""
     pair = comparison.pair
     origins = ("original", "replication")
-    source, target = (known[o] for o in origins[:: 1 if comparison.source_is_original else -1])
+    source, target = (names[o] for o in origins[:: 1 if comparison.source_is_original else -1])
     if pair.groups_shared and (source is None or target is None):
         raise configuration_error(
             "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",

@@ -93,21 +93,21 @@ class GapTables:
     means: pd.DataFrame
 
 
-def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables:
+def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
-    blocks, first = known.blocks, known.comparisons[0]
+    blocks, first = compared.blocks, compared.comparisons[0]
     sampling = {
-        "paired": known.pair.paired,
+        "paired": compared.pair.paired,
         "n_groups": blocks.n if blocks is not None and blocks.grouped else 0,
     }
     sizes = {"n_original": len(first.original), "n_replication": len(first.replication)}
-    parts = _decomposed(known.comparisons, blocks)
+    parts = _decomposed(compared.comparisons, blocks)
     models, means = {}, []
-    for name, method in known.methods.items():
+    for name, method in compared.methods.items():
         label = f"estimating gaps by {matching_label(name)}"
         found = [
-            _Matched.of(MatchedModel.of(comparison, method, known.seeds, name), blocks)
-            for comparison in each(known.comparisons, label, progress=progress)
+            _Matched.of(MatchedModel.of(comparison, method, compared.seeds, name), blocks)
+            for comparison in each(compared.comparisons, label, progress=progress)
         ]
         rows = [
             of_model.one.identity | sampling | _quantities(of_model, of_gap, blocks)
@@ -124,7 +124,7 @@ def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables
         means.append(
             found[0].one.identity | sampling | sizes
             | {
-                "n_seeds": len(known.seeds), "n_models": len(defined), "n_left_out": left_out,
+                "n_seeds": len(compared.seeds), "n_models": len(defined), "n_left_out": left_out,
                 "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
                 "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
                 "n_reference": sum(not of_model.reference.reason for of_model in averaged),

@@ -44,7 +44,7 @@ def plan_matching(source: Predictions, target: Predictions, method: MatchingMeth
 def plan_measured(
     source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
 ) -> MatchingPlan:
-    """Find the candidates of every target by scores of one's own."""
+    """Find the candidates of every target by custom scores."""
     source_group, target_group = (_groups(side, criterion) for side in (source, target))
     return _plan(
         _Side(measured.source, source_group, _order(source_group, measured.source)),
