@@ -163,7 +163,7 @@ class TestUndefined:
         row, _ = only(estimated(one, METHODS, range(3)))
         assert row[undefined].isna().all()
         assert why in row.remarks
-        assert (row.fraction_unmatched == 1) is bool(np.isnan(row.matched_gap))
+        assert (row.fraction_unmatched == 1) == np.isnan(row.matched_gap)
         if np.isnan(row.unmatched_accuracy_target):
             assert (row.fraction_unmatched, row.dropped_targets) == (0, 0)
 
