@@ -135,7 +135,7 @@ class TestTables:
 
 def right(n, k, confidence=0.5):
     """Predictions of equal confidence, of which the first k are right."""
-    return predictions([confidence] * n, np.zeros(n, int), (np.arange(n) >= k).astype(int))
+    return predictions(np.full(n, confidence), np.zeros(n, int), (np.arange(n) >= k).astype(int))
 
 
 class TestUndefined:
@@ -146,8 +146,8 @@ class TestUndefined:
         [
             (simulate(60, 3, 1), simulate(20, 3, 2), ["matched_gap_se", "matched_gap_low"],
              "fewer than 30 matched pairs"),
-            (simulate(300, 3, 1), right(300, 300), ["matched_gap_se"],
-             "all predictions on new are right or wrong"),
+            (simulate(300, 3, 1), right(300, 300, simulate(300, 3, 1).probability),
+             ["matched_gap_se"], "all predictions on new are right or wrong"),
             (right(50, 50, 0.1), right(40, 40, 0.9), ["matched_gap", "matched_gap_se"],
              "no target is matched"),
             (right(200, 160), right(100, 70), ["unmatched_accuracy_target"],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.errors import InputError
 from matcheval.figures import style
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
 
 def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str = "") -> "Figure":
     """Plot rows of images with captions."""
-    n_columns = max(map(len, rows))
+    n_columns = max(map(len, rows), default=0)
+    if not n_columns:
+        raise InputError("no images to plot", field="rows")
     cell = min(_CELL, _PAGE / n_columns - _GAP)
     captions = [[_fitted(picture.caption, cell) for picture in row] for row in rows]
     lines = max(caption.count("\n") + 1 for row in captions for caption in row)
