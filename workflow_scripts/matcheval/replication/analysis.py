@@ -19,19 +19,9 @@ from matcheval.predictions.correctness import (
     dataset_accuracies,
     dataset_correctness,
 )
+from matcheval.replication import tables
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import ReplicationSettings, fit_replication
-from matcheval.replication.tables import (
-    CHANGES,
-    FITS,
-    REGION,
-    RESULTS,
-    changes_columns,
-    fits_columns,
-    results_columns,
-    summarize_changes,
-    tabulate_replication,
-)
 from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS, Scale
 from matcheval.study.analysis import Analysis
@@ -67,13 +57,10 @@ def write_results(
     outputs: Sequence[Path],
 ) -> None:
     """Tabulate accuracies, intervals, gaps and ranks of the models on one pair."""
-    images = [
-        dataset_correctness(spec, models, of_set) for spec, of_set in zip(sets, files, strict=True)
-    ]
-    results = tabulate_replication(
-        ACCURACIES.read(original), ACCURACIES.read(replication), pair, top, confidence, images
-    )
-    write_readable(results, RESULTS, results_columns, outputs)
+    images = [dataset_correctness(spec, models, of) for spec, of in zip(sets, files, strict=True)]
+    accuracies = ACCURACIES.read(original), ACCURACIES.read(replication)
+    results = tables.tabulate_replication(*accuracies, pair, top, confidence, images)
+    write_readable(results, tables.RESULTS, tables.results_columns, outputs)
     logging.info("%d models", len(results))
 
 
@@ -86,10 +73,11 @@ def write_fits(
     region: Path,
 ) -> None:
     """Fit a line on every scale to the accuracies on one pair, with confidence regions."""
-    table = RESULTS.read(results).to_pandas()
+    table = tables.RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
-    write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)
-    write_table(REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
+    rows = pd.DataFrame([fit.row for fit in fits])
+    write_readable(rows, tables.FITS, tables.fits_columns, outputs)
+    write_table(tables.REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:
         logging.info("%s fit of %d models", fit.row["scale"], fit.row["n_models"])
 
@@ -98,10 +86,10 @@ def draw_fit(
     *, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]
 ) -> None:
     """Plot models, fitted line and confidence region on one scale."""
-    table = FITS.read(fits).to_pandas()
-    fit = table[table["scale"] == scale.value].iloc[0]
-    models, regions = RESULTS.read(results).to_pandas(), REGION.read(region).to_pandas()
-    save_figure(plot_replication(models, fit, regions, scale), *outputs)
+    lines = tables.FITS.read(fits).to_pandas().set_index("scale", drop=False)
+    models = tables.RESULTS.read(results).to_pandas()
+    regions = tables.REGION.read(region).to_pandas()
+    save_figure(plot_replication(models, lines.loc[scale.value], regions, scale), *outputs)
 
 
 def write_changes(
@@ -112,15 +100,15 @@ def write_changes(
     outputs: Sequence[Path],
 ) -> None:
     """Write the average change and the agreement of ranks for every pair of a study."""
-    tables = [RESULTS.read(path).to_pandas() for path in results]
     frequencies = {
         name: float(read_parquet(path)["frequency"].to_numpy().mean())
         for name, path in selection_frequencies.items()
     }
-    changes = summarize_changes(
-        tables, range_without=range_without, selection_frequencies=frequencies
-    )
-    write_readable(changes, CHANGES, changes_columns, outputs)
+    changes = tables.summarize_changes(
+        [tables.RESULTS.read(path).to_pandas() for path in results],
+        range_without=range_without, selection_frequencies=frequencies,
+    )  # fmt: skip
+    write_readable(changes, tables.CHANGES, tables.changes_columns, outputs)
     logging.info("%d tables", len(changes))
 
 
@@ -157,6 +145,7 @@ class Replication(Analysis):
 
     def __init__(self, settings: ReplicationSettings, study: Study) -> None:
         super().__init__(settings, study)
+        self.each = {"pair": study.pairs, "top": settings.top}
         stem, labels = "{pair}/top{top}", {"pair": "{pair}", "top": "{top}"}
         self.result = self.table(stem, _CAPTIONS["results"], {**labels, "what": "results"})
         self.fits = self.table(f"{stem}.fits", _CAPTIONS["fits"], {**labels, "what": "fits"})
@@ -195,12 +184,11 @@ class Replication(Analysis):
     @property
     def targets(self) -> list[str]:
         """Tables of all pairs, and fits and figures where there are enough models."""
-        each = {"pair": self.study.pairs, "top": self.settings.top}
-        fitted = [*self.fits.expand(**each), *self.region.expand(**each)]
+        fitted = [*self.fits.expand(**self.each), *self.region.expand(**self.each)]
         return [
-            *self.result.expand(**each),
+            *self.result.expand(**self.each),
             *(fitted if self.fitted_scales else []),
-            *self.plot.expand(**each, scale=self.fitted_scales),
+            *self.plot.expand(**self.each, scale=self.fitted_scales),
             *(self.changes.files if self.study.pairs else []),
         ]
 
@@ -209,13 +197,10 @@ class Replication(Analysis):
         """Accuracies of all pairs and models, besides fits and figures."""
         if not self.study.pairs:
             return self.section()
-        each = {"pair": self.study.pairs, "top": self.settings.top}
-        fits = self.fits.file(".parquet"), self.region.file()
-        fitted = [Artifact(file, ("",)).expand(**each) for file in fits if self.fitted_scales]
         data = {
-            "results": self.all_results,
-            "fits": fitted[0] if fitted else [],
-            "regions": fitted[1] if fitted else [],
+            "results": self._tables(self.result),
+            "fits": self._tables(self.fits) if self.fitted_scales else [],
+            "regions": self._tables(self.region) if self.fitted_scales else [],
         }
         matched = any(
             all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
@@ -223,11 +208,9 @@ class Replication(Analysis):
         )
         return self.section(data, {"is_headline": not matched}, [self.result])
 
-    @property
-    def all_results(self) -> list[str]:
-        """The tables of all pairs."""
-        each = {"pair": self.study.pairs, "top": self.settings.top}
-        return Artifact(self.result.file(".parquet"), ("",)).expand(**each)
+    def _tables(self, artifact: Artifact) -> list[str]:
+        """Return the Parquet files of all pairs."""
+        return Artifact(artifact.file(".parquet"), ("",)).expand(**self.each)
 
     # --- arguments of jobs, and its rules
 
@@ -252,12 +235,11 @@ class Replication(Analysis):
     def _arguments_of_pair(self, wildcards: Wildcards) -> dict[str, Any]:
         study, same = self.study, self._sets_of_same_images(wildcards.pair)
         return {
-            "pair": vars(study.pairs[wildcards.pair]),
-            "confidence": study.confidence,
+            "pair": vars(study.pairs[wildcards.pair]), "confidence": study.confidence,
             "models": list(study.models) if same else [],
             "sets": [vars(study.datasets[name]) for name in same],
             "files": [study.probability_files(name, study.models) for name in same],
-        }
+        }  # fmt: skip
 
     @property
     def rules(self) -> list[Rule]:
@@ -330,7 +312,7 @@ class Replication(Analysis):
             Rule(
                 name="summarize_replication",
                 run=write_changes,
-                input={"files": list(frequencies.values()), "results": self.all_results},
+                input={"files": list(frequencies.values()), "results": self._tables(self.result)},
                 output={"outputs": self.changes},
                 arguments=lambda _: {
                     "selection_frequencies": frequencies,

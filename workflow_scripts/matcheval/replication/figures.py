@@ -9,22 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    FITTED,
-    LABEL_SIZE,
-    MODELS,
-    REFERENCE,
-    count,
-    fit_text,
-    legend_above,
-    new_figure,
-    set_note,
-    set_title,
-    shortened,
-    style,
-)
 from matcheval.io.text_tables import counted
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
@@ -51,13 +37,15 @@ def plot_replication(
     if scale is Scale.PROBIT:  # on which 0 and 1 have no finite coordinates
         values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
         drawn = results[((values > 0) & (values < 1)).all(axis=1)]
-    with style():
-        figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.75)  # room for title, legend and note
+    with style.style():
+        figure = style.new_figure(
+            style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75
+        )  # room for title, legend and note
         axes = figure.add_subplot()
         if scale is Scale.PROBIT:
             _set_probit(axes)
         low, high = _limits(drawn, scale)
-        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **REFERENCE)
+        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
         _draw_fit(axes, fit, region[region["scale"] == scale.value])
         excluded = set(f"{fit['left_out']} {fit['extreme']}".split())
         if fit["extremes"] == "clip":
@@ -66,11 +54,10 @@ def plot_replication(
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         _set_ticks(axes, scale, low, high)
         _label(axes, results)
-        set_title(
-            figure, f"{results['pair'].iloc[0]}: {counted(len(results), 'model')}, a point each"
-        )
-        legend_above(axes, ncols=2)
-        set_note(figure, _note(results, fit, len(results) - len(drawn)))
+        models = counted(len(results), "model")
+        style.set_title(figure, f"{results['pair'].iloc[0]}: {models}, a point each")
+        style.legend_above(axes, ncols=2)
+        style.set_note(figure, _note(results, fit, len(results) - len(drawn)))
     return figure
 
 
@@ -89,44 +76,39 @@ def _set_probit(axes: "Axes") -> None:
     """Set both axes to the probit scale; the data remain in percent."""
 
     def forward(percent: Any) -> Any:
-        return to_scale(np.clip(np.asarray(percent, np.float64) / 100, 1e-12, 1 - 1e-12), scale)
+        accuracy = np.clip(np.asarray(percent, np.float64) / 100, 1e-12, 1 - 1e-12)
+        return to_scale(accuracy, Scale.PROBIT)
 
     def inverse(value: Any) -> Any:
-        return 100 * from_scale(value, scale)
+        return 100 * from_scale(value, Scale.PROBIT)
 
-    scale = Scale.PROBIT
     axes.set_xscale("function", functions=(forward, inverse))
     axes.set_yscale("function", functions=(forward, inverse))
 
 
 def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
-    x = 100 * region["accuracy_original"]
+    x, low, high = (100 * region[name] for name in ("accuracy_original", "low", "high"))
     axes.fill_between(
-        x, 100 * region["low"], 100 * region["high"], color=FITTED.color, alpha=0.25, linewidth=0,
+        x, low, high, color=style.FITTED.color, alpha=0.25, linewidth=0,
         label=f"{100 * fit['confidence']:g} % region of the line", zorder=2,
     )  # fmt: skip
     name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
-    axes.plot(x, 100 * region["fit"], label=name, zorder=4, **FITTED.line_options())
+    axes.plot(x, 100 * region["fit"], label=name, zorder=4, **style.FITTED.line_options())
 
 
 def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
     """Plot points with intervals; points of models excluded from the fit are hollow."""
     look = point_options(len(results))
-    for chosen, label in ((~is_excluded, "models"), (is_excluded, "not in the fit")):
-        if not chosen.any():
+    columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
+    for is_hollow, label in ((False, "models"), (True, "not in the fit")):
+        chosen = results.loc[is_excluded == is_hollow, columns]
+        if chosen.empty:
             continue
-        frame = results[chosen]
-        centers, errors = [], []
-        for origin in _ORIGINS:
-            names = [f"accuracy_{origin}{end}" for end in ("", "_low", "_high")]
-            middle, *ends = 100 * frame[names].to_numpy(np.float64).T
-            centers.append(middle)
-            errors.append(np.abs(np.array(ends) - middle))  # no bar where bounds are unknown, NaN
-        is_hollow = label != "models"
-        axes.errorbar(
-            centers[0], centers[1], xerr=errors[0], yerr=errors[1], fmt=MODELS.marker,
-            color=MODELS.color,
-            markerfacecolor="white" if is_hollow else MODELS.color,
+        x, *x_ends, y, y_low, y_high = 100 * chosen.to_numpy(np.float64).T
+        axes.errorbar(  # no bar where bounds are unknown, NaN
+            x, y, xerr=np.abs(np.array(x_ends) - x), yerr=np.abs(np.array([y_low, y_high]) - y),
+            fmt=style.MODELS.marker, color=style.MODELS.color,
+            markerfacecolor="white" if is_hollow else style.MODELS.color,
             markeredgewidth=0.5 if is_hollow else 0, markersize=look["markersize"],
             alpha=look["alpha"], elinewidth=0.17 * look["markersize"], label=label, zorder=3,
         )  # fmt: skip
@@ -163,8 +145,9 @@ def _label(axes: "Axes", results: pd.DataFrame) -> None:
     labels = {}
     for origin in _ORIGINS:
         n = first[f"n_{origin}"]
-        label = f"{top} on {shortened(first[origin])} (%{f', n = {count(n)}' if n else ''})"
-        is_long = "\n" in fit_text(label, COLUMN_WIDTH - 0.7, LABEL_SIZE)
+        size = f", n = {style.count(n)}" if n else ""
+        label = f"{top} on {style.shortened(first[origin])} (%{size})"
+        is_long = "\n" in style.fit_text(label, style.COLUMN_WIDTH - 0.7, style.LABEL_SIZE)
         labels[origin] = label.replace(" (%", "\n(%") if is_long else label
     axes.set(xlabel=labels["original"], ylabel=labels["replication"])
 

@@ -108,16 +108,6 @@ class Fit:
     region: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """The models to fit, their accuracies, and those left out or with accuracy 0 or 1."""
-
-    models: list[str]
-    accuracies: dict[str, FloatArray]
-    left_out: list[str]
-    extreme: list[str]
-
-
 def fit_replication(
     results: pd.DataFrame,
     scale: Scale,
@@ -125,20 +115,20 @@ def fit_replication(
     families: Mapping[str, str] | None = None,
 ) -> Fit:
     """Fit a line to the accuracies of all models on a pair, and bootstrap it over models."""
-    selection = _select(results, scale, settings)
-    x, y = (to_scale(selection.accuracies[origin], scale) for origin in _ORIGINS)
+    frame, left_out, extreme = _select(results, scale, settings)
+    x, y = (to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in _ORIGINS)
     try:
         line = fit_line(x, y)
     except InputError as error:
         raise InputError(
-            f"{error}; of {len(results)} models, {len(selection.left_out)} are left out by "
-            f"replication.fit_range and fit_without, and {len(selection.extreme)} have an "
+            f"{error}; of {len(results)} models, {len(left_out)} are left out by "
+            f"replication.fit_range and fit_without, and {len(extreme)} have an "
             "accuracy of 0 or 1",
             file=f"{scale.value} fit of pair '{results['pair'].iloc[0]}'",
             remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
     lines = bootstrap_lines(x, y, settings.resamples, settings.seed)
-    of_models = [(families or {}).get(name, "") for name in selection.models]
+    of_models = [(families or {}).get(name, "") for name in frame["model"]]
     n_families = len(set(of_models)) if all(of_models) else 0  # 0 if not all are known
     over_families = None
     if n_families > 1:
@@ -146,59 +136,42 @@ def fit_replication(
     first = results.iloc[0]
     confidence = float(first["confidence"])
     row = {
-        **{name: first[name] for name in ("pair", "top", "original", "replication")},
-        "scale": scale.value,
-        "slope": line.slope,
-        "offset": line.offset,
-        "r_squared": line.r_squared,
-        "residual_sd": line.residual_sd,
-        "slopes_at_most_1": float((lines.slope <= 1).mean()),
-        **_bounds("", lines, confidence),
-        "n_families": n_families,
-        **_bounds("family_", over_families, confidence),
-        "n_models": len(x),
-        "left_out": " ".join(selection.left_out),
-        "extreme": " ".join(selection.extreme),
-        "extremes": settings.extremes.value,
-        "confidence": confidence,
-        "resamples": settings.resamples,
-        "n_degenerate": lines.n_degenerate,
-        "seed": settings.seed,
-    }
+        **first[["pair", "top", "original", "replication"]], "scale": scale.value,
+        "slope": line.slope, "offset": line.offset, "r_squared": line.r_squared,
+        "residual_sd": line.residual_sd, "slopes_at_most_1": float((lines.slope <= 1).mean()),
+        **_bounds("", lines, confidence), "n_families": n_families,
+        **_bounds("family_", over_families, confidence), "n_models": len(x),
+        "left_out": " ".join(left_out), "extreme": " ".join(extreme),
+        "extremes": settings.extremes.value, "confidence": confidence,
+        "resamples": settings.resamples, "n_degenerate": lines.n_degenerate, "seed": settings.seed,
+    }  # fmt: skip
     region = _region(x, line, lines, scale, confidence)
     return Fit({name: row[name] for name in FITS.names}, region)
 
 
-def _select(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) -> _Selection:
-    """Select the models to fit, and leave out or clip accuracies of 0 and 1."""
+def _select(
+    results: pd.DataFrame, scale: Scale, settings: ReplicationSettings
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the rows to fit, and the models left out and those with an accuracy of 0 or 1."""
     # Resamples draw positions. Sorted by name, they do not depend on the order of the rows.
     results = results.sort_values("model")
     left_out = results["model"].isin(settings.left_out(scale))
     left_out |= ~results["accuracy_original"].between(*settings.fit_range)
-    frame = results[~left_out]
-    accuracies = {origin: frame[f"accuracy_{origin}"].to_numpy(np.float64) for origin in _ORIGINS}
-    is_extreme = np.zeros(len(frame), dtype=bool)
+    frame, is_infinite = results[~left_out], pd.Series(False, results.index[~left_out])
     if scale is Scale.PROBIT:
-        is_extreme = np.any([np.isin(a, (0.0, 1.0)) for a in accuracies.values()], axis=0)
-    if settings.extremes is Extremes.CLIP:
-        accuracies = {o: _clipped(frame, o, accuracies[o], is_extreme) for o in _ORIGINS}
-        models = frame["model"].tolist()
-    else:
-        accuracies = {origin: a[~is_extreme] for origin, a in accuracies.items()}
-        models = frame.loc[~is_extreme, "model"].tolist()
-    return _Selection(
-        models,
-        accuracies,
-        results.loc[left_out, "model"].tolist(),
-        frame.loc[is_extreme, "model"].tolist(),
-    )
+        is_infinite = frame[[f"accuracy_{o}" for o in _ORIGINS]].isin((0.0, 1.0)).any(axis=1)
+    extreme = frame.loc[is_infinite, "model"].tolist()
+    if settings.extremes is not Extremes.CLIP:
+        frame = frame[~is_infinite]
+    elif extreme:
+        frame = frame.assign(**{f"accuracy_{o}": _clipped(frame, o) for o in _ORIGINS})
+    return frame, results.loc[left_out, "model"].tolist(), extreme
 
 
-def _clipped(
-    frame: pd.DataFrame, origin: str, accuracy: FloatArray, is_extreme: np.ndarray[Any, Any]
-) -> FloatArray:
+def _clipped(frame: pd.DataFrame, origin: str) -> FloatArray:
     """Return the accuracies on a set, with 0 and 1 replaced by clipped accuracies."""
-    here = is_extreme & np.isin(accuracy, (0.0, 1.0))
+    accuracy = frame[f"accuracy_{origin}"].to_numpy(np.float64)
+    here = np.isin(accuracy, (0.0, 1.0))
     n, correct = (frame[f"{name}_{origin}"].to_numpy(np.int64) for name in ("n", "n_correct"))
     if (n[here] == 0).any():
         raise InputError(
@@ -214,7 +187,7 @@ def _bounds(prefix: str, lines: BootstrapLines | None, confidence: float) -> dic
     """Intervals of slope and offset; NaN without resamples."""
     bounds: dict[str, float] = {}
     for name in ("slope", "offset"):
-        low, high = np.nan, np.nan
+        low = high = np.nan
         if lines is not None:
             low, high = percentile_interval(getattr(lines, name), confidence)
         bounds |= {f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}

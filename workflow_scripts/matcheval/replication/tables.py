@@ -10,11 +10,26 @@ import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, accuracy_cells, counted, outward, signed
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    MODEL,
+    PAIR,
+    Column,
+    TableSchema,
+    fraction,
+    text,
+)
+from matcheval.io.text_tables import (
+    TextColumn,
+    counted,
+    lay_out,
+    outward,
+    signed,
+    with_interval,
+)
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
-from matcheval.statistics.lines import FEW_FAMILIES, Scale
+from matcheval.statistics.lines import FEW_FAMILIES
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
@@ -33,7 +48,7 @@ RESULTS = TableSchema(
     "replication results",
     (
         Column("original_rank", pa.int32(), "1", "rank on the original, ties by name"),
-        Column("model", pa.string(), "", "name of the model"),
+        MODEL,
         *PAIR,
         *_of_set("original"),
         *_of_set("replication"),
@@ -67,7 +82,7 @@ FITS = TableSchema(
     "fits of replication on original accuracy",
     (
         *PAIR,
-        Column("scale", pa.string(), "", "linear: percent; probit: inverse normal of the accuracy"),
+        text("scale", "linear: percent; probit: inverse normal of the accuracy"),
         Column("slope", pa.float64(), "1", "least squares slope"),
         *_bounds("slope", "1"),
         Column("offset", pa.float64(), _OFFSET_UNIT, "least squares offset"),
@@ -79,9 +94,9 @@ FITS = TableSchema(
         *_bounds("family_offset", _OFFSET_UNIT),
         fraction("slopes_at_most_1", "share of the bootstrap slopes that are 1 or less"),
         Column("n_models", pa.int32(), "models", "models fitted"),
-        Column("left_out", pa.string(), "", "models left out by name, separated by spaces"),
-        Column("extreme", pa.string(), "", "models with an accuracy of 0 or 1, by name"),
-        Column("extremes", pa.string(), "", "their treatment: leave_out or clip"),
+        text("left_out", "models left out by name, separated by spaces"),
+        text("extreme", "models with an accuracy of 0 or 1, by name"),
+        text("extremes", "their treatment: leave_out or clip"),
         CONFIDENCE_LEVEL,
         Column("resamples", pa.int32(), "1", "bootstrap resamples of the models"),
         Column("n_degenerate", pa.int32(), "1", "of these, left out: no line determined"),
@@ -92,7 +107,7 @@ FITS = TableSchema(
 REGION = TableSchema(
     "confidence region of a fit",
     (
-        Column("scale", pa.string(), "", "linear or probit"),
+        text("scale", "linear or probit"),
         fraction("accuracy_original", "accuracy on the original: the grid"),
         fraction("fit", "accuracy on the replication predicted by the line"),
         fraction("low", "bootstrap lower bound of the line at this point"),
@@ -110,7 +125,7 @@ CHANGES = TableSchema(
         fraction("change", "mean over models of replication minus original accuracy"),
         fraction("spread", "largest minus smallest change among pairs with this original"),
         fraction("range_original", "accuracy on the original, best minus worst of the models"),
-        Column("range_without", pa.string(), "", "models left out of that range, by name"),
+        text("range_without", "models left out of that range, by name"),
         fraction("selection_frequency", "mean over the new images; NaN if not sampled here"),
         Column("least_z", pa.float64(), "1", "z with the smallest |z|; NaN if n is unknown"),
         Column("n_significant", pa.int32(), "models", "with a significant gap (Bonferroni)"),
@@ -122,104 +137,64 @@ CHANGES = TableSchema(
 
 def results_columns(results: pd.DataFrame) -> list[TextColumn]:
     """Format the columns of a replication table, with accuracies in percent."""
-    level = f"{100 * results['confidence'].iloc[0]:g} % CI"
-    return [
-        TextColumn("Original rank", [f"{r}" for r in results["original_rank"]]),
-        TextColumn("Model", results["model"].tolist(), is_number=False),
-        TextColumn(f"Original accuracy (%) [{level}]", accuracy_cells(results, "original")),
-        TextColumn(f"New accuracy (%) [{level}]", accuracy_cells(results, "replication")),
-        TextColumn(f"Gap [{level}]", _gaps(results)),
-        TextColumn("Of it random", _ranges(results, "random_gap")),
-        TextColumn("Rest of it", _ranges(results, "rest_gap")),
-        TextColumn("New rank", [f"{r}" for r in results["replication_rank"]]),
-        TextColumn("Δ rank", [signed(r, 0) for r in results["delta_rank"]]),
-    ]
+    level = f"[{100 * results['confidence'].iloc[0]:g} % CI]"
+    ranges = {part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
+    return lay_out(results.assign(**ranges), {
+        "Original rank": "{original_rank:d}", "Model": "{model}",
+        f"Original accuracy (%) {level}": with_interval("accuracy_original"),
+        f"New accuracy (%) {level}": with_interval("accuracy_replication"),
+        f"Gap {level}": with_interval("gap", "z.1%"), "Of it random": "{random_gap:s}",
+        "Rest of it": "{rest_gap:s}", "New rank": "{replication_rank:d}",
+        "Δ rank": "{delta_rank:d}",
+    })  # fmt: skip
 
 
 def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
     """Format the columns of a table of fits."""
-    level = f"{100 * fits['confidence'].iloc[0]:g} % CI"
-    scales = [Scale(scale) for scale in fits["scale"]]
-    return [
-        TextColumn("Fit", [scale.value for scale in scales], is_number=False),
-        TextColumn(f"Slope [{level}]", _estimates(fits, "slope")),
-        TextColumn(f"Offset [{level}]", _estimates(fits, "offset")),
-        TextColumn("R²", [f"{r:.3f}" for r in fits["r_squared"]]),
-        TextColumn("Residual SD", [f"{sd:.3g}" for sd in fits["residual_sd"]]),
-        TextColumn(f"Slope over families [{level}]", _of_families(fits)),
-        TextColumn("Slopes ≤ 1", [f"{100 * part:.3g} %" for part in fits["slopes_at_most_1"]]),
-        TextColumn("Models", [f"{n}" for n in fits["n_models"]]),
-        TextColumn("Left out", [name or "–" for name in fits["left_out"]], is_number=False),
-        TextColumn("At 0 or 1", _extremes(fits), is_number=False),
-        TextColumn("Resamples", [f"{n:,}" for n in fits["resamples"]]),
-        TextColumn("Seed", [f"{seed}" for seed in fits["seed"]]),
+    level = f"[{100 * fits['confidence'].iloc[0]:g} % CI]"
+    treatments = {"leave_out": "left out", "clip": "clipped"}
+    extremes = fits["extreme"] + " (" + fits["extremes"].map(treatments) + ")"
+    families = [
+        f"{slopes} ({n} families{', few' * (n < FEW_FAMILIES)})" if n > 1 else "–"
+        for slopes, n in zip(_outward(fits, "family_slope"), fits["n_families"], strict=True)
     ]
+    shown = fits.assign(
+        slope_in=_outward(fits, "slope"), offset_in=_outward(fits, "offset"), families=families,
+        slopes=100 * fits["slopes_at_most_1"],
+        left_out=fits["left_out"].replace("", "–"),
+        extremes=extremes.where(fits["extreme"] != "", "–"),
+    )  # fmt: skip
+    return lay_out(shown, {
+        "Fit": "{scale}", f"Slope {level}": "{slope:z.2f} {slope_in}",
+        f"Offset {level}": "{offset:z.2f} {offset_in}", "R²": "{r_squared:.3f}",
+        "Residual SD": "{residual_sd:.3g}", f"Slope over families {level}": "{families:s}",
+        "Slopes ≤ 1": "{slopes:.3g} %", "Models": "{n_models:d}", "Left out": "{left_out}",
+        "At 0 or 1": "{extremes}", "Resamples": "{resamples:,}", "Seed": "{seed:d}",
+    })  # fmt: skip
 
 
 def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
     """Format the columns of a table of average changes, with accuracies in percent."""
+    texts = {name: [signed(x, 3) for x in changes[name]] for name in ("spearman", "kendall")}
+    texts["least_z"] = [signed(z, 2) for z in changes["least_z"]]
+    texts["change"] = [signed(100 * change, 1, plus=True) for change in changes["change"]]
+    return lay_out(changes.assign(**texts), {
+        "Pair": "{pair}", "Top": "{top:d}", "Models": "{n_models:d}",
+        "Mean original accuracy (%)": "{accuracy_original:.1%}",
+        "Mean new accuracy (%)": "{accuracy_replication:.1%}", "Average change": "{change:s}",
+        "Spread of changes": "{spread:.1%}", "Range of models": "{range_original:.1%}",
+        "Selection frequency": "{selection_frequency:.2f}", "Smallest |z|": "{least_z:s}",
+        "Differ": "{n_significant:d}", "Spearman's ρ": "{spearman:s}", "Kendall's τ": "{kendall:s}",
+    })  # fmt: skip
+
+
+def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
+    """Format bounds, rounded outward; a dash stands for unknown bounds."""
+    bounds = factor * table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
     return [
-        TextColumn("Pair", changes["pair"].tolist(), is_number=False),
-        TextColumn("Top", [f"{top}" for top in changes["top"]]),
-        TextColumn("Models", [f"{n}" for n in changes["n_models"]]),
-        TextColumn(
-            "Mean original accuracy (%)", [f"{100 * a:.1f}" for a in changes["accuracy_original"]]
-        ),
-        TextColumn(
-            "Mean new accuracy (%)", [f"{100 * a:.1f}" for a in changes["accuracy_replication"]]
-        ),
-        TextColumn("Average change", [signed(100 * c, 1, plus=True) for c in changes["change"]]),
-        TextColumn("Spread of changes", [f"{100 * s:.1f}" for s in changes["spread"]]),
-        TextColumn("Range of models", [f"{100 * r:.1f}" for r in changes["range_original"]]),
-        TextColumn(
-            "Selection frequency",
-            ["–" if math.isnan(f) else f"{f:.2f}" for f in changes["selection_frequency"]],
-        ),
-        TextColumn("Smallest |z|", [signed(z, 2) for z in changes["least_z"]]),
-        TextColumn("Differ", [f"{n}" for n in changes["n_significant"]]),
-        TextColumn("Spearman's ρ", [signed(r, 3) for r in changes["spearman"]]),
-        TextColumn("Kendall's τ", [signed(r, 3) for r in changes["kendall"]]),
+        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, digits))}]"
+        for low, high in bounds
     ]
-
-
-def _gaps(results: pd.DataFrame) -> list[str]:
-    """Format gaps in percentage points with their intervals, where there are such."""
-    bounds = 100 * results[["gap", "gap_low", "gap_high"]].to_numpy(dtype=float)
-    return [
-        signed(gap, 1) + ("" if math.isnan(low) else f" [{signed(low, 1)}, {signed(high, 1)}]")
-        for gap, low, high in bounds
-    ]
-
-
-def _ranges(results: pd.DataFrame, part: str) -> list[str]:
-    """Format bounds in percentage points, rounded outward; a dash stands for unknown bounds."""
-    bounds = 100 * results[[f"{part}_low", f"{part}_high"]].to_numpy(dtype=float)
-    return [
-        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, 1))}]" for low, high in bounds
-    ]
-
-
-def _estimates(fits: pd.DataFrame, name: str) -> list[str]:
-    values = fits[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
-    return [f"{signed(v, 2)} [{', '.join(outward(low, high, 2))}]" for v, low, high in values]
-
-
-def _of_families(fits: pd.DataFrame) -> list[str]:
-    """Intervals of the slope by the bootstrap over families, with their number; or a dash."""
-    return [
-        f"[{', '.join(outward(low, high, 2))}] ({n} families{', few' * (n < FEW_FAMILIES)})"
-        if n > 1
-        else "–"
-        for low, high, n in zip(
-            fits["family_slope_low"], fits["family_slope_high"], fits["n_families"], strict=True
-        )
-    ]
-
-
-def _extremes(fits: pd.DataFrame) -> list[str]:
-    treatments = {"leave_out": "left out", "clip": "clipped"}
-    pairs = zip(fits["extreme"], fits["extremes"], strict=True)
-    return [f"{names} ({treatments[treatment]})" if names else "–" for names, treatment in pairs]
 
 
 _ORIGINS = ("original", "replication")
@@ -236,8 +211,8 @@ def tabulate_replication(
 ) -> pd.DataFrame:
     """Tabulate the accuracies of all models on both sets of a pair."""
     sets = {
-        origin: _of_top(table, top, getattr(pair, origin))
-        for origin, table in (("original", original), ("replication", replication))
+        "original": _of_top(original, top, pair.original),
+        "replication": _of_top(replication, top, pair.replication),
     }
     alone = set(sets["original"].index) ^ set(sets["replication"].index)
     if alone:
@@ -248,13 +223,9 @@ def tabulate_replication(
         )
     models = list(sets["original"].index)
     columns: dict[str, Any] = {
-        "model": models,
-        "pair": pair.name,
-        "top": top,
-        "original": pair.original,
-        "replication": pair.replication,
-        "confidence": confidence,
-    }
+        "model": models, "pair": pair.name, "top": top, "original": pair.original,
+        "replication": pair.replication, "confidence": confidence,
+    }  # fmt: skip
     for origin, frame in sets.items():
         columns |= _accuracies(frame.loc[models], origin, confidence)
         columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
@@ -273,21 +244,19 @@ def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) 
     """Compute z of the gaps and their intervals, paired where the images are the same."""
     gap: FloatArray = columns["gap"]
     if images:
-        error = _paired_errors(columns, pair, images)
+        error = _paired_errors(columns, pair, *images)
     else:
         counts = (columns[f"{name}_{o}"] for o in _ORIGINS for name in ("n_correct", "n"))
         error = difference_error(*counts)
     reach = normal_quantile(columns["confidence"]) * error
     z = np.divide(gap, error, out=np.full(len(gap), np.nan), where=error > 0)
-    low, high = gap - reach, gap + reach
-    return {"z": z, "gap_low": low, "gap_high": high, "is_paired": bool(images)}
+    return {"z": z, "gap_low": gap - reach, "gap_high": gap + reach, "is_paired": bool(images)}
 
 
 def _paired_errors(
-    columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]
+    columns: dict[str, Any], pair: Pair, first: Correctness, second: Correctness
 ) -> FloatArray:
     """Compute the standard errors of gaps on the same images; NaN but for top-1."""
-    first, second = images
     same = np.array_equal(first.index, second.index) and np.array_equal(first.labels, second.labels)
     if not same:
         raise InputError(
@@ -297,8 +266,8 @@ def _paired_errors(
         )
     if columns["top"] != 1:
         return np.full(len(columns["model"]), np.nan)
-    rows = [[one.models.index(model) for model in columns["model"]] for one in images]
-    return paired_error(first.right[rows[0]], second.right[rows[1]])
+    right = (one.right[[one.models.index(m) for m in columns["model"]]] for one in (first, second))
+    return paired_error(*right)
 
 
 def summarize_changes(
@@ -308,13 +277,9 @@ def summarize_changes(
     selection_frequencies: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
     """Summarise replication tables by their average changes, one row per table."""
-    frequencies = selection_frequencies or {}
-    rows = []
-    for table in tables:
-        row = average_change(table, range_without)
-        row["selection_frequency"] = frequencies.get(row["replication"], np.nan)
-        rows.append(row)
-    changes = pd.DataFrame(rows)
+    changes = pd.DataFrame([average_change(table, range_without) for table in tables])
+    frequencies = changes["replication"].map(selection_frequencies or {})
+    changes["selection_frequency"] = frequencies.astype(np.float64)
     of_original = changes.groupby(["original", "top"])["change"]
     changes["spread"] = of_original.transform("max") - of_original.transform("min")
     return changes[CHANGES.names]
@@ -322,9 +287,7 @@ def summarize_changes(
 
 def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
     """Average the changes in accuracy of one replication table over its models."""
-    original, new = (
-        results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
-    )
+    original, new = (results[f"accuracy_{o}"].to_numpy(np.float64) for o in _ORIGINS)
     spearman, kendall = rank_correlations(original, new)
     left_out = results["model"].isin(range_without)
     ranged, z = original[~left_out], results["z"].to_numpy(np.float64)
@@ -363,16 +326,12 @@ def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
 def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
     """Compute the columns of one set: counts, accuracy and interval."""
     n, correct = frame["n"].to_numpy(np.int64), frame["n_correct"].to_numpy(np.int64)
-    known = n > 0
-    low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
+    bounds, known = np.full((2, len(n)), np.nan), n > 0
     if known.any():
         interval = clopper_pearson(correct[known], n[known], confidence)
-        low[known], high[known] = interval.low, interval.high
-    accuracy: FloatArray = frame["accuracy"].to_numpy(np.float64)
+        bounds[:, known] = interval.low, interval.high
     return {
-        f"n_{origin}": n,
-        f"n_correct_{origin}": correct,
-        f"accuracy_{origin}": accuracy,
-        f"accuracy_{origin}_low": low,
-        f"accuracy_{origin}_high": high,
-    }
+        f"n_{origin}": n, f"n_correct_{origin}": correct,
+        f"accuracy_{origin}": frame["accuracy"].to_numpy(np.float64),
+        f"accuracy_{origin}_low": bounds[0], f"accuracy_{origin}_high": bounds[1],
+    }  # fmt: skip
