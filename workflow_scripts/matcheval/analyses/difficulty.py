@@ -19,24 +19,11 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError, configuration_error
+from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
-from matcheval.figures.style import (
-    COLUMN_WIDTH,
-    FITTED,
-    MODELS,
-    ORIGINAL,
-    REFERENCE,
-    REPLICATION,
-    SeriesStyle,
-    legend_above,
-    new_figure,
-    set_title,
-    shortened,
-    style,
-)
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
-from matcheval.io.text_tables import TextColumn, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out, write_readable
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
 from matcheval.settings import Names, Number, Seed, Settings
@@ -68,6 +55,8 @@ DIFFICULTY = TableSchema(
     ),
 )
 
+_EXPECTED = "accuracy on the replication that the model of difficulty expects"
+
 SKILLS = TableSchema(
     "skills of models",
     (
@@ -75,10 +64,7 @@ SKILLS = TableSchema(
         Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
         fraction("accuracy_original", "accuracy on the original"),
         fraction("accuracy_replication", "accuracy on the replication"),
-        fraction(
-            "expected_replication",
-            "accuracy on the replication that the model of difficulty expects",
-        ),
+        fraction("expected_replication", _EXPECTED),
         fraction("simulated_original", "accuracy on a simulated set of the original's size"),
         fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
     ),
@@ -87,20 +73,13 @@ SKILLS = TableSchema(
 
 def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the fitted difficulties for a readable table."""
-    heads = {
-        "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
-        "mu_replication": "μ new", "sigma_replication": "σ new",
-    }  # fmt: skip
-    numbers = [
-        TextColumn(head, [f"{value:.3f}".replace("-", "−") for value in table[name]])
-        for name, head in heads.items()
-    ]
-    return [
-        TextColumn("Pair", table["pair"].tolist(), is_number=False),
-        *numbers,
-        TextColumn("RMS error (points)", [f"{100 * value:.2f}" for value in table["rms_error"]]),
-        TextColumn("Models", [f"{n}" for n in table["n_models"]]),
-    ]
+    return lay_out(table, {
+        "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
+        "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
+        "μ new": "{mu_replication:.3f}",
+        "σ new": "{sigma_replication:.3f}", "RMS error (points)": "{rms_error:.2%}",
+        "Models": "{n_models:d}",
+    })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -168,54 +147,41 @@ def model_difficulty(
         drawn = simulate_correct(table["skill"], difficulty, n, rng) / n if n else np.nan
         table[f"simulated_{origin}"] = drawn
     error = table["accuracy_replication"] - table["expected_replication"]
-    row = {
-        **{name: fit[name] for name in ("pair", "top", "original", "replication")},
-        "slope": fit["slope"],
-        "offset": fit["offset"],
-        "mu_original": original.mu,
-        "sigma_original": original.sigma,
-        "mu_replication": replication.mu,
-        "sigma_replication": replication.sigma,
-        "rms_error": float(np.sqrt((error**2).mean())),
-        "n_models": len(table),
-        "seed": seed,
-    }
+    row = dict(fit) | {
+        "mu_original": original.mu, "sigma_original": original.sigma,
+        "mu_replication": replication.mu, "sigma_replication": replication.sigma,
+        "rms_error": float(np.sqrt((error**2).mean())), "n_models": len(table), "seed": seed,
+    }  # fmt: skip
     return {name: row[name] for name in DIFFICULTY.names}, table[SKILLS.names]
 
 
-_SIMULATED = SeriesStyle("#009E73", "none", "x")
+_SIMULATED = style.SeriesStyle("#009E73", "none", "x")
 _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
 def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
     """Plot the difficulties of both sets, and observed accuracies against expected ones."""
-    original, replication = (
-        Difficulties(row[f"mu_{o}"], row[f"sigma_{o}"]) for o in ("original", "replication")
-    )
-    with style():
-        figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.3)
+    names = {origin: style.shortened(row[origin]) for origin in ("original", "replication")}
+    sets = {origin: Difficulties(row[f"mu_{origin}"], row[f"sigma_{origin}"]) for origin in names}
+    looks = {"original": style.ORIGINAL, "replication": style.REPLICATION}
+    with style.style():
+        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.3)
         left, right = figure.subplots(1, 2)
-        _draw_densities(
-            left,
-            {
-                shortened(row["original"]): (original, ORIGINAL),
-                shortened(row["replication"]): (replication, REPLICATION),
-            },
-        )
+        for origin, difficulty in sets.items():
+            _draw_density(left, difficulty, label=names[origin], **looks[origin].line_options())
         left.plot(
-            of_models["skill"], np.zeros(len(of_models)), "|", color=MODELS.color, label="skills",
+            of_models["skill"], np.zeros(len(of_models)), "|", color=style.MODELS.color,
             markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
+            label="skills",
         )  # fmt: skip
         left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
         left.set_ylim(bottom=0)
-        _draw_accuracies(right, results, of_models, original, replication)
-        right.set(
-            xlabel=f"Accuracy on {shortened(row['original'])} (%)",
-            ylabel=f"Accuracy on {shortened(row['replication'])} (%)",
-        )
+        _draw_accuracies(right, results, of_models, *sets.values())
+        old, new = (f"Accuracy on {name} (%)" for name in names.values())
+        right.set(xlabel=old, ylabel=new)
         for axes in (left, right):
-            legend_above(axes, ncols=2)
-        set_title(
+            style.legend_above(axes, ncols=2)
+        style.set_title(
             figure,
             f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
             f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
@@ -224,15 +190,13 @@ def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Seri
     return figure
 
 
-def _draw_densities(axes: "Axes", sets: dict[str, tuple[Difficulties, SeriesStyle]]) -> None:
-    for name, (difficulty, look) in sets.items():
-        if not difficulty.sigma:  # all images are equally difficult
-            axes.axvline(difficulty.mu, label=name, **look.line_options())
-            continue
-        x = difficulty.mu + difficulty.sigma * np.linspace(-_REACH, _REACH, 200)
-        z = (x - difficulty.mu) / difficulty.sigma
-        density = np.exp(-z * z / 2) / (difficulty.sigma * np.sqrt(2 * np.pi))
-        axes.plot(x, density, label=name, **look.line_options())
+def _draw_density(axes: "Axes", difficulty: Difficulties, **look: Any) -> None:
+    if not difficulty.sigma:  # all images are equally difficult
+        axes.axvline(difficulty.mu, **look)
+        return
+    x = difficulty.mu + difficulty.sigma * np.linspace(-_REACH, _REACH, 200)
+    z = (x - difficulty.mu) / difficulty.sigma
+    axes.plot(x, np.exp(-z * z / 2) / (difficulty.sigma * np.sqrt(2 * np.pi)), **look)
 
 
 def _draw_accuracies(
@@ -244,17 +208,17 @@ def _draw_accuracies(
 ) -> None:
     observed = 100 * results[["accuracy_original", "accuracy_replication"]].to_numpy(np.float64)
     low, high = max(observed.min() - 3, 0.1), min(observed.max() + 3, 99.9)
-    axes.plot([low, high], [low, high], label="equal accuracy", **REFERENCE)
+    axes.plot([low, high], [low, high], label="equal accuracy", **style.REFERENCE)
     x = np.linspace(low, high, 200)
     curve = 100 * expected_accuracy(skills(x / 100, original), replication)
-    axes.plot(x, curve, label="model", **FITTED.line_options())
+    axes.plot(x, curve, label="model", **style.FITTED.line_options())
     # Rings around the crosses: simulated accuracies lie close to observed ones.
     look = point_options(len(results), size=7.0)
     size, alpha = look["markersize"], look["alpha"]
-    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.11 * size}
     axes.plot(
-        *observed.T, "o", color=MODELS.color, label="observed", markersize=size, alpha=alpha, **ring
-    )
+        *observed.T, "o", color=style.MODELS.color, label="observed", markersize=size, alpha=alpha,
+        markerfacecolor="none", markeredgewidth=0.11 * size,
+    )  # fmt: skip
     simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
     if np.isfinite(simulated).any():
         axes.plot(
@@ -284,9 +248,7 @@ def write_difficulty(
     write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
     write_table(SKILLS.from_frame(of_models), skills)
     save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
-    logging.info(
-        "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
-    )
+    logging.info("replication: mu %(mu_replication).4f, sigma %(sigma_replication).4f", row)
 
 
 class DifficultySettings(Settings):
@@ -296,8 +258,7 @@ class DifficultySettings(Settings):
         (), description="Pairs of datasets that the model of difficulty is fitted to"
     )
     sigma: Annotated[Number, Field(ge=0)] = Field(
-        1.0,
-        description="Standard deviation of the original's difficulties, a free choice",
+        1.0, description="Standard deviation of the original's difficulties, a free choice"
     )
     seed: Seed = Field(0, description="Seed of the simulated datasets")
     without: Names = Field((), description="Models to leave out")
@@ -359,11 +320,9 @@ class Difficulty(Analysis):
                     "fits": self.replication.fits.file(".parquet"),
                 },
                 output={"tables": self.result, "skills": self.skills.file(), "plots": self.plot},
-                arguments=lambda wildcards: {
-                    "models": self.models,
-                    "sigma": self.settings.sigma,
-                    "seed": self.settings.seed,
-                },
+                arguments=lambda wildcards: (
+                    self.settings.model_dump(include={"sigma", "seed"}) | {"models": self.models}
+                ),
                 message="Modelling the difficulty of {wildcards.pair}, top {wildcards.top}",
             )
         ]

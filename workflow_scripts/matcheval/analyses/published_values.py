@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,8 +23,8 @@ from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import atomic_file
-from matcheval.io.tables import Column, TableSchema, read_parquet
-from matcheval.io.text_tables import TextColumn, markdown, write_readable
+from matcheval.io.tables import Column, TableSchema, read_parquet, text
+from matcheval.io.text_tables import TextColumn, lay_out, markdown, write_readable
 from matcheval.io.user_files import read_csv_rows
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis
@@ -95,58 +95,68 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
 
     if None in row:  # the key of csv.DictReader for cells without a column
         raise wrong(None, "has more cells than the header", 'Put text with commas into "quotes"')
-    table, published, statistic = row["table"], row["published"], row["statistic"]
-    found = _PUBLISHED.fullmatch(published.strip())
-    if not found:
-        problem = f"'{published}' is neither a number nor a number with an interval"
+    published = _PUBLISHED.fullmatch(row["published"].strip())
+    if not published:
+        problem = f"'{row['published']}' is neither a number nor a number with an interval"
         raise wrong("published", problem, "Write it like '1.69' or '1.69 [1.63, 1.76]'")
-    known = [each.value for each in Statistic]
-    if statistic not in known:
-        remedy = f"Known: {', '.join(filter(None, known))}"
-        raise wrong("statistic", f"unknown statistic '{statistic}'", remedy)
-    if not table and not row["remark"]:
+    if row["statistic"] not in list(Statistic):
+        remedy = f"Known: {', '.join(filter(None, Statistic))}"
+        raise wrong("statistic", f"unknown statistic '{row['statistic']}'", remedy)
+    if not row["table"] and not row["remark"]:
         remedy = "Say why the study cannot compute the value"
         raise wrong("remark", "missing, although no table is given", remedy)
-    if table and not row["column"] and statistic != Statistic.COUNT:
+    if row["table"] and not row["column"] and row["statistic"] != Statistic.COUNT:
         remedy = "Name the column; only 'count' needs none"
-        raise wrong("column", f"missing: which column of '{table}'?", remedy)
+        raise wrong("column", f"missing: which column of '{row['table']}'?", remedy)
     conditions = []
     for part in filter(str.strip, row["rows"].split(";")):
-        column, equals, value = map(str.strip, part.partition("="))
-        if not (column and equals and value):
+        column, _, value = map(str.strip, part.partition("="))
+        if not (column and value):
             problem = f"'{part.strip()}' does not have the form column=value"
             raise wrong("rows", problem, "Write conditions like 'model=a;top=1'")
         conditions.append((column, value))
+    texts = {
+        name: row[name] for name in ("source", "name", "quantity", "table", "column", "remark")
+    }
     return PublishedValue(
-        source=row["source"],
-        name=row["name"],
-        quantity=row["quantity"],
-        published=tuple(Decimal(text) for text in found.groups() if text),
-        table=table,
-        rows=tuple(conditions),
-        column=row["column"],
-        statistic=Statistic(statistic),
-        remark=row["remark"],
-        place=place,
-    )
+        **texts, published=tuple(Decimal(text) for text in published.groups() if text),
+        rows=tuple(conditions), statistic=Statistic(row["statistic"]), place=place,
+    )  # fmt: skip
 
 
 def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
     """Find the computed counterpart of a published value, or of a bound of its interval."""
-    frame = _selected_rows(table.to_pandas(), value)
+    frame = table.to_pandas()
+
+    def column_of(name: str, field: str) -> pd.Series:
+        if name not in frame:
+            known = ", ".join(frame.columns)
+            problem = f"no column '{name}' in '{value.table}'; its columns are {known}"
+            raise InputError(problem, file=value.place, field=field)
+        cells: pd.Series = frame[name]
+        return cells
+
+    is_selected = np.ones(len(frame), bool)
+    for name, wanted in value.rows:
+        texts = column_of(name, "rows").astype(str)
+        if wanted not in set(texts):
+            raise InputError(
+                f"'{wanted}' does not occur in column '{name}' of '{value.table}'",
+                file=value.place, field="rows", remedy=suggest(wanted, texts.unique().tolist()),
+            )  # fmt: skip
+        is_selected &= (texts == wanted).to_numpy()
     if value.statistic is Statistic.COUNT:
-        return float(len(frame))
-    _check_column(column, frame, value, "column")
-    if not pd.api.types.is_numeric_dtype(frame[column]):
+        return float(is_selected.sum())
+    cells = column_of(column, "column")[is_selected]
+    if not pd.api.types.is_numeric_dtype(cells):
         raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
-    if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
+    if (value.statistic is Statistic.VALUE and len(cells) != 1) or cells.empty:
         raise InputError(
-            f"{len(frame)} rows of '{value.table}' for '{value.name}', {value.quantity}",
+            f"{len(cells)} rows of '{value.table}' for '{value.name}', {value.quantity}",
             file=value.place,
             field="rows",
             remedy="Select one row, or give a 'statistic' of several rows",
         )
-    cells = frame[column]
     name = value.statistic.value
     reduced = getattr(cells, name)() if name else cells.iloc[0]  # such as `cells.mean()`
     unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
@@ -154,30 +164,7 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _selected_rows(frame: pd.DataFrame, value: PublishedValue) -> pd.DataFrame:
-    """Rows that meet all conditions of a published value."""
-    is_selected = np.ones(len(frame), bool)
-    for name, wanted in value.rows:
-        _check_column(name, frame, value, "rows")
-        found = (frame[name].astype(str) == wanted).to_numpy()
-        if not found.any():
-            raise InputError(
-                f"'{wanted}' does not occur in column '{name}' of '{value.table}'",
-                file=value.place,
-                field="rows",
-                remedy=suggest(wanted, frame[name].astype(str).unique().tolist()),
-            )
-        is_selected &= found
-    return frame[is_selected]
-
-
-def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: str) -> None:
-    if name not in frame:
-        raise InputError(
-            f"no column '{name}' in '{value.table}'; its columns are {', '.join(frame.columns)}",
-            file=value.place,
-            field=field,
-        )
+_AGREES = "whether rounding to the printed digits gives the printed number"
 
 
 def _number(name: str, meaning: str) -> Column:
@@ -187,23 +174,18 @@ def _number(name: str, meaning: str) -> Column:
 COMPARED = TableSchema(
     "comparison with published values",
     (
-        Column("source", pa.string(), "", "where the number is printed: table or section"),
-        Column("name", pa.string(), "", "what the number is about: row of the comparison"),
-        Column("quantity", pa.string(), "", "what the number is: column of the comparison"),
-        Column("part", pa.string(), "", "value, or a bound of its interval: low or high"),
+        text("source", "where the number is printed: table or section"),
+        text("name", "what the number is about: row of the comparison"),
+        text("quantity", "what the number is: column of the comparison"),
+        text("part", "value, or a bound of its interval: low or high"),
         _number("published", "the printed number"),
         Column("digits", pa.int16(), "1", "digits printed after the decimal point"),
         _number("computed", "the number computed by this study; NaN if there is none"),
         _number("difference", "computed minus published"),
-        Column(
-            "agrees",
-            pa.bool_(),
-            "",
-            "whether rounding to the printed digits gives the printed number",
-        ),
-        Column("table", pa.string(), "", "table of the study with the computed number"),
-        Column("column", pa.string(), "", "column of that table"),
-        Column("remark", pa.string(), "", "why the computed number differs or is missing"),
+        Column("agrees", pa.bool_(), "", _AGREES),
+        text("table", "table of the study with the computed number"),
+        text("column", "column of that table"),
+        text("remark", "why the computed number differs or is missing"),
     ),
 )
 
@@ -263,21 +245,17 @@ def page(compared: pd.DataFrame, study: str) -> str:
 
 def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
     """Format the comparison for a LaTeX table."""
-    heads = (("Source", "source"), ("Of", "name"), ("Quantity", "quantity"), ("", "part"))
-    return [
-        *(TextColumn(head, compared[name].tolist(), is_number=False) for head, name in heads),
-        *(
-            TextColumn(head, list(map(_text, compared[name].tolist(), compared["digits"].tolist())))
-            for head, name in (("Paper", "published"), ("Computed", "computed"))
-        ),
-    ]
+    return lay_out(compared, {
+        "Source": "{source}", "Of": "{name}", "Quantity": "{quantity}", "": "{part}",
+        "Paper": "{published:.{digits}f}", "Computed": "{computed:.{digits}f}",
+    })  # fmt: skip
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
     """All roundings of a computed number that count as agreeing with the printed one."""
     found = set(_nearest(computed, digits))
-    outward = {"low": ROUND_FLOOR, "high": ROUND_CEILING}.get(part)
-    if outward:
+    if part != "value":
+        outward = ROUND_FLOOR if part == "low" else ROUND_CEILING
         found.add(Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward))
     return found
 
@@ -298,26 +276,26 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
         TextColumn("", ["paper", "computed"] * len(names), is_number=False),
     ]
     for quantity in quantities:
-        texts: list[str] = []
-        for name in names:
-            group = cells.get((name, quantity))
-            texts += ["", ""] if group is None else [_cell(group, False), _cell(group, True)]
-        columns.append(TextColumn(quantity, texts))
+        groups = [cells.get((name, quantity)) for name in names]
+        texts = [("", "") if of is None else (_paper(of), _computed(of)) for of in groups]
+        columns.append(TextColumn(quantity, list(chain.from_iterable(texts))))
     return columns
 
 
-def _cell(group: pd.DataFrame, is_computed: bool) -> str:
-    """Format `value` or `value [low, high]`; in bold, with one more digit, if it differs."""
-    numbers = list(group[["published", "computed", "digits"]].itertuples(index=False, name=None))
-    if not is_computed:
-        return _interval([_text(printed, digits) for printed, _, digits in numbers])
-    computed = group["computed"]
+def _paper(group: pd.DataFrame) -> str:
+    """Format `value` or `value [low, high]` as printed."""
+    return _interval(list(map(_text, group["published"], group["digits"])))
+
+
+def _computed(group: pd.DataFrame) -> str:
+    """Format what was computed likewise; in bold, with one more digit, if it differs."""
+    computed, digits = group["computed"], group["digits"]
     if computed.isna().any():
         return "–"
     if group["agrees"].all():
-        return _interval([_rounded(*number) for number in numbers])
+        return _interval(list(map(_rounded, group["published"], computed, digits)))
     extra = int((computed != computed.round()).any())
-    return f"**{_interval([_text(number, digits + extra) for _, number, digits in numbers])}**"
+    return f"**{_interval(list(map(_text, computed, digits + extra)))}**"
 
 
 def _rounded(printed: float, computed: float, digits: int) -> str:
@@ -336,12 +314,11 @@ def _text(value: float, digits: int) -> str:
 
 def _remarks(of_source: pd.DataFrame) -> list[str]:
     """List the remarks, each once, with the names that it applies to."""
-    remarked = of_source[of_source["remark"] != ""]
     lines = []
-    for remark, group in remarked.groupby("remark", sort=False):
+    for remark, group in of_source[of_source["remark"] != ""].groupby("remark", sort=False):
         names = list(dict.fromkeys(group["name"]))
-        applies_to_all = set(names) == set(of_source["name"])
-        lines.append(f"- {remark}" if applies_to_all else f"- {', '.join(names)}: {remark}")
+        applies_to = "" if set(names) == set(of_source["name"]) else f"{', '.join(names)}: "
+        lines.append(f"- {applies_to}{remark}")
     return [line for line, _ in groupby(lines)] + ([""] if lines else [])
 
 
@@ -377,12 +354,9 @@ class PublishedValues(Analysis):
         written = self._tables_of_the_study if self.values else []
         for value in self.values:
             if value.table and value.table not in written:
-                raise InputError(
-                    f"the study does not write a table '{value.table}'",
-                    file=value.place,
-                    field="table",
-                    remedy=suggest(value.table, written),
-                )
+                problem = f"the study does not write a table '{value.table}'"
+                remedy = suggest(value.table, written)
+                raise InputError(problem, file=value.place, field="table", remedy=remedy)
 
     @property
     def targets(self) -> list[str]:
@@ -390,19 +364,15 @@ class PublishedValues(Analysis):
         return self.result.files if self.settings.file else []
 
     @property
-    def tables(self) -> list[str]:
-        """Files of the tables that values are looked up in."""
-        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
-
-    @property
     def rules(self) -> list[Rule]:
         """The rule of the comparison."""
         study, file = self.study, self.settings.file
+        tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
         return [
             Rule(
                 name="compare_published",
                 run=write_comparison,
-                input={"tables": self.tables, "published": file or []},
+                input={"tables": tables, "published": file or []},
                 output={"outputs": self.result},
                 arguments=lambda wildcards: {"study": study.name, "folder": study.folder},
                 message=f"Comparing the results of study {study.name} with published values",

@@ -22,8 +22,15 @@ from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.files import atomic_file
-from matcheval.io.tables import Column, TableSchema, write_table
-from matcheval.io.text_tables import TextColumn, accuracy_cells, markdown
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    Column,
+    TableSchema,
+    fraction,
+    text,
+    write_table,
+)
+from matcheval.io.text_tables import TextColumn, accuracy_cells, lay_out, markdown, with_interval
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
@@ -64,61 +71,50 @@ BASELINE = "baseline"
 TRIALS = TableSchema(
     "results of an experiment",
     (
-        Column("experiment", pa.string(), "", "name of the experiment"),
-        Column("kind", pa.string(), "", "kind of the experiment"),
-        Column("base", pa.string(), "", "the study's model that the model is a variant of"),
-        Column("variant", pa.string(), "", "how it was trained; baseline: as in the study"),
-        Column("model", pa.string(), "", "name of the model that was tested"),
-        Column("train", pa.string(), "", "name of its training set"),
-        Column("test", pa.string(), "", "name of its test set"),
-        Column("values", pa.string(), "", "varied fields of the recipe, a JSON object"),
+        text("experiment", "name of the experiment"),
+        text("kind", "kind of the experiment"),
+        text("base", "the study's model that the model is a variant of"),
+        text("variant", "how it was trained; baseline: as in the study"),
+        text("model", "name of the model that was tested"),
+        text("train", "name of its training set"),
+        text("test", "name of its test set"),
+        text("values", "varied fields of the recipe, a JSON object"),
         Column("n", pa.int64(), "datapoints", "size of the test set"),
         Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
-        Column("accuracy", pa.float64(), "fraction", "n_correct over n"),
-        Column("accuracy_low", pa.float64(), "fraction", "Clopper-Pearson lower bound"),
-        Column("accuracy_high", pa.float64(), "fraction", "Clopper-Pearson upper bound"),
-        Column("confidence", pa.float64(), "fraction", "level of the intervals"),
+        fraction("accuracy", "n_correct over n"),
+        fraction("accuracy_low", "Clopper-Pearson lower bound"),
+        fraction("accuracy_high", "Clopper-Pearson upper bound"),
+        CONFIDENCE_LEVEL,
     ),
 )
 
 
 def tabulate_trials(
-    experiment: str,
-    kind: str,
-    trials: Sequence[Trial],
-    files: Sequence[str],
-    confidence: float,
+    experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], confidence: float
 ) -> pd.DataFrame:
     """Tabulate the accuracies of the models of an experiment."""
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
         with problems.collected():
             found = read_predictions(file)
-            n, right = len(found.label), int((found.label == found.prediction).sum())
-            values = json.dumps(trial.values)
-            rows.append(
-                (experiment, kind, trial.base, trial.variant, trial.model, trial.train,
-                 trial.dataset, values, n, right)
-            )  # fmt: skip
+            n, n_correct = len(found), int(found.correct.sum())
+            interval = clopper_pearson(n_correct, n, confidence)
+            rows.append({
+                **vars(trial), "experiment": experiment, "kind": kind, "test": trial.dataset,
+                "values": json.dumps(trial.values), "n": n, "n_correct": n_correct,
+                "accuracy": n_correct / n, "accuracy_low": float(interval.low),
+                "accuracy_high": float(interval.high), "confidence": confidence,
+            })  # fmt: skip
     problems.raise_any()
-    table = pd.DataFrame(rows, columns=TRIALS.names[:10])
-    interval = clopper_pearson(table["n_correct"].to_numpy(), table["n"].to_numpy(), confidence)
-    return table.assign(
-        accuracy=table["n_correct"] / table["n"], accuracy_low=interval.low,
-        accuracy_high=interval.high, confidence=confidence,
-    )  # fmt: skip
+    return pd.DataFrame(rows, columns=TRIALS.names)
 
 
 def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    return [
-        TextColumn("Model", table["base"].tolist(), is_number=False),
-        TextColumn("Variant", table["variant"].tolist(), is_number=False),
-        TextColumn("Tested on", table["test"].tolist(), is_number=False),
-        TextColumn("n", [f"{n:,}" for n in table["n"]]),
-        TextColumn(f"Accuracy (%) [{level}]", accuracy_cells(table, "")),
-    ]
+    return lay_out(table, {
+        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
+        f"Accuracy (%) [{100 * table['confidence'].iloc[0]:g} % CI]": with_interval("accuracy"),
+    })  # fmt: skip
 
 
 Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
@@ -148,14 +144,15 @@ class Experiment:
 
     def set_of(self, base: Model) -> str:
         """Return the name of a model's only training set."""
-        train, *others = self.sets_of(base)
+        train, *others = sets = self.sets_of(base)
         if others:
-            raise InputError(
-                f"model '{base.name}' is trained on several sets ({', '.join((train, *others))}), "
-                "and this experiment changes one",
-                field="models",
-                remedy="Name models that are trained on one set",
+            problem = (
+                f"model '{base.name}' is trained on several sets ({', '.join(sets)}), and this"
             )
+            raise InputError(
+                f"{problem} experiment changes one", field="models",
+                remedy="Name models that are trained on one set",
+            )  # fmt: skip
         return train
 
     def variant(
@@ -236,15 +233,13 @@ class CrossValidation(ExperimentSettings):
 
     title: ClassVar[str] = "Folds of the training set as test sets"
     kind: Literal["cross_validation"]
-    folds: Annotated[Integer, Field(ge=2)] = Field(
-        description="Number of folds of the training set"
-    )
+    folds: Annotated[Integer, Field(ge=2, description="Number of folds of the training set")]
     seed: Seed = Field(description="Seed of the division into folds")
 
     def design(self, base: Model, to: Experiment) -> None:
         """Test on every fold of the training set (Recht et al., B.2.7, C.3.1)."""
         train, original = to.set_of(base), to.pair.original
-        for dataset in (original, to.pair.replication):
+        for dataset in to.pair.datasets.values():
             to.trials.append(Trial(base.name, base.name, dataset, BASELINE, train))
         for fold in range(1, self.folds + 1):
             tested = to.derived(part(train, fold, self.folds, self.seed))
@@ -260,14 +255,14 @@ class CrossValidation(ExperimentSettings):
         """Set the drop between the sets against the folds' range."""
         folds = rows[rows["variant"] != BASELINE]["accuracy"]
         base = rows[rows["variant"] == BASELINE].set_index("test")["accuracy"]
-        drop, spread = base[original] - base[replication], folds.max() - folds.min()
-        times = f"{drop / spread:.1f} times" if spread > 0 else "against no spread of"
+        old, new, least, most = base[original], base[replication], folds.min(), folds.max()
+        spread = most - least
+        times = f"{(old - new) / spread:.1f} times" if spread > 0 else "against no spread of"
         return [
-            f"{len(folds)} folds: {100 * folds.min():.1f} to {100 * folds.max():.1f} %, mean "
+            f"{len(folds)} folds: {100 * least:.1f} to {100 * most:.1f} %, mean "
             f"{100 * folds.mean():.1f} %, standard deviation {100 * folds.std(ddof=1):.1f} points",
-            f"{original} {100 * base[original]:.1f} %, {replication} "
-            f"{100 * base[replication]:.1f} %: the drop of {100 * drop:.1f} points is {times} the "
-            "folds' range",
+            f"{original} {100 * old:.1f} %, {replication} {100 * new:.1f} %: the drop of "
+            f"{100 * (old - new):.1f} points is {times} the folds' range",
         ]
 
 
@@ -340,16 +335,10 @@ class Grid(ExperimentSettings):
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
         """Name the best hyper-parameters on both sets, and where the grid may end too early."""
-        on_original, on_new = (
-            dict(zip(of_set["model"], of_set["accuracy"].astype(float), strict=True))
-            for of_set in (rows[rows["test"] == name] for name in (original, replication))
-        )
-        values = {
-            model: json.loads(text)
-            for model, text in zip(rows["model"], rows["values"], strict=True)
-        }
-        base = str(rows["base"].iloc[0])
-        best, found = (max(of_set, key=of_set.__getitem__) for of_set in (on_new, on_original))
+        accuracies = rows.pivot_table("accuracy", "model", "test", sort=False)
+        on_new, on_original = accuracies[replication], accuracies[original]
+        values = dict(zip(rows["model"], map(json.loads, rows["values"]), strict=True))
+        base, best, found = rows["base"].iloc[0], str(on_new.idxmax()), str(on_original.idxmax())
         lines = [
             f"best on {replication}: {100 * on_new[best]:.1f} % ({_values_text(values[best])}), "
             f"{_points(on_new[best] - on_new[base])} relative to the baseline's "
@@ -363,10 +352,8 @@ class Grid(ExperimentSettings):
             tried = sorted({v[key] for v in values.values()})
             if len(tried) > 2 and not isinstance(value, str) and value in (tried[0], tried[-1]):
                 at_border.append(f"{key} {value}")
-        if at_border:
-            border = ", ".join(at_border)
-            lines.append(f"at the border of the grid, so that the best may lie beyond: {border}")
-        return lines
+        border = "at the border of the grid, so that the best may lie beyond: "
+        return [*lines, border + ", ".join(at_border)] if at_border else lines
 
 
 EXPERIMENTS: dict[str, type[ExperimentSettings]] = {
@@ -430,13 +417,11 @@ def tabulate_retraining(
 ) -> None:
     """Write the table of one experiment, and its page in Markdown."""
     table = tabulate_trials(experiment, kind, trials, files, confidence)
-    for path in outputs:
-        if path.suffix == ".md":
-            with atomic_file(path) as partial:
-                text = write_page(table, pair.original, pair.replication)
-                partial.write_text(text, encoding="utf-8")
-        else:
-            write_table(TRIALS.from_frame(table), path)
+    *tables, page = outputs
+    for path in tables:
+        write_table(TRIALS.from_frame(table), path)
+    with atomic_file(page) as partial:
+        partial.write_text(write_page(table, pair.original, pair.replication), encoding="utf-8")
     logging.info("%s: %d accuracies", experiment, len(table))
 
 

@@ -1,8 +1,7 @@
 """Accuracies of models on the sets of a suite, compared with a base set."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,18 +22,9 @@ from matcheval.datasets.suites import (
 )
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
+from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import (
-    MODELS,
-    NOTE_SIZE,
-    REFERENCE,
-    legend_above,
-    new_figure,
-    set_title,
-    shortened,
-    style,
-)
 from matcheval.io.tables import (
     CONFIDENCE_LEVEL,
     DATASET,
@@ -43,8 +33,9 @@ from matcheval.io.tables import (
     TableSchema,
     accuracy,
     fraction,
+    text,
 )
-from matcheval.io.text_tables import TextColumn, counted, signed_cells
+from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
@@ -101,40 +92,34 @@ class SuiteCorrectness:
         return found
 
     def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
-        known = self.files
-        classes = self._classes[name] or self._classes[known.base] or ()
-        every = (
-            AllLabels(Path(all_labels), known.folders[name], groups).read() if all_labels else None
-        )
-        right = partial(_right, groups=groups, classes=classes, every=every)
+        files = self.files
+        classes = self._classes[name] or self._classes[files.base] or ()
+        every = None
+        if all_labels:
+            every = AllLabels(Path(all_labels), files.folders[name], groups).read()
+
+        def right(predictions: Predictions) -> npt.NDArray[np.bool_]:
+            if every is None and not groups:
+                return predictions.correct
+            labels = predictions.label if every is None else every[predictions.index]
+            return right_predictions(predictions.prediction, labels, groups, classes)
+
         return dataset_correctness(
-            known.specs[name], known.models, known.paths(name), right, self._same_models
+            files.specs[name], files.models, files.paths(name), right, self._same_models
         )
-
-
-def _right(
-    predictions: Predictions,
-    groups: Groups,
-    classes: Sequence[str],
-    every: npt.NDArray[np.int64] | None,
-) -> npt.NDArray[np.bool_]:
-    if every is None and not groups:
-        return predictions.correct
-    labels = predictions.label if every is None else every[predictions.index]
-    return right_predictions(predictions.prediction, labels, groups, classes)
 
 
 SCHEMA = TableSchema(
     "accuracies on a suite",
     (
         MODEL,
-        Column("suite", pa.string(), "", "name of the suite"),
+        text("suite", "name of the suite"),
         DATASET,
-        Column("group", pa.string(), "", "group of the set; empty if not said"),
-        Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+        text("group", "group of the set; empty if not said"),
+        text("subgroup", "subgroup of the set; empty if not said"),
         Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
         *accuracy("set", "datapoints of the set, of the classes that its member names"),
-        Column("base", pa.string(), "", "name of the base"),
+        text("base", "name of the base"),
         *accuracy("base", "datapoints of the base, of the same classes"),
         fraction("gap", "accuracy on the base minus accuracy on the set"),
         CONFIDENCE_LEVEL,
@@ -164,16 +149,13 @@ def tabulate_suite(
         for model, correct, correct_base in zip(known.models, on_set, on_base, strict=True):
             of_set = accuracy_columns("set", correct, confidence)
             of_base = accuracy_columns("base", correct_base, confidence)
-            rows.append(
-                {
-                    "model": model, "suite": suite.name, "dataset": member.dataset,
-                    "group": member.group, "subgroup": member.subgroup,
-                    "severity": float("nan") if member.severity is None else member.severity,
-                    **of_set, "base": base, **of_base,
-                    "gap": of_base["accuracy_base"] - of_set["accuracy_set"],
-                    "confidence": confidence,
-                }
-            )  # fmt: skip
+            rows.append({
+                "model": model, "suite": suite.name, "dataset": member.dataset,
+                "group": member.group, "subgroup": member.subgroup, "base": base,
+                "severity": float("nan") if member.severity is None else member.severity,
+                **of_set, **of_base, "confidence": confidence,
+                "gap": of_base["accuracy_base"] - of_set["accuracy_set"],
+            })  # fmt: skip
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -197,24 +179,16 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
     sets = table.groupby("dataset", sort=False)
     first = sets.first()
-    severity = ["" if np.isnan(s) else f"{s:g}" for s in first["severity"]]
-    percent = {
-        name: [f"{100 * value:.1f}" for value in values]
-        for name, values in sets["accuracy_set"].agg(["mean", "min", "max"]).items()
-    }
-    return [
-        TextColumn("Set", first.index.tolist(), is_number=False),
-        TextColumn("Group", first["group"].tolist(), is_number=False),
-        TextColumn("Subgroup", first["subgroup"].tolist(), is_number=False),
-        TextColumn("Severity", severity),
-        TextColumn("n", [f"{n:,}" for n in first["n_set"]]),
-        TextColumn(f"Mean accuracy of {table['model'].nunique()} models (%)", percent["mean"]),
-        TextColumn("Lowest (%)", percent["min"]),
-        TextColumn("Highest (%)", percent["max"]),
-        TextColumn(
-            f"Mean gap to {first['base'].iloc[0]}", signed_cells(sets["gap"].mean().tolist(), 1)
-        ),
-    ]
+    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in first["severity"]]
+    accuracies = sets["accuracy_set"].agg(["mean", "min", "max"])
+    rows = first.join(accuracies).assign(severity=severities, gap=sets["gap"].mean())
+    return lay_out(rows.reset_index(), {
+        "Set": "{dataset}", "Group": "{group}", "Subgroup": "{subgroup}",
+        "Severity": "{severity:s}", "n": "{n_set:,}",
+        f"Mean accuracy of {table['model'].nunique()} models (%)": "{mean:.1%}",
+        "Lowest (%)": "{min:.1%}", "Highest (%)": "{max:.1%}",
+        f"Mean gap to {first['base'].iloc[0]}": "{gap:+.1%}",
+    })  # fmt: skip
 
 
 _ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many
@@ -229,32 +203,33 @@ def plot(table: pd.DataFrame) -> "Figure":
     models = table["model"].nunique()
     row_height = np.clip((_PAGE - _MARGIN) / len(first), _LEAST_ROW, _ROW)
     base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
-    with style():
-        figure = new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
+    with style.style():
+        figure = style.new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
         axes = figure.add_subplot()
-        several = models > 1
-        if several:
+        if models > 1:
             values = (100 * of_set.to_numpy(np.float64) for _, of_set in sets["accuracy_set"])
-            draw_rows(axes, dict(enumerate(values)), MODELS.color)
-        label = "mean over models" if several else "the model"
+            draw_rows(axes, dict(enumerate(values)), style.MODELS.color)
+        label = "mean over models" if models > 1 else "the model"
         axes.plot(100 * means, range(len(means)), "k|", markersize=65 * row_height, label=label)
         axes.plot(
             100 * base,
             range(len(base)),
-            label=f"{'mean ' * several}on {shortened(first['base'].iloc[0], 20)}",
-            **REFERENCE,
+            label=f"{'mean ' * (models > 1)}on {style.shortened(first['base'].iloc[0], 20)}",
+            **style.REFERENCE,
         )
         groups = first["group"].tolist()
         for row in range(1, len(groups)):
             if groups[row] != groups[row - 1]:
                 axes.axhline(row - 0.5, color="0.5", linewidth=0.5)
         axes.set_yticks(
-            range(len(first)), [shortened(name) for name in first.index], fontsize=NOTE_SIZE
+            range(len(first)),
+            [style.shortened(name) for name in first.index],
+            fontsize=style.NOTE_SIZE,
         )
         axes.set_ylim(len(first) - 0.5, -0.5)
         axes.set_xlabel("Accuracy (%)")
-        legend_above(axes, ncols=3)
-        set_title(
+        style.legend_above(axes, ncols=3)
+        style.set_title(
             figure, f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
         )
         fix_layout(figure)
