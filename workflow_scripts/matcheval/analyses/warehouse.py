@@ -135,9 +135,18 @@ class Warehouse(Analysis):
         def used(wildcards: Wildcards) -> UsedWarehouse:
             return self.used[wildcards.warehouse]
 
-        def arguments(wildcards: Wildcards) -> list[str]:
-            place = folder.replace("{warehouse}", wildcards.warehouse)
-            return ["--warehouse", used(wildcards).file, "--folder", place]
+        def place(warehouse: UsedWarehouse) -> list[str]:
+            name = warehouse.settings.warehouse
+            return ["--warehouse", warehouse.file, "--folder", folder.replace("{warehouse}", name)]
+
+        def step(name: str, message: str, *, images: bool, **options: Any) -> Command:
+            """Declare a step; those that decode images take a job of four threads."""
+            params = {"arguments": lambda w: place(used(w))} | options.pop("params")
+            request = decoding if images else resources.WAREHOUSE_TABLES
+            return Command(
+                name=name, message=message, params=params, request=lambda wildcards: request,
+                threads=4 if images else 1, **{"values": values} | options,
+            )  # fmt: skip
 
         def published_files(wildcards: Wildcards) -> list[str]:
             block = used(wildcards).settings.against[wildcards.compared]
@@ -154,113 +163,81 @@ class Warehouse(Analysis):
             about = [source.group, source.source, source.style, source.colour]
             return [one.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
 
-        def exported(wildcards: Wildcards) -> tuple[WarehouseSet, UsedWarehouse]:
-            dataset = self.exported[wildcards.dataset]
-            return dataset, self._of(dataset)
-
         def export_arguments(wildcards: Wildcards) -> list[str]:
-            dataset, one = exported(wildcards)
-            place = folder.replace("{warehouse}", one.settings.warehouse)
+            dataset = self.exported[wildcards.dataset]
             return [
-                "--warehouse", one.file, "--folder", place, "--name", dataset.set,
-                "--side", str(dataset.side), "--output", study.dataset_folder(wildcards.dataset),
+                *place(self._of(dataset)), "--name", dataset.set, "--side", str(dataset.side),
+                "--output", study.dataset_folder(wildcards.dataset),
             ]  # fmt: skip
 
         def export_input(wildcards: Wildcards) -> str:
-            dataset, one = exported(wildcards)
-            return self.images.file(warehouse=one.settings.warehouse, set=dataset.set)
+            dataset = self.exported[wildcards.dataset]
+            name = self._of(dataset).settings.warehouse
+            return self.images.file(warehouse=name, set=dataset.set)
 
         def export_state(wildcards: Wildcards) -> list[Any]:
-            settings = exported(wildcards)[1].settings
+            settings = self._of(self.exported[wildcards.dataset]).settings
             return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
 
-        read = Command(
-            name="read_warehouse_set",
-            command="curate read {params.arguments:q} --name {wildcards.set} --threads {threads}",
-            output={"read": self.read},
-            params={
-                "arguments": arguments,
-                "state": lambda w: reading_state(used(w).sets[w.set], used(w).settings),
-            },
-            values=values,
-            request=lambda wildcards: decoding,
-            threads=4,
-            message="Reading the images of {wildcards.set}",
-        )
-        hashes = Command(
-            name="hash_warehouse_reference",
-            command="curate hash {params.arguments:q} --name {wildcards.compared} "
-            "--downloads {params.downloads:q} --threads {threads}",
-            input={"published": published_files},
-            output={"hashes": self.hashes},
-            params={
-                "arguments": arguments,
-                "downloads": f"{study.results}/downloads",
-                "state": lambda w: reference_state(w.compared, used(w).settings),
-            },
-            values=values,
-            request=lambda wildcards: decoding,
-            threads=4,
-            message="Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with",
-        )
-        search = Command(
-            name="search_warehouse",
-            command="curate search {params.arguments:q}",
-            input={
-                "read": lambda w: self.read.expand(warehouse=w.warehouse, set=used(w).sets),
-                "hashes": lambda w: self.hashes.expand(
-                    warehouse=w.warehouse, compared=used(w).settings.against
-                ),
-            },
-            output={"duplicates": self.duplicates},
-            params={
-                "arguments": arguments,
-                "state": lambda w: [
-                    used(w).settings.duplicates.distance, list(used(w).sets), WAREHOUSE_VERSION,
-                ],
-            },
-            values=values,
-            request=lambda wildcards: resources.WAREHOUSE_TABLES,
-            message="Searching {wildcards.warehouse} for duplicates",
-        )  # fmt: skip
-        decide = Command(
-            name="decide_warehouse_set",
-            command="curate decide {params.arguments:q} --name {wildcards.set}",
-            input={"read": self.read.file(), "duplicates": self.duplicates.file()},
-            output={"images": self.images},
-            params={"arguments": arguments, "state": decide_state},
-            values=values,
-            request=lambda wildcards: resources.WAREHOUSE_TABLES,
-            message="Deciding on the images of {wildcards.set}",
-        )
-        export = Command(
-            name="export_warehouse_set",
-            command="curate export {params.arguments:q} --threads {threads}",
-            input={"images": export_input},
-            output={"dataset": study.dataset_files("{dataset}")},
-            params={"arguments": export_arguments, "state": export_state},
-            values={"dataset": self.exported},
-            request=lambda wildcards: decoding,
-            threads=4,
-            message="Exporting {wildcards.dataset}",
-        )
-        document = Command(
-            name="document_warehouse",
-            command="curate document {params.arguments:q}",
-            input={
-                "duplicates": self.duplicates.file(),
-                "images": lambda w: self.images.expand(warehouse=w.warehouse, set=used(w).sets),
-            },
-            output={"documents": self.documents},
-            params={
-                "arguments": arguments,
-                "state": lambda w: [used(w).settings.model_dump(mode="json")],
-            },
-            values=values,
-            request=lambda wildcards: resources.WAREHOUSE_TABLES,
-            message="Documenting {wildcards.warehouse}",
-        )
-        return [read, hashes, search, decide, export, document]
+        def search_state(wildcards: Wildcards) -> list[Any]:
+            one = used(wildcards)
+            return [one.settings.duplicates.distance, list(one.sets), WAREHOUSE_VERSION]
+
+        return [
+            step(
+                "read_warehouse_set", "Reading the images of {wildcards.set}", images=True,
+                command="curate read {params.arguments:q} --name {wildcards.set} "
+                "--threads {threads}",
+                output={"read": self.read},
+                params={"state": lambda w: reading_state(used(w).sets[w.set], used(w).settings)},
+            ),
+            step(
+                "hash_warehouse_reference",
+                "Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with",
+                images=True,
+                command="curate hash {params.arguments:q} --name {wildcards.compared} "
+                "--downloads {params.downloads:q} --threads {threads}",
+                input={"published": published_files}, output={"hashes": self.hashes},
+                params={
+                    "downloads": f"{study.results}/downloads",
+                    "state": lambda w: reference_state(w.compared, used(w).settings),
+                },
+            ),
+            step(
+                "search_warehouse", "Searching {wildcards.warehouse} for duplicates", images=False,
+                command="curate search {params.arguments:q}",
+                input={
+                    "read": lambda w: self.read.expand(warehouse=w.warehouse, set=used(w).sets),
+                    "hashes": lambda w: self.hashes.expand(
+                        warehouse=w.warehouse, compared=used(w).settings.against
+                    ),
+                },
+                output={"duplicates": self.duplicates}, params={"state": search_state},
+            ),
+            step(
+                "decide_warehouse_set", "Deciding on the images of {wildcards.set}", images=False,
+                command="curate decide {params.arguments:q} --name {wildcards.set}",
+                input={"read": self.read.file(), "duplicates": self.duplicates.file()},
+                output={"images": self.images}, params={"state": decide_state},
+            ),
+            step(
+                "export_warehouse_set", "Exporting {wildcards.dataset}", images=True,
+                command="curate export {params.arguments:q} --threads {threads}",
+                input={"images": export_input}, values={"dataset": self.exported},
+                output={"dataset": study.dataset_files("{dataset}")},
+                params={"arguments": export_arguments, "state": export_state},
+            ),
+            step(
+                "document_warehouse", "Documenting {wildcards.warehouse}", images=False,
+                command="curate document {params.arguments:q}",
+                input={
+                    "duplicates": self.duplicates.file(),
+                    "images": lambda w: self.images.expand(warehouse=w.warehouse, set=used(w).sets),
+                },
+                output={"documents": self.documents},
+                params={"state": lambda w: [used(w).settings.model_dump(mode="json")]},
+            ),
+        ]  # fmt: skip
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)
