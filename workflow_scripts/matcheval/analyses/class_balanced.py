@@ -11,32 +11,24 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    DATASET,
-    MODEL,
-    Column,
-    TableSchema,
-    accuracy,
-    fraction,
-)
+from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, lay_out, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Seed
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
-SCHEMA = TableSchema(
+SCHEMA = tables.TableSchema(
     "accuracies on balanced classes",
     (
-        MODEL,
-        DATASET,
-        *accuracy("all", "size of the dataset"),
-        *accuracy("balanced", "datapoints of the subset, equally many of each class"),
-        fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
-        Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
-        Column("seed", pa.int64(), "1", "seed of the subset"),
-        CONFIDENCE_LEVEL,
+        tables.MODEL,
+        tables.DATASET,
+        *tables.accuracy("all", "size of the dataset"),
+        *tables.accuracy("balanced", "datapoints of the subset, equally many of each class"),
+        tables.fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
+        tables.Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
+        tables.Column("seed", pa.int64(), "1", "seed of the subset"),
+        tables.CONFIDENCE_LEVEL,
     ),
 )
 

@@ -21,11 +21,7 @@ from matcheval.protocol.compared_models import (
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import (
-    PairTableAnalysis,
-    PairTableSettings,
-    lay_out_matched,
-)
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
 

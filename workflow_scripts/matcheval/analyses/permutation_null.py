@@ -21,11 +21,7 @@ from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, error_of_model
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
-from matcheval.protocol.pair_tables import (
-    PairTableAnalysis,
-    PairTableSettings,
-    lay_out_matched,
-)
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Count, Seed
 

@@ -22,14 +22,7 @@ from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.files import atomic_file
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    Column,
-    TableSchema,
-    fraction,
-    text,
-    write_table,
-)
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text, write_table
 from matcheval.io.text_tables import TextColumn, accuracy_cells, lay_out, markdown, with_interval
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (

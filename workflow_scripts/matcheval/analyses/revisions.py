@@ -14,15 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    DATASET,
-    MODEL,
-    Column,
-    TableSchema,
-    fraction,
-    text,
-)
+from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells, write_readable
 from matcheval.predictions.correctness import ACCURACIES
 from matcheval.settings import Named, Names, Settings, SomeNames
@@ -30,20 +22,22 @@ from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
-SCHEMA = TableSchema(
+SCHEMA = tables.TableSchema(
     "accuracies on revisions",
     (
-        MODEL,
-        text("revisions", "name of the series of revisions"),
-        Column("number", pa.int16(), "1", "number of the revision, from 1"),
-        DATASET,
-        Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
-        Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
-        fraction("accuracy", "top-1 accuracy"),
-        fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-        fraction("change", "accuracy minus that on the previous revision; NaN for the first"),
-        CONFIDENCE_LEVEL,
+        tables.MODEL,
+        tables.text("revisions", "name of the series of revisions"),
+        tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
+        tables.DATASET,
+        tables.Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
+        tables.Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
+        tables.fraction("accuracy", "top-1 accuracy"),
+        tables.fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        tables.fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
+        tables.fraction(
+            "change", "accuracy minus that on the previous revision; NaN for the first"
+        ),
+        tables.CONFIDENCE_LEVEL,
     ),
 )
 

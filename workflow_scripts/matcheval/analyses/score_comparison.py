@@ -35,11 +35,7 @@ from matcheval.protocol.compared_models import (
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
-from matcheval.protocol.pair_tables import (
-    PairTableAnalysis,
-    PairTableSettings,
-    lay_out_matched,
-)
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames

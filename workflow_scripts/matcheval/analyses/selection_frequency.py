@@ -16,16 +16,7 @@ from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    DATASET,
-    MODEL,
-    Column,
-    TableSchema,
-    accuracy,
-    fraction,
-    read_parquet,
-)
+from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
@@ -36,16 +27,18 @@ from matcheval.study.tables import DatasetTableAnalysis
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMA = TableSchema(
+SCHEMA = tables.TableSchema(
     "accuracies by selection frequency",
     (
-        MODEL,
-        DATASET,
-        Column("bin", pa.int16(), "1", "number of the bin of the selection frequency, from 0"),
-        fraction("frequency_low", "lower end of the bin, included"),
-        fraction("frequency_high", "upper end of the bin, included in the last bin only"),
-        *accuracy("bin", "datapoints in the bin"),
-        CONFIDENCE_LEVEL,
+        tables.MODEL,
+        tables.DATASET,
+        tables.Column(
+            "bin", pa.int16(), "1", "number of the bin of the selection frequency, from 0"
+        ),
+        tables.fraction("frequency_low", "lower end of the bin, included"),
+        tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
+        *tables.accuracy("bin", "datapoints in the bin"),
+        tables.CONFIDENCE_LEVEL,
     ),
 )
 
@@ -55,7 +48,7 @@ BINS = 5  # of equal width over [0, 1]
 def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read, for each datapoint, how many annotators saw it and how many selected it."""
     if str(path).endswith(".parquet"):
-        table = read_parquet(path).to_pandas()
+        table = tables.read_parquet(path).to_pandas()
     else:
         try:
             table = pd.read_csv(path)

@@ -25,16 +25,7 @@ from matcheval.execution import resources
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.saving import fix_layout
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    DATASET,
-    MODEL,
-    Column,
-    TableSchema,
-    accuracy,
-    fraction,
-    text,
-)
+from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
@@ -109,20 +100,20 @@ class SuiteCorrectness:
         )
 
 
-SCHEMA = TableSchema(
+SCHEMA = tables.TableSchema(
     "accuracies on a suite",
     (
-        MODEL,
-        text("suite", "name of the suite"),
-        DATASET,
-        text("group", "group of the set; empty if not said"),
-        text("subgroup", "subgroup of the set; empty if not said"),
-        Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
-        *accuracy("set", "datapoints of the set, of the classes that its member names"),
-        text("base", "name of the base"),
-        *accuracy("base", "datapoints of the base, of the same classes"),
-        fraction("gap", "accuracy on the base minus accuracy on the set"),
-        CONFIDENCE_LEVEL,
+        tables.MODEL,
+        tables.text("suite", "name of the suite"),
+        tables.DATASET,
+        tables.text("group", "group of the set; empty if not said"),
+        tables.text("subgroup", "subgroup of the set; empty if not said"),
+        tables.Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+        *tables.accuracy("set", "datapoints of the set, of the classes that its member names"),
+        tables.text("base", "name of the base"),
+        *tables.accuracy("base", "datapoints of the base, of the same classes"),
+        tables.fraction("gap", "accuracy on the base minus accuracy on the set"),
+        tables.CONFIDENCE_LEVEL,
     ),
 )
 

@@ -15,11 +15,7 @@ from matcheval.protocol.compared_models import (
     mean_of_defined,
     std_of_defined,
 )
-from matcheval.protocol.pair_tables import (
-    PairTableAnalysis,
-    PairTableSettings,
-    lay_out_matched,
-)
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import Order
 from matcheval.settings import Count
 

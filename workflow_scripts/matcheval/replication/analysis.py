@@ -14,11 +14,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.io.text_tables import write_readable
-from matcheval.predictions.correctness import (
-    ACCURACIES,
-    dataset_accuracies,
-    dataset_correctness,
-)
+from matcheval.predictions.correctness import ACCURACIES, dataset_accuracies, dataset_correctness
 from matcheval.replication import tables
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import ReplicationSettings, fit_replication

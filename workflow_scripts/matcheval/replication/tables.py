@@ -10,23 +10,8 @@ import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    MODEL,
-    PAIR,
-    Column,
-    TableSchema,
-    fraction,
-    text,
-)
-from matcheval.io.text_tables import (
-    TextColumn,
-    counted,
-    lay_out,
-    outward,
-    signed,
-    with_interval,
-)
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, PAIR, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import TextColumn, counted, lay_out, outward, signed, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.lines import FEW_FAMILIES
