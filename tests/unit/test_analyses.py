@@ -7,28 +7,20 @@ import pandas as pd
 import pytest
 
 from drawings import draw
-from matcheval.analyses import class_balanced as class_balanced
-from matcheval.analyses import groups as groups
+from matcheval.analyses import (
+    class_balanced,
+    groups,
+    human_accuracy,
+    revisions,
+    selection_frequency,
+    shared_errors,
+)
 from matcheval.analyses import hard_images as hard
-from matcheval.analyses import human_accuracy as human_accuracy
-from matcheval.analyses import revisions as revisions
-from matcheval.analyses import selection_frequency as frequency_figures
-from matcheval.analyses import selection_frequency as selection_frequency
-from matcheval.analyses import shared_errors as shared_error_figures
-from matcheval.analyses import shared_errors as shared_errors
-from matcheval.analyses.class_balanced import balanced_rows
 from matcheval.analyses.groups import read_groups
-from matcheval.analyses.hard_images import plot_hard_images
 from matcheval.analyses.human_accuracy import read_annotations
 from matcheval.analyses.near_duplicates import analysis as near_duplicates
-from matcheval.analyses.near_duplicates.search import (
-    find_near_duplicates,
-    labelled_pixels,
-    most_alike,
-    plot_near_duplicates,
-)
+from matcheval.analyses.near_duplicates import search
 from matcheval.analyses.selection_frequency import read_counts
-from matcheval.analyses.shared_errors import by_model
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
@@ -90,13 +82,17 @@ def test_hard_images_come_with_their_ties():
 
 def test_balanced_subsets_are_exactly_balanced():
     labels = np.array([0] * 5 + [1] * 9 + [3] * 7)
-    rows = balanced_rows(labels, 0)
+    rows = class_balanced.balanced_rows(labels, 0)
     assert np.bincount(labels[rows]).tolist() == [5, 5, 0, 5]
     assert (np.diff(rows) > 0).all()
-    assert rows.tolist() == balanced_rows(labels, 0).tolist() != balanced_rows(labels, 1).tolist()
+    assert (
+        rows.tolist()
+        == class_balanced.balanced_rows(labels, 0).tolist()
+        != class_balanced.balanced_rows(labels, 1).tolist()
+    )
     counts = np.zeros(21)
     for seed in range(2000):
-        counts[balanced_rows(labels, seed)] += 1
+        counts[class_balanced.balanced_rows(labels, seed)] += 1
     assert counts[:5].min() == 2000
     np.testing.assert_allclose(counts[5:14] / 2000, 5 / 9, atol=0.05)
     table = class_balanced.tabulate(known(["1" * 5 + "0" * 9 + "1" * 7], labels), "set", seed=3)
@@ -118,11 +114,10 @@ def test_accuracy_by_frequency_by_hand(tmp_path):
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
     assert np.isnan(first.accuracy_bin.iloc[0])
-    draw(frequency_figures.plot(table))
+    draw(selection_frequency.plot(table))
     assert len(selection_frequency.text_columns(table)) == 6
-    with pytest.raises(
-        InputError, match="1 of the values are not datapoints of the dataset, such as 5"
-    ):
+    message = "1 of the values are not datapoints of the dataset, such as 5"
+    with pytest.raises(InputError, match=message):
         selection_frequency.tabulate(known(["10101"]), "set", path)
 
 
@@ -133,7 +128,7 @@ def test_the_figure_of_frequencies_shows_bins_at_their_middles():
         "frequency_high": [0.4, 1.0] * 2, "n_bin": [29, 30] * 2, "dataset": "set",
         "accuracy_bin": [0.5, 0.75, 0.25, 0.5],
     })  # fmt: skip
-    (axes,) = frequency_figures.plot(table).axes
+    (axes,) = selection_frequency.plot(table).axes
     first, _, mean, hollow, solid = axes.lines
     np.testing.assert_allclose(first.get_xydata(), [[0.3, 50], [0.9, 75]])
     np.testing.assert_allclose(mean.get_xydata(), [[0.3, 37.5], [0.9, 62.5]])
@@ -198,14 +193,14 @@ def test_shared_errors_by_hand():
     assert table.n_wrong_both.tolist() == [2, 0, 0]
     assert table.jaccard.tolist() == [2 / 5, 0, 0]
     assert table.jaccard_by_chance[0] == pytest.approx(1.2 / (7 - 1.2))
-    models = by_model(table)
+    models = shared_errors.by_model(table)
     assert models.model.tolist() == ["m2", "m1", "m0"]
     assert models.nearest.tolist() == ["m0", "m0", "m1"]
     assert models.jaccard.tolist() == [0, 0.2, 0.2]
     assert np.isnan(shared_errors.tabulate(known(["11", "11"]), "set").jaccard[0])
     for many in (False, True):
         rows = ["0" * (i + 1) + "1" * (60 - i) for i in range(45 if many else 3)]
-        draw(shared_error_figures.plot(shared_errors.tabulate(known(rows), "set")))
+        draw(shared_errors.plot(shared_errors.tabulate(known(rows), "set")))
     with pytest.raises(InputError, match="one model"):
         shared_errors.tabulate(known(["10"]), "set")
 
@@ -248,9 +243,9 @@ def test_revisions_by_hand():
 
 def test_near_duplicates_table_and_sheet(tmp_path):
     sets = images(6, 1, "test"), images(40, 2, "train")
-    queries, references = (labelled_pixels(one) for one in sets)
+    queries, references = (search.labelled_pixels(one) for one in sets)
     references.pixels[7] = queries.pixels[4]
-    table = find_near_duplicates(queries, references, 5)
+    table = search.find_near_duplicates(queries, references, 5)
     frame = table.to_pandas()
     assert len(frame) == 30
     copy = frame[frame["query"] == 4].iloc[0]
@@ -262,26 +257,26 @@ def test_near_duplicates_table_and_sheet(tmp_path):
         assert (np.diff(of_query.distance) >= 0).all()
         by_ssim = of_query.sort_values("ssim_rank").ssim
         assert (np.diff(by_ssim) <= 0).all()
-    assert most_alike(frame, 3)[0] == 4
-    figure = plot_near_duplicates(frame, *sets, rows=3)
+    assert search.most_alike(frame, 3)[0] == 4
+    figure = search.plot_near_duplicates(frame, *sets, rows=3)
     draw(figure)
     assert len(figure.axes) == 18
     assert figure.axes[0].get_title() == "4\nbee"
     assert figure.axes[1].get_title() == "7\n0 · 1.00\nbee"
-    within = find_near_duplicates(references, references, 1).to_pandas()
+    within = search.find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()
     with pytest.raises(InputError, match=r"values up to 16 cannot be compared .* up to 255"):
-        find_near_duplicates(queries, replace(references, max_value=255), 1)
+        search.find_near_duplicates(queries, replace(references, max_value=255), 1)
 
 
 def test_the_sheet_of_hard_images_shows_them_in_order():
     table = hard.tabulate(known(["110010", "110110"]), "set", share=0.5)
-    figure = plot_hard_images(table, images(6), most=2)
+    figure = hard.plot_hard_images(table, images(6), most=2)
     draw(figure)
     assert [axes.get_title() for axes in figure.axes] == ["2: ape\n0 of 2", "5: ape\n0 of 2"]
     # Files of different sizes: each is drawn in its own shape, a large one in print resolution.
     files = encoded_dataset([jpeg(photo(10 + 100 * i, 50)) for i in range(6)], n_classes=3)
-    drawn = plot_hard_images(table, files, most=2).axes
+    drawn = hard.plot_hard_images(table, files, most=2).axes
     assert [axes.images[0].get_array().shape for axes in drawn] == [(50, 210, 3), (25, 256, 3)]
     with pytest.raises(InputError, match="no images"):
         plot_contact_sheet([], "none")
@@ -303,13 +298,9 @@ def test_reviewed_duplicates(tmp_path):
 
 def test_correctness_is_that_of_the_counts(tmp_path):
     labels = np.array([0, 1, 2, 1])
-    classes = {
-        "a": [[0, 1], [1, 0], [0, 2], [1, 2]],
-        "b": [[1, 2, 0], [0, 2, 1], [0, 1, 2], [0, 2, 1]],
-    }
     np.save(tmp_path / "labels.npy", labels)
-    for model, rows in classes.items():
-        np.save(tmp_path / f"{model}.npy", rows)
+    np.save(tmp_path / "a.npy", [[0, 1], [1, 0], [0, 2], [1, 2]])
+    np.save(tmp_path / "b.npy", [[1, 2, 0], [0, 2, 1], [0, 1, 2], [0, 2, 1]])
     options = {"files": f"{tmp_path}/{{model}}.npy", "labels": f"{tmp_path}/labels.npy"}
     found = dataset_correctness(DatasetSpec("d", "labels", options), ["a", "b"])
     assert found.right.tolist() == [[True, True, False, True], [False] * 4]
@@ -332,14 +323,9 @@ def test_hard_images_of_the_published_models():
     original, new = (
         cifar.datasets[getattr(cifar.pairs["v4"], o)] for o in ("original", "replication")
     )
-    counts = {
-        spec.name: [
-            len(hard.tabulate(dataset_correctness(spec, models), spec.name))
-            for models in (every, without)
-        ]
-        for spec in (original, new)
-    }
-    assert counts == {original.name: [533, 551], new.name: [106, 108]}
+    for spec, expected in ((original, [533, 551]), (new, [106, 108])):
+        known = (dataset_correctness(spec, models) for models in (every, without))
+        assert [len(hard.tabulate(one, spec.name)) for one in known] == expected
 
 
 @needs_data

@@ -115,19 +115,13 @@ def test_a_perfect_model_is_not_shown_on_probit_axes(extremes):
     assert "best" not in linear.get_supxlabel()
 
 
-def test_without_known_sizes_there_are_no_bars():
-    models = table(5).assign(
-        n_original=0, **{f"accuracy_original_{end}": np.nan for end in ("low", "high")}
-    )
-    drawn, _ = figure(models, Scale.LINEAR)
+def test_labels_without_known_sizes_and_of_top_5():
+    unknown = {f"accuracy_original_{end}": np.nan for end in ("low", "high")} | {"n_original": 0}
+    drawn, _ = figure(table(5).assign(top=5, **unknown), Scale.LINEAR)
     draw(drawn)
-    assert drawn.axes[0].get_xlabel() == "Accuracy on old (%)"
-    assert "intervals" not in drawn.get_supxlabel()
-
-
-def test_top_5_labels():
-    drawn, _ = figure(table(5).assign(top=5), Scale.LINEAR)
+    assert drawn.axes[0].get_xlabel() == "Top-5 accuracy on old (%)"
     assert drawn.axes[0].get_ylabel() == "Top-5 accuracy on new (%, n = 2,000)"
+    assert "intervals" not in drawn.get_supxlabel()  # and no bars
 
 
 def test_script(tmp_path):

@@ -8,16 +8,8 @@ import pytest
 
 from compared import BOTH, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.permutation_null import (
-    SCHEMA,
-    Arrangements,
-    Statistic,
-    permuted_statistics,
-    plot,
-    summarise,
-    tabulate,
-    text_columns,
-)
+from matcheval.analyses import permutation_null as null
+from matcheval.analyses.permutation_null import Arrangements, Statistic, summarise, tabulate
 from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
@@ -35,27 +27,27 @@ def right_or_wrong(correct) -> object:
     return predictions(np.full(len(label), 0.5), np.zeros(len(label), int), label)
 
 
-def of_groups(correct_of_groups, n_source_groups):
-    """A comparison of groups in two sets, and the name of the group of each datapoint."""
-    sides = correct_of_groups[:n_source_groups], correct_of_groups[n_source_groups:]
-    names = [np.repeat(np.arange(len(side)), [len(g) for g in side]) for side in sides]
-    sets = [right_or_wrong(list(itertools.chain(*side))) for side in sides]
-    return Comparison("m", Pair("p", "a", "b"), *sets), groups(*names)
+def of(source, target, name="p"):
+    """A comparison of model "m"."""
+    return Comparison("m", Pair(name, "a", "b"), source, target)
 
 
 class TestGroups:
     def test_known_case(self):
         vector = case("protocol_statistics", "A5.four_groups_enumerated")
         given, expected = vector["inputs"], vector["expected"]
-        comparison, blocks = of_groups(given["correct_of_groups"], given["n_source_groups"])
+        n, every = given["n_source_groups"], given["correct_of_groups"]
+        sides = every[:n], every[n:]
+        names = [np.repeat(np.arange(len(side)), [len(g) for g in side]) for side in sides]
+        comparison = of(*(right_or_wrong(list(itertools.chain(*side))) for side in sides))
         sizes = len(comparison.source), len(comparison.target)
-        arrangements = Arrangements(*sizes, blocks, 999)
+        arrangements = Arrangements(*sizes, groups(*names), 999)
         assert (arrangements.n, arrangements.is_exact) == (expected["n_arrangements"], True)
-        found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
-        null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
-        assert null["observed"] == pytest.approx(expected["gap"])
-        assert null["p"] == pytest.approx(expected["p"]) == null["smallest_p"]
-        assert null["null_mean"] == pytest.approx(expected["null_mean"])
+        found = null.permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+        found = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
+        assert found["observed"] == pytest.approx(expected["gap"])
+        assert found["p"] == pytest.approx(expected["p"]) == found["smallest_p"]
+        assert found["null_mean"] == pytest.approx(expected["null_mean"])
 
     @pytest.mark.parametrize(
         ("n_source", "n_target", "smallest"),
@@ -117,11 +109,11 @@ class TestPaired:
         label = np.zeros(10, int)
         source = predictions(np.full(10, 0.5), np.zeros(10, int), label)
         target = predictions(np.full(10, 0.5), [1] * 6 + [0] * 4, label)
-        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        comparison = of(source, target)
         arrangements = Arrangements(10, 10, paired_images(source, target), 1023)
-        found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
-        null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
-        assert null["p"] == pytest.approx(2 / 2**6)
+        found = null.permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+        found = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
+        assert found["p"] == pytest.approx(2 / 2**6)
 
     def test_groups_of_both_sets(self):
         blocks = groups(["x", "x", "y"], ["y", "x"], shared=True)
@@ -162,10 +154,10 @@ class TestDatapoints:
         """Two targets want the one source point; the right one comes first in the dataset."""
         source = predictions([0.5, 0.9])
         target = predictions([0.5, 0.5], [0, 0], [0, 1])
-        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        comparison = of(source, target)
         arrangements = Arrangements(2, 2, None, 0)
         gaps = [
-            permuted_statistics(comparison, PROBABILITY, arrangements, seed)[
+            null.permuted_statistics(comparison, PROBABILITY, arrangements, seed)[
                 Statistic.MATCHED_GAP, "probability"
             ][0]
             for seed in range(40)
@@ -176,16 +168,19 @@ class TestDatapoints:
         known = models(60, 40)
         arrangements = Arrangements(60, 40, None, 20)
         one, other = (
-            permuted_statistics(comparison, BOTH, arrangements, 0)
+            null.permuted_statistics(comparison, BOTH, arrangements, 0)
             for comparison in (known.comparisons[0], known.comparisons[1])
         )
         same = replace(known.comparisons[0], model="m1")
-        again = permuted_statistics(same, PROBABILITY, arrangements, 0)
+        again = null.permuted_statistics(same, PROBABILITY, arrangements, 0)
         gap = Statistic.GAP, ""
         assert one[gap].tolist() == again[gap].tolist() != other[gap].tolist()
         matched = Statistic.MATCHED_GAP, "probability"
         assert one[matched].tolist() != again[matched].tolist()  # picks are the model's own
-        assert permuted_statistics(same, BOTH, arrangements, 1)[gap].tolist() != again[gap].tolist()
+        assert (
+            null.permuted_statistics(same, BOTH, arrangements, 1)[gap].tolist()
+            != again[gap].tolist()
+        )
 
     def test_p_by_hand(self):
         arrangements = Arrangements(10, 5, None, 4)
@@ -207,8 +202,8 @@ class TestDatapoints:
                 confidence = rng.beta(3, 1, n)
                 label = np.where(rng.random(n) < confidence, 0, 1)
                 sets.append(predictions(confidence, np.zeros(n, int), label))
-            comparison = Comparison("m", Pair(f"p{draw}", "a", "b"), *sets)
-            found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+            comparison = of(*sets, f"p{draw}")
+            found = null.permuted_statistics(comparison, PROBABILITY, arrangements, 0)
             for (statistic, _), values in found.items():
                 p[statistic].append(summarise(values, statistic, arrangements)["p"])
         for values in p.values():
@@ -227,15 +222,15 @@ class TestTable:
     def test_a_row_per_quantity(self):
         known = models(80, 60)
         table = tabulate(known, permutations=9)
-        assert list(table) == SCHEMA.names
+        assert list(table) == null.SCHEMA.names
         assert len(table) == 2 * 5
         gap = table[table.statistic == "gap"].iloc[0]
         comparison = known.comparisons[0]
         expected = comparison.original.correct.mean() - comparison.replication.correct.mean()
         assert gap.mean_over_seeds == pytest.approx(expected) == gap.observed
-        SCHEMA.from_frame(table)
-        assert len(text_columns(table)[0].cells) == 10
-        assert len(plot(table).axes) == 5
+        null.SCHEMA.from_frame(table)
+        assert len(null.text_columns(table)[0].cells) == 10
+        assert len(null.plot(table).axes) == 5
 
     def test_the_sign_is_that_of_the_original(self):
         table, other = (
@@ -249,7 +244,7 @@ class TestTable:
     def test_nothing_matched(self):
         method = {"probability": MatchingMethod(criterion="probability", epsilon=1e-9)}
         sets = predictions([0.1, 0.2, 0.3]), predictions([0.7, 0.8])
-        comparison = Comparison("m", Pair("p", "a", "b"), *sets)
+        comparison = of(*sets)
         table = tabulate(
             ComparedModels(comparison.pair, (comparison,), method, (0,)), permutations=9
         )

@@ -108,6 +108,7 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
         ({"pair": "late"}, "'published' has predictions only, no images"),
         ({"values": {"lr": [1]}}, "unknown field 'lr'"),
         ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
+        ({"training": None}, "'training': missing: experiments derive datasets"),
     ],
 )
 def test_what_cannot_be_is_refused(models, spec, message):
@@ -119,50 +120,39 @@ def test_what_cannot_be_is_refused(models, spec, message):
 def test_models_of_several_training_sets(models, own):
     """Their recipes can be varied; no experiment changes one set of several."""
     several = ("train", "old")
+    training = TRAINING if own else TrainingSettings(train=several, validation="val")
     if own:
         models = models | {"cnn": replace(models["cnn"], train=several)}
-        training = TRAINING
-    else:
-        training = TrainingSettings(train=several, validation="val")
     found = design(models, kind="grid", values={"seed": [1]}, training=training)
     assert {each.train for each in found.trained.values()} == {several}
     assert {trial.train for trial in found.trials} == {"train+old"}
-    for spec in (
-        {"kind": "half_of_new", "seeds": 1},
-        {"kind": "cross_validation", "folds": 2, "seed": 0},
-    ):
+    folds = {"kind": "cross_validation", "folds": 2, "seed": 0}
+    for spec in ({"kind": "half_of_new", "seeds": 1}, folds):
         with pytest.raises(InputError, match=r"'cnn' is trained on several sets \(train, old\)"):
             design(models, training=training, **spec)
 
 
-def test_no_training_set(models):
-    with pytest.raises(InputError, match="training"):
-        design(models, kind="grid", values={"seed": [1]}, training=None)
-
-
-def table(kind, *rows):
-    """Trials of base, variant, test set, n correct, n and values, with their intervals."""
-    frame = pd.DataFrame(
-        [
-            {"base": "m", "variant": v, "test": t, "n_correct": k, "n": n, "values": json.dumps(x)}
-            | {"model": "m" if v == "baseline" else f"m.{v}"}
-            for v, t, k, n, x in rows
-        ]
+def page_of(kind, *rows):
+    """The page of trials: variant, test set, correct of 100, and values of a grid."""
+    frame = pd.DataFrame(rows, columns=["variant", "test", "n_correct", "values"]).assign(
+        experiment="e", kind=kind, base="m", train="", n=100, confidence=0.95
     )
-    frame = frame.assign(experiment="e", kind=kind, train="", confidence=0.95)
-    frame["accuracy"] = frame["n_correct"] / frame["n"]
-    frame["accuracy_low"] = frame["accuracy"] - 0.04
-    frame["accuracy_high"] = frame["accuracy"] + 0.04
-    return frame[TRIALS.names]
+    frame["values"] = frame["values"].map(json.dumps)
+    frame["model"] = "m." + frame["variant"].str.replace("baseline", "")
+    frame["model"] = frame["model"].where(frame["variant"] != "baseline", "m")
+    for end, reach in (("", 0), ("_low", -0.04), ("_high", 0.04)):
+        frame[f"accuracy{end}"] = frame["n_correct"] / 100 + reach
+    return write_page(frame[TRIALS.names], "old", "new")
 
 
 def test_trials_are_counted_with_their_intervals(tmp_path):
-    for name, right in (("a", 8), ("b", 10)):
-        label = [0] * 10
-        prediction = [0] * right + [1] * (10 - right)
-        write_predictions(predictions([0.9] * 10, prediction, label), tmp_path / f"{name}.parquet")
     trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
+    with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
+        tabulate_trials("e", "grid", trials, files, 0.95)
+    for file, right in zip(files, (8, 10), strict=True):
+        predicted = [0] * right + [1] * (10 - right)
+        write_predictions(predictions([0.9] * 10, predicted, [0] * 10), file)
     found = tabulate_trials("e", "grid", trials, files, 0.95)
     assert found["n_correct"].tolist() == [8, 10]
     # Clopper-Pearson's interval of 8 in 10 as tables have it.
@@ -170,46 +160,40 @@ def test_trials_are_counted_with_their_intervals(tmp_path):
     assert found["accuracy_high"].tolist() == [pytest.approx(0.9748, abs=5e-5), 1.0]
 
 
-def test_all_unreadable_prediction_files_are_named(tmp_path):
-    trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
-    with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
-        tabulate_trials("e", "grid", trials, [f"{tmp_path}/{n}.parquet" for n in "ab"], 0.95)
+BASELINES = [("baseline", "old", 95, {}), ("baseline", "new", 85, {})]
+RATES = [{"learning_rate": rate} for rate in (0.1, 0.05, 0.2)]
 
 
-def test_a_discriminator_concludes_by_its_interval():
-    same = write_page(table("discriminator", ("tells", "o", 52, 100, {})), "old", "new")
-    other = write_page(table("discriminator", ("tells", "o", 55, 100, {})), "old", "new")
-    assert "contains 50 %" in same
-    assert "does not contain 50 %" in other
-
-
-def test_folds_are_set_against_the_drop():
-    rows = [("baseline", "old", 95, 100, {}), ("baseline", "new", 85, 100, {})]
-    rows += [(f"fold {i}", f"f{i}", k, 100, {}) for i, k in enumerate((94, 95, 96))]
-    page = write_page(table("cross_validation", *rows), "old", "new")
-    assert "94.0 to 96.0 %, mean 95.0 %, standard deviation 1.0 points" in page
-    assert "drop of 10.0 points is 5.0 times the folds' range" in page
-
-
-def test_half_is_compared_on_the_same_half():
-    rows = [("baseline", "new.h", 80, 100, {}), ("baseline", "old", 95, 100, {})]
-    rows += [("half", "new.h", 86, 100, {}), ("half", "old", 94, 100, {})]
-    page = write_page(table("half_of_new", *rows), "old", "new")
-    assert "half: 86.0 [82.0, 90.0] % on the other half of new, 80.0 [76.0, 84.0] % without" in page
-    assert "(+6.0 points; n = 100)" in page
-    assert "(−1.0 points; n = 100)" in page
-
-
-def test_a_grid_tells_the_best_of_both_sets_and_its_borders():
-    rates = {"baseline": 0.1, "a": 0.05, "b": 0.2}
-    old, new = {"baseline": 95, "a": 96, "b": 90}, {"baseline": 85, "a": 84, "b": 87}
-    rows = [
-        (v, name, k[v], 100, {"learning_rate": rates[v]})
-        for v in rates
-        for name, k in (("old", old), ("new", new))
-    ]
-    page = write_page(table("grid", *rows), "old", "new")
-    assert "best on new: 87.0 % (learning_rate 0.2), +2.0 points relative to" in page
-    assert "relative to the baseline's 85.0 %" in page
-    assert "best on old: learning_rate 0.05, with 84.0 % on new (−1.0 points" in page
-    assert "at the border of the grid, so that the best may lie beyond: learning_rate 0.2" in page
+@pytest.mark.parametrize(
+    ("kind", "rows", "said"),
+    [
+        ("discriminator", [("tells", "o", 52, {})], ["; the interval contains 50 %"]),
+        ("discriminator", [("tells", "o", 55, {})], ["does not contain 50 %"]),
+        (
+            "cross_validation",
+            [*BASELINES, *((f"fold {k}", f"f{k}", k, {}) for k in (94, 95, 96))],
+            ["94.0 to 96.0 %, mean 95.0 %, standard deviation 1.0 points",
+             "drop of 10.0 points is 5.0 times the folds' range"],
+        ),
+        (
+            "half_of_new",
+            [BASELINES[0], ("baseline", "new.h", 80, {}), ("half", "new.h", 86, {}),
+             ("half", "old", 94, {})],
+            ["half: 86.0 [82.0, 90.0] % on the other half of new, 80.0 [76.0, 84.0] % without",
+             "(+6.0 points; n = 100)", "(−1.0 points; n = 100)"],
+        ),
+        (
+            "grid",
+            [("baseline", "old", 95, RATES[0]), ("baseline", "new", 85, RATES[0]),
+             ("a", "old", 96, RATES[1]), ("a", "new", 84, RATES[1]),
+             ("b", "old", 90, RATES[2]), ("b", "new", 87, RATES[2])],
+            ["best on new: 87.0 % (learning_rate 0.2), +2.0 points relative to",
+             "relative to the baseline's 85.0 %",
+             "best on old: learning_rate 0.05, with 84.0 % on new (−1.0 points",
+             "at the border of the grid, so that the best may lie beyond: learning_rate 0.2"],
+        ),
+    ],
+)  # fmt: skip
+def test_findings_are_said_in_words(kind, rows, said):
+    page = page_of(kind, *rows)
+    assert [text for text in said if text not in page] == []

@@ -48,12 +48,10 @@ class TestLimit:
         known = models(100, 260, methods={"p": method}, n_models=1, seeds=300)
         pair = replace(known.pair, source="old")
         comparison = replace(known.comparisons[0], pair=pair)
-        row = sweep.tabulate(
-            replace(known, pair=pair, comparisons=(comparison,)), epsilons=[1.0]
-        ).iloc[0]
-        first = (
-            comparison.target.correct[:100] if order is Order.DATASET else comparison.target.correct
-        )
+        changed = replace(known, pair=pair, comparisons=(comparison,))
+        row = sweep.tabulate(changed, epsilons=[1.0]).iloc[0]
+        right = comparison.target.correct
+        first = right[:100] if order is Order.DATASET else right
         assert row.limit == pytest.approx(comparison.source.correct.mean() - first.mean())
         if order is Order.DATASET:
             assert row.matched_gap == pytest.approx(row.limit, abs=1e-12)
@@ -70,10 +68,6 @@ class TestLimit:
         mean, std = sweep.limit_at_one(comparison, BOTH["probability"])
         assert mean == pytest.approx(-0.25)
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
-
-    def test_criterion_1_has_none(self):
-        table = sweep.tabulate(models(80, 60), epsilons=[0.1, 1.0])
-        assert table[table.criterion == "label_probability"].limit.isna().all()
 
 
 class TestSweep:
@@ -121,17 +115,16 @@ class TestSweep:
         assert sweep.text_columns(table)[-2].cells == ["–", "–"]
 
     def test_table_and_figure(self):
-        known = models(80, 60)
-        table = sweep.tabulate(known)
+        table = sweep.tabulate(models(80, 60))
         assert len(table) == 2 * 10 * 3
+        assert (table.criterion == "label_probability").equals(table.limit.isna())
         sweep.SCHEMA.from_frame(table)
         cells = sweep.text_columns(table)
         assert [column.head for column in cells][3:5] == ["ε = 0.0005", "ε = 0.001"]
         assert len(cells[0].cells) == 6
         assert len(plot(table).axes) == 4
 
-    def test_the_defaults_are_those_of_the_settings(self):
-        assert EpsilonSweepSettings().epsilons == sweep.EPSILONS
+    def test_epsilons_beyond_1_are_refused(self):
         with pytest.raises(ValueError, match="less than or equal to 1"):
             EpsilonSweepSettings(epsilons=[2])
 

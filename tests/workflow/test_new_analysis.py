@@ -13,9 +13,8 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures.style import COLUMN_WIDTH, new_figure
-from matcheval.io.tables import MODEL, fraction
-from matcheval.io.tables import TableSchema
-from matcheval.io.text_tables import TextColumn, percent_cell
+from matcheval.io.tables import MODEL, TableSchema, fraction
+from matcheval.io.text_tables import lay_out
 from matcheval.settings import Fraction
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
@@ -28,7 +27,7 @@ def tabulate(known, dataset, file, *, offset):
 
 
 def text_columns(table):
-    return [TextColumn("Rate (%)", [percent_cell(rate) for rate in table["rate"]])]
+    return lay_out(table, {"Rate (%)": "{rate:.1%}"})
 
 
 def plot(table):
@@ -66,7 +65,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn, write_readable
+from matcheval.io.text_tables import lay_out, write_readable
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import Names, Settings
 from matcheval.study.analysis import Analysis
@@ -77,7 +76,7 @@ SCHEMA = TableSchema("sizes", (Column("n", pa.int64(), "datapoints", "of a set")
 
 def count(*, original: Path, replication: Path, outputs: Sequence[Path]) -> None:
     table = pd.DataFrame({"n": [len(read_predictions(f)) for f in (original, replication)]})
-    write_readable(table, SCHEMA, lambda t: [TextColumn("n", [str(n) for n in t["n"]])], outputs)
+    write_readable(table, SCHEMA, lambda t: lay_out(t, {"n": "{n:d}"}), outputs)
 
 
 class PairSizeSettings(Settings):
