@@ -9,16 +9,8 @@ from scipy.special import ndtr
 from test_replication import SETTINGS, results
 
 from drawings import draw
-from matcheval.analyses.difficulty import (
-    Difficulties,
-    difficulty_columns,
-    expected_accuracy,
-    fitted_difficulty,
-    model_difficulty,
-    plot_difficulty,
-    simulate_correct,
-    skills,
-)
+from matcheval.analyses import difficulty as model
+from matcheval.analyses.difficulty import Difficulties, fitted_difficulty, skills
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
 from matcheval.statistics.lines import Scale, fit_line, from_scale, to_scale
@@ -40,14 +32,14 @@ def test_the_accuracy_is_the_mean_over_difficulties(difficulty, skill):
     """Against Gauss-Hermite quadrature of Φ(s - τ) over N(μ, σ²)."""
     tau = difficulty.mu + difficulty.sigma * NODES
     mean = (ndtr(np.array(skill)[:, None] - tau) * WEIGHTS).sum(axis=1) / WEIGHTS.sum()
-    np.testing.assert_allclose(expected_accuracy(skill, difficulty), mean, atol=1e-8)
+    np.testing.assert_allclose(model.expected_accuracy(skill, difficulty), mean, atol=1e-8)
 
 
 @given(sets, sets, st.lists(st.floats(0.02, 0.98), min_size=3, max_size=6, unique=True))
 def test_probit_accuracies_lie_on_the_line_and_keep_their_order(original, replication, accuracy):
     skill = skills(accuracy, original)
-    np.testing.assert_allclose(expected_accuracy(skill, original), accuracy, atol=1e-10)
-    new = expected_accuracy(skill, replication)
+    np.testing.assert_allclose(model.expected_accuracy(skill, original), accuracy, atol=1e-10)
+    new = model.expected_accuracy(skill, replication)
     slope, offset = probit_line(original, replication)
     # Compared as accuracies: on the probit scale, rounding near 1 would be magnified.
     line = slope * to_scale(accuracy, Scale.PROBIT) + offset
@@ -60,13 +52,12 @@ def test_probit_accuracies_lie_on_the_line_and_keep_their_order(original, replic
 
 
 def test_lines_that_no_difficulty_explains():
-    with pytest.raises(InputError, match=r"slope of 1.6 with σ = 1 .* above 1.25"):
-        fitted_difficulty(1.6, -0.5, Difficulties(0, 1))
-    with pytest.raises(InputError, match="slope of -1"):
-        fitted_difficulty(-1, 0, Difficulties(0, 1))
-    assert fitted_difficulty(1.6, -0.5, Difficulties(0, 1.25)).sigma == pytest.approx(
-        0.0312, abs=1e-3
-    )
+    refused = (1.6, r"slope of 1.6 with σ = 1 .* above 1.25"), (-1, "slope of -1")
+    for slope, message in refused:
+        with pytest.raises(InputError, match=message):
+            fitted_difficulty(slope, -0.5, Difficulties(0, 1))
+    found = fitted_difficulty(1.6, -0.5, Difficulties(0, 1.25))
+    assert found.sigma == pytest.approx(0.0312, abs=1e-3)
 
 
 def test_the_line_is_recovered_from_simulated_sets():
@@ -75,7 +66,7 @@ def test_the_line_is_recovered_from_simulated_sets():
     original, replication, n = Difficulties(0, 1), Difficulties(0.47, 1.3), 200_000
     skill = np.linspace(-1, 2.5, 12)
     correct = [
-        simulate_correct(skill, difficulty, n, rng) for difficulty in (original, replication)
+        model.simulate_correct(skill, difficulty, n, rng) for difficulty in (original, replication)
     ]
     names = [f"m{i:02}" for i in range(12)]
     table = results(*(dict(zip(names, c.tolist(), strict=True)) for c in correct), n, n)
@@ -88,7 +79,7 @@ def test_the_line_is_recovered_from_simulated_sets():
     assert (found.mu, found.sigma) == pytest.approx((0.47, 1.3), abs=0.03)
     # The models share the datapoints, so that their accuracies deviate together; each deviates by
     # no more than its sampling error allows.
-    expected = expected_accuracy(skill, original)
+    expected = model.expected_accuracy(skill, original)
     spread = np.sqrt(expected * (1 - expected) / n)
     assert (np.abs(correct[0] / n - expected) < 4.5 * spread).all()
 
@@ -110,7 +101,7 @@ def test_a_pair_is_modelled_and_drawn():
     new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}
     table = results(old | {"perfect": 2000}, new, 2000, 2000)
     fit = pd.Series(fit_replication(table, Scale.PROBIT, SETTINGS).row)
-    row, of_models = model_difficulty(table, fit, sigma=1.5, seed=2)
+    row, of_models = model.model_difficulty(table, fit, sigma=1.5, seed=2)
     assert row["n_models"] == 15  # without the perfect model, whose skill is infinite
     assert (row["mu_original"], row["sigma_original"]) == (0, 1.5)
     line = probit_line(
@@ -121,13 +112,13 @@ def test_a_pair_is_modelled_and_drawn():
     np.testing.assert_allclose(
         of_models.simulated_replication, of_models.expected_replication, atol=0.05
     )
-    figure = plot_difficulty(table, of_models, pd.Series(row))
+    figure = model.plot_difficulty(table, of_models, pd.Series(row))
     draw(figure)
     right = {line.get_label(): line for line in figure.axes[1].lines}
     assert len(right["observed"].get_xdata()) == 16
     np.testing.assert_allclose(
         right["simulated"].get_ydata(), 100 * of_models.simulated_replication
     )
-    (cells,) = zip(*(c.cells for c in difficulty_columns(pd.DataFrame([row]))), strict=True)
+    (cells,) = zip(*(c.cells for c in model.difficulty_columns(pd.DataFrame([row]))), strict=True)
     assert cells[0] == "both"
     assert cells[-1] == "15"

@@ -11,16 +11,9 @@ from matcheval.analyses.published_values import compare_published, page, read_pu
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import markdown
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
+from matcheval.replication import tables
 from matcheval.replication.fits import fit_replication
-from matcheval.replication.tables import (
-    CHANGES,
-    FITS,
-    RESULTS,
-    changes_columns,
-    fits_columns,
-    summarize_changes,
-    tabulate_replication,
-)
+from matcheval.replication.tables import summarize_changes, tabulate_replication
 from published import needs_data, study
 from studies import ROOT, changed
 
@@ -62,8 +55,8 @@ class Results:
 
     def changes(self):
         tops, pairs = self.replication.top, self.study.pairs
-        tables = [self.results(pair, top) for pair in pairs for top in tops]
-        return summarize_changes(tables, range_without=self.replication.range_without)
+        every = [self.results(pair, top) for pair in pairs for top in tops]
+        return summarize_changes(every, range_without=self.replication.range_without)
 
     def hard_images(self, dataset):
         analysis = self.study.analyses["hard_images"]
@@ -73,11 +66,11 @@ class Results:
     def table(self, path):
         """Data frame, schema, columns for reading of a table."""
         if found := re.fullmatch(r"replication/(.+)/top(\d)", path):
-            return self.results(found[1], int(found[2])), RESULTS, None
+            return self.results(found[1], int(found[2])), tables.RESULTS, None
         if found := re.fullmatch(r"replication/(.+)/top(\d)\.fits", path):
-            return self.fits(found[1], int(found[2])), FITS, fits_columns
+            return self.fits(found[1], int(found[2])), tables.FITS, tables.fits_columns
         if path == "replication/changes":
-            return self.changes(), CHANGES, changes_columns
+            return self.changes(), tables.CHANGES, tables.changes_columns
         if found := re.fullmatch(r"hard_images/(.+)", path):
             return self.hard_images(found[1]), hard_images.SCHEMA, None
         raise AssertionError(f"no such table: {path}")

@@ -8,14 +8,8 @@ import pandas as pd
 import pytest
 
 from helpers import predictions
-from matcheval.analyses.retraining import (
-    TRIALS,
-    RetrainingSettings,
-    Trial,
-    design_experiment,
-    tabulate_trials,
-    write_page,
-)
+from matcheval.analyses import retraining
+from matcheval.analyses.retraining import Trial, tabulate_trials
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
@@ -59,8 +53,8 @@ def design(catalogue, *, training=TRAINING, **spec):
         training=training, inference=InferenceSettings(), inference_plan=None,
     )  # fmt: skip
     given = {"experiments": {"e": {"models": ["cnn"], "pair": "p"} | spec}}
-    settings = read_settings(RetrainingSettings, given)
-    return design_experiment("e", settings.experiments["e"], study)
+    settings = read_settings(retraining.RetrainingSettings, given)
+    return retraining.design_experiment("e", settings.experiments["e"], study)
 
 
 def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
@@ -142,7 +136,7 @@ def page_of(kind, *rows):
     frame["model"] = frame["model"].where(frame["variant"] != "baseline", "m")
     for end, reach in (("", 0), ("_low", -0.04), ("_high", 0.04)):
         frame[f"accuracy{end}"] = frame["n_correct"] / 100 + reach
-    return write_page(frame[TRIALS.names], "old", "new")
+    return retraining.write_page(frame[retraining.TRIALS.names], "old", "new")
 
 
 def test_trials_are_counted_with_their_intervals(tmp_path):

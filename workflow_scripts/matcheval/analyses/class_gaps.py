@@ -7,7 +7,7 @@ differ in size: under criterion 2, and for true classes always, they are no pair
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,6 @@ from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.statistics.significance import holm
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Classes = npt.NDArray[np.int64]
 
@@ -300,7 +296,7 @@ _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw gaps and matched gaps of every class."""
     shown = table[table["reason"] == ""]
     classes, note = _chosen_classes(shown)
@@ -345,7 +341,7 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
     return [k for k in classes if k == ALL or k in largest], note
 
 
-def _draw(axes: "Axes", table: pd.DataFrame, classes: list[int]) -> None:
+def _draw(axes: "style.Axes", table: pd.DataFrame, classes: list[int]) -> None:
     rows = table["class"].map({number: row for row, number in enumerate(classes)})
     for column, look, label, shift in (
         ("gap", style.GAP, "all points", -0.15),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,6 @@ from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, Rule
 from matcheval.study.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SKILLS = "standard deviations of a model's own noise"
 
@@ -159,7 +155,9 @@ _SIMULATED = style.SeriesStyle("#009E73", "none", "x")
 _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
-def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
+def plot_difficulty(
+    results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series
+) -> "style.Figure":
     """Plot the difficulties of both sets, and observed accuracies against expected ones."""
     names = {origin: style.shortened(row[origin]) for origin in ("original", "replication")}
     sets = {origin: Difficulties(row[f"mu_{origin}"], row[f"sigma_{origin}"]) for origin in names}
@@ -190,7 +188,7 @@ def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Seri
     return figure
 
 
-def _draw_density(axes: "Axes", difficulty: Difficulties, **look: Any) -> None:
+def _draw_density(axes: "style.Axes", difficulty: Difficulties, **look: Any) -> None:
     if not difficulty.sigma:  # all images are equally difficult
         axes.axvline(difficulty.mu, **look)
         return
@@ -200,7 +198,7 @@ def _draw_density(axes: "Axes", difficulty: Difficulties, **look: Any) -> None:
 
 
 def _draw_accuracies(
-    axes: "Axes",
+    axes: "style.Axes",
     results: pd.DataFrame,
     of_models: pd.DataFrame,
     original: Difficulties,

@@ -1,7 +1,7 @@
 """Matched gaps of every model for several values of ε, and the plain gap that they approach."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,6 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
@@ -121,7 +117,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     return lay_out_matched(cells, first | heads)
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     models = len(set(table["model"]) - {MEAN})
@@ -163,7 +159,7 @@ def plot(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def _draw_models(axes: "Axes", table: pd.DataFrame, column: str, color: str) -> None:
+def _draw_models(axes: "style.Axes", table: pd.DataFrame, column: str, color: str) -> None:
     """Draw a quantity in percent by model; a single model is its own mean."""
     of_models = table[table["model"] != MEAN]
     if len(set(of_models["model"])) > 1:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,6 @@ from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_se
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Count, Seed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -263,7 +259,7 @@ _LABELS = {
 }
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw observed values over their null distributions."""
     panels = table[["statistic", "matching"]].drop_duplicates()
     gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
@@ -298,7 +294,7 @@ def plot(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", rows: pd.DataFrame, bar: float) -> None:
+def _draw(axes: "style.Axes", rows: pd.DataFrame, bar: float) -> None:
     """Draw the rows of one statistic; `bar` is the thickness of a bar, in points."""
     at, many = np.arange(len(rows)), len(rows) > _MOST_NAMED
     axes.hlines(

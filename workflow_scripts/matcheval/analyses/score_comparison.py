@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +40,6 @@ from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames
 from matcheval.study.rules import Wildcards
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -282,7 +278,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     })  # fmt: skip
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw matched gaps and unmatched shares of every model on every score."""
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
@@ -316,7 +312,7 @@ def _models(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["score"] == Uncertainty.CONFIDENCE]
 
 
-def _draw(axes: "Axes", table: pd.DataFrame, column: str, look: style.SeriesStyle) -> None:
+def _draw(axes: "style.Axes", table: pd.DataFrame, column: str, look: style.SeriesStyle) -> None:
     several = len(_models(table)) > 1
     if several:
         groups = (100 * table[column]).groupby(table["row"])

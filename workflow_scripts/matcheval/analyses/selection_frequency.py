@@ -5,7 +5,7 @@ shows its class, the more accurate the models are.
 """
 
 import os
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,6 @@ from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Named, Names, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCHEMA = tables.TableSchema(
     "accuracies by selection frequency",
@@ -108,7 +105,7 @@ _MOST_UPRIGHT = 5  # labels of bins, with their sizes, that fit beside each othe
 FEW = 30  # bins with fewer datapoints have hollow markers
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Plot accuracies against selection frequency, by bins."""
     filled = table[table["n_bin"] > 0]
     if filled.empty:

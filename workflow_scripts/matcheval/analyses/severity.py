@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -34,10 +34,6 @@ from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SCHEMA = TableSchema(
     "gaps by severity",
@@ -153,7 +149,7 @@ _PARTS = (
 _MATCHED = (style.MATCHED_GAP, style.UNMATCHED)
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw gap, both parts of it and matched gaps against severity, as means over models."""
     means = table[(table["model"] == MEAN) & table["severity"].notna()]
     base = means[means["dataset"] == means["base"]]
@@ -180,7 +176,7 @@ def plot(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw means over the sets of equal severity, and the bands of their intervals."""
     by_matching = {name: table[table["matching"] == name] for name in table["matching"].unique()}
     first = next(iter(by_matching.values()))

@@ -4,7 +4,7 @@ Recht et al. (2019), arXiv 1902.10811, section 5.1: models make similar errors, 
 accuracies on one sample of images are less independent than their number suggests.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCHEMA = TableSchema(
     "shared errors",
@@ -97,7 +94,7 @@ _ROW, _LEAST, _MOST = 0.13, 1.2, 4.0  # inches: of a model's row, and of the mat
 _AROUND, _CHARACTER = 1.1, 0.05  # inches: colour bar and title; a character of a name
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw the matrix of the Jaccard indices of every two models' errors."""
     models = by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}

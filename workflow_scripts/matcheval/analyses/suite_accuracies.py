@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass
@@ -187,7 +184,7 @@ _MARGIN = 1.4
 _PAGE, _HIGHEST = 9.5, 40.0  # inches
 
 
-def plot(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw the accuracy of every model on every set, with the mean over models."""
     sets = table.groupby("dataset", sort=False)
     first, means = sets.first(), sets["accuracy_set"].mean()

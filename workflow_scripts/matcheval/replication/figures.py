@@ -4,7 +4,7 @@ Recht et al. (2019), arXiv 1902.10811: Fig. 1 (CIFAR-10) and Fig. 2 (ImageNet), 
 axes of appendix C.2.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,6 @@ from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.io.text_tables import counted
 from matcheval.statistics.lines import Scale, from_scale, to_scale
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MARGIN = 0.04  # around points and intervals, as a fraction of their range on the scale
 _MAX_NAMED = 6
@@ -31,7 +27,7 @@ _ORIGINS = ("original", "replication")
 
 def plot_replication(
     results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
-) -> "Figure":  # fmt: skip
+) -> "style.Figure":  # fmt: skip
     """Plot replication against original accuracy, with intervals, fit and confidence region."""
     drawn = results
     if scale is Scale.PROBIT:  # on which 0 and 1 have no finite coordinates
@@ -72,7 +68,7 @@ def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _set_probit(axes: "Axes") -> None:
+def _set_probit(axes: "style.Axes") -> None:
     """Set both axes to the probit scale; the data remain in percent."""
 
     def forward(percent: Any) -> Any:
@@ -86,7 +82,7 @@ def _set_probit(axes: "Axes") -> None:
     axes.set_yscale("function", functions=(forward, inverse))
 
 
-def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
+def _draw_fit(axes: "style.Axes", fit: pd.Series, region: pd.DataFrame) -> None:
     x, low, high = (100 * region[name] for name in ("accuracy_original", "low", "high"))
     axes.fill_between(
         x, low, high, color=style.FITTED.color, alpha=0.25, linewidth=0,
@@ -96,7 +92,7 @@ def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
     axes.plot(x, 100 * region["fit"], label=name, zorder=4, **style.FITTED.line_options())
 
 
-def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
+def _draw_models(axes: "style.Axes", results: pd.DataFrame, is_excluded: Any) -> None:
     """Plot points with intervals; points of models excluded from the fit are hollow."""
     look = point_options(len(results))
     columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
@@ -114,7 +110,7 @@ def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
         )  # fmt: skip
 
 
-def _set_ticks(axes: "Axes", scale: Scale, low: float, high: float) -> None:
+def _set_ticks(axes: "style.Axes", scale: Scale, low: float, high: float) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     if scale is Scale.LINEAR:
@@ -139,7 +135,7 @@ def _probit_ticks(low: float, high: float) -> list[float]:
     return ticks
 
 
-def _label(axes: "Axes", results: pd.DataFrame) -> None:
+def _label(axes: "style.Axes", results: pd.DataFrame) -> None:
     first = results.iloc[0]
     top = "Accuracy" if first["top"] == 1 else f"Top-{first['top']} accuracy"
     labels = {}
