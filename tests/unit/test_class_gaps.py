@@ -63,10 +63,9 @@ class TestMeasures:
                 weights[1][matched] -= 1 / len(matched) / len(one.rows)
             assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
             assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
-            errors = (found.errors.source, found.errors.target)
-            for values, of, weight, z in zip(
-                errors, inside, weights, deviations(sides), strict=True
-            ):
+            errors = found.errors.source, found.errors.target
+            of_sides = zip(errors, inside, weights, deviations(sides), strict=True)
+            for values, of, weight, z in of_sides:
                 np.testing.assert_allclose(values[of], (weight * z)[of])
 
     def test_one_class_is_the_whole_run(self):
@@ -75,8 +74,7 @@ class TestMeasures:
         found = measure_classes(one, *zeros, 1)
         assert found.terms.matched_gap[0] == pytest.approx(one.matched_gaps.mean())
         assert standard_error(found.errors) == pytest.approx(standard_error(one.errors))
-        unmatched = pytest.approx(one.fractions_unmatched.mean())
-        assert found.fraction_unmatched[0] == unmatched
+        assert found.fraction_unmatched[0] == pytest.approx(one.fractions_unmatched.mean())
 
     def test_a_seed_without_points_of_a_class_is_left_out(self):
         one = one_of(models(40, 30, n_classes=2, n_models=1))

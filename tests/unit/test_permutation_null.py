@@ -136,15 +136,11 @@ class TestDatapoints:
         pool = [np.concatenate([getattr(s, n) for s in (source, target)])
                 for n in ("probability", "prediction", "label")]  # fmt: skip
         for n_source in (300, 200, 1, 499):
-            order = rng.permutation(500)
-            rows = order[:n_source], order[n_source:]
-            direct = plan_matching(
-                *(predictions(*(column[r] for column in pool)) for r in rows), method
-            )
-            found = plans.plan(*rows)
-            np.testing.assert_array_equal(found.source_order, direct.source_order)
-            np.testing.assert_array_equal(found.low, direct.low)
-            np.testing.assert_array_equal(found.high, direct.high)
+            rows = np.split(rng.permutation(500), [n_source])
+            divided = (predictions(*(column[r] for column in pool)) for r in rows)
+            direct, found = plan_matching(*divided, method), plans.plan(*rows)
+            for name in ("source_order", "low", "high"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(direct, name))
         observed = plans.plan(np.arange(300), np.arange(300, 500))
         direct = plan_matching(source, target, method)
         picks = [match(plan, np.random.default_rng(1)).tolist() for plan in (observed, direct)]
@@ -156,12 +152,10 @@ class TestDatapoints:
         target = predictions([0.5, 0.5], [0, 0], [0, 1])
         comparison = of(source, target)
         arrangements = Arrangements(2, 2, None, 0)
-        gaps = [
-            null.permuted_statistics(comparison, PROBABILITY, arrangements, seed)[
-                Statistic.MATCHED_GAP, "probability"
-            ][0]
-            for seed in range(40)
-        ]
+        runs = (
+            null.permuted_statistics(comparison, PROBABILITY, arrangements, s) for s in range(40)
+        )
+        gaps = [run[Statistic.MATCHED_GAP, "probability"][0] for run in runs]
         assert 0.2 < np.mean(gaps) < 0.8  # in dataset order, all would be 0
 
     def test_divisions_are_the_same_for_all_models(self):
@@ -169,7 +163,7 @@ class TestDatapoints:
         arrangements = Arrangements(60, 40, None, 20)
         one, other = (
             null.permuted_statistics(comparison, BOTH, arrangements, 0)
-            for comparison in (known.comparisons[0], known.comparisons[1])
+            for comparison in known.comparisons
         )
         same = replace(known.comparisons[0], model="m1")
         again = null.permuted_statistics(same, PROBABILITY, arrangements, 0)
@@ -233,9 +227,8 @@ class TestTable:
         assert len(null.plot(table).axes) == 5
 
     def test_the_sign_is_that_of_the_original(self):
-        table, other = (
-            tabulate(k, permutations=9) for k in (models(80, 60), swapped(models(80, 60)))
-        )
+        known = models(80, 60)
+        table, other = (tabulate(k, permutations=9) for k in (known, swapped(known)))
         signed = table.statistic != "fraction_unmatched"
         for column in ("observed", "null_mean"):
             np.testing.assert_allclose(other[column][signed], -table[column][signed], atol=1e-15)
@@ -245,9 +238,8 @@ class TestTable:
         method = {"probability": MatchingMethod(criterion="probability", epsilon=1e-9)}
         sets = predictions([0.1, 0.2, 0.3]), predictions([0.7, 0.8])
         comparison = of(*sets)
-        table = tabulate(
-            ComparedModels(comparison.pair, (comparison,), method, (0,)), permutations=9
-        )
+        known = ComparedModels(comparison.pair, (comparison,), method, (0,))
+        table = tabulate(known, permutations=9)
         matched = table[table.statistic == "matched_gap"].iloc[0]
         assert np.isnan(matched.p)
         assert "no target was matched" in matched.reason
