@@ -16,7 +16,7 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.io.files import file_states
+from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import (
     TextColumn,
@@ -56,12 +56,8 @@ ORIGINS = ("original", "replication")
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
     """Read from a CSV file which classes human participants gave to which images."""
-    try:
+    with readable(path, "readable as CSV"):
         table = pd.read_csv(path, dtype={"participant": str, "set": str})
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (ValueError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
     check_columns([*map(str, table)], COLUMNS, path)
     table = table[COLUMNS]
     for name in ("index", "answer"):
@@ -73,11 +69,8 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
     repeated = table.duplicated(["participant", "set", "index"])
     if repeated.any():
         row = table[repeated].iloc[0]
-        raise InputError(
-            f"participant '{row['participant']}' annotated image {row['index']} of the "
-            f"{row['set']} twice",
-            file=path,
-        )
+        who, what = f"participant '{row['participant']}'", f"image {row['index']}"
+        raise InputError(f"{who} annotated {what} of the {row['set']} twice", file=path)
     return table
 
 

@@ -17,6 +17,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
 from matcheval.io import tables
+from matcheval.io.files import readable
 from matcheval.io.text_tables import TextColumn, columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
@@ -47,12 +48,8 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     if str(path).endswith(".parquet"):
         table = tables.read_parquet(path).to_pandas()
     else:
-        try:
+        with readable(path, "readable as CSV"):
             table = pd.read_csv(path)
-        except FileNotFoundError as error:
-            raise InputError("no such file", file=path) from error
-        except (ValueError, OSError) as error:
-            raise InputError(f"not readable as CSV ({error})", file=path) from error
     names = ["index", "n_annotations", "n_selected"]
     check_columns([*map(str, table)], names, path)
     counts: pd.DataFrame = table[names]
@@ -61,11 +58,8 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
         row = counts[bad].iloc[0]
-        raise InputError(
-            f"datapoint {row['index']}: selected by {row['n_selected']} of "
-            f"{row['n_annotations']} annotators",
-            file=path,
-        )
+        share = f"{row['n_selected']} of {row['n_annotations']} annotators"
+        raise InputError(f"datapoint {row['index']}: selected by {share}", file=path)
     if counts["index"].duplicated().any():
         raise InputError("a datapoint occurs twice", file=path, field="index")
     return counts
