@@ -77,14 +77,9 @@ def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> li
 
 
 def estimate_accuracies(
-    base: Outputs,
-    targets: Iterable[tuple[str, Outputs]],
-    *,
-    methods: Sequence[Score],
-    calibration: Sequence[Outputs] = (),
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
-) -> pa.Table:
+    base: Outputs, targets: Iterable[tuple[str, Outputs]], *, methods: Sequence[Score],
+    calibration: Sequence[Outputs] = (), n_resamples: int = N_RESAMPLES, seed: int = 0,
+) -> pa.Table:  # fmt: skip
     """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
 
     Base and sets to calibrate on are labelled.

@@ -142,13 +142,9 @@ class Calibration:
 
 
 def predict_accuracies(
-    scores: pd.DataFrame,
-    calibrations: Sequence[Calibration] = (),
-    *,
-    loo: bool = True,
-    regressors: Sequence[str] = ("linear",),
-    clip: bool = False,
-) -> pd.DataFrame:
+    scores: pd.DataFrame, calibrations: Sequence[Calibration] = (), *, loo: bool = True,
+    regressors: Sequence[str] = ("linear",), clip: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Predict the accuracies on all sets from their scores."""
     parts = []
     for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):

@@ -57,12 +57,9 @@ class RotationJob:
 
 
 def score_rotation(
-    job: RotationJob,
-    config: InferenceConfig,
-    *,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    job: RotationJob, config: InferenceConfig, *, is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Compute the rotation scores of a model."""
     name, given = job.model.name, job.given
     passes = _RotatedPasses(job, config, is_to_stop, progress)

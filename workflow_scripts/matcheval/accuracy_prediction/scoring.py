@@ -278,13 +278,9 @@ class _Pool:
 
 
 def score_pool(
-    given: SuiteOutputs,
-    models: Sequence[str],
-    scores: Sequence[PoolScore],
-    read: Callable[[str, str], Outputs],
-    single: Collection[str] = (),
-    views: Views = _NO_VIEWS,
-) -> pd.DataFrame:
+    given: SuiteOutputs, models: Sequence[str], scores: Sequence[PoolScore],
+    read: Callable[[str, str], Outputs], single: Collection[str] = (), views: Views = _NO_VIEWS,
+) -> pd.DataFrame:  # fmt: skip
     """Compute the scores of all models on all sets of a suite."""
     members, in_pool = given.suite.members, np.array([model not in single for model in models])
     reader = SuiteReader(given, lambda name: read(name, models[0]))

@@ -116,12 +116,7 @@ def how(row: Mapping[Any, Any]) -> str:
     return text + _REGRESSORS.get(row["regressor"], "")
 
 
-_TITLES = {
-    (one.method, one.variant): f"{one.title} ({one.variant.replace('_', ' ')})"
-    if one.variant
-    else one.title
-    for one in ALL_SCORES.values()
-}
+_TITLES = {(one.method, one.variant): one.full_title for one in ALL_SCORES.values()}
 
 
 def titles(rows: pd.DataFrame) -> list[str]:

@@ -257,10 +257,9 @@ _LISTED = 5  # names in a message
 
 
 def class_rule(
-    base: Sequence[str],
-    target: Sequence[str] | Mapping[str, Sequence[str]],
+    base: Sequence[str], target: Sequence[str] | Mapping[str, Sequence[str]],
     rule: ClassRule = ClassRule(),
-) -> ClassRule:
+) -> ClassRule:  # fmt: skip
     """Return a rule for a target with other classes than the base, or with groups of these."""
     position = {name: k for k, name in enumerate(base)}
     if isinstance(target, Mapping):

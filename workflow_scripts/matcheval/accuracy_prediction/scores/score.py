@@ -133,6 +133,11 @@ class Described:
         """Method and variant: `atc_mc`, or `atc_mc:garg_code`."""
         return f"{self.method}:{self.variant}" if self.variant else self.method
 
+    @property
+    def full_title(self) -> str:
+        """What readers call the variant."""
+        return f"{self.title} ({self.variant.replace('_', ' ')})" if self.variant else self.title
+
 
 @dataclass(frozen=True, kw_only=True)
 class Score(Described):
