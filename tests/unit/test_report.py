@@ -6,7 +6,7 @@ import re
 import shutil
 from types import SimpleNamespace
 
-import pandas as pd
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -52,24 +52,20 @@ class TestCharts:
         assert [mark.name for mark in chart.marks[0]] == ["m0"]
 
     def test_ticks_are_round_and_few(self):
-        texts = [text for _, text in self.chart([-0.83, 9.4], [0.991, 0.9936]).x_ticks]
-        assert texts == ["0", "2", "4", "6", "8"]
-        texts = [text for _, text in self.chart([-0.83, 9.4], [0.991, 0.9936]).y_ticks]
-        assert texts == ["0.9910", "0.9915", "0.9920", "0.9925", "0.9930", "0.9935"]
-
-    def test_a_single_point_and_none_have_axes(self):
+        chart = self.chart([-0.83, 9.4], [0.991, 0.9936])
+        assert [text for _, text in chart.x_ticks] == ["0", "2", "4", "6", "8"]
+        expected = ["0.9910", "0.9915", "0.9920", "0.9925", "0.9930", "0.9935"]
+        assert [text for _, text in chart.y_ticks] == expected
         for values in ([], [0.0], [42.0]):
             assert len(self.chart(values, values).x_ticks) > 1
 
     def test_names_of_categories_have_room(self):
         names = ["short", "y" * 200]
         chart = self.chart([1.0, 2.0], [0, 1], categories=names)
-        texts = [text for _, text in chart.y_ticks]
-        assert texts[0] == "short"
-        assert len(texts[1]) < 70
-        assert texts[1].endswith("…")
+        short, long = (text for _, text in chart.y_ticks)
+        assert (short, len(long) < 70, long[-1]) == ("short", True, "…")
         assert chart.right - chart.left >= 300
-        assert chart.left > 6 * len(texts[1])
+        assert chart.left > 6 * len(long)
 
     def test_zero_is_part_of_the_axis_on_request(self):
         chart = self.chart([5.0, 9.0], [5.0, 9.0], zero="y")
@@ -115,13 +111,11 @@ class TestFigures:
         data = base64.b64decode(one.source.removeprefix("data:image/png;base64,"))
         assert Image.open(io.BytesIO(data)).size == (100, 50)
 
-    def test_what_does_not_fit_or_cannot_be_shown_is_named(self, png):
+    def test_what_does_not_fit_is_missing_or_cannot_be_shown_is_named(self, png):
         space = FigureSpace(left=10)
         assert not space.embed(ShownFile((png,), "t"), "").source
         assert not FigureSpace().embed(ShownFile(("f.pdf",), "t"), "").source
         assert space.left_out == [png]
-
-    def test_a_missing_file_is_named(self):
         with pytest.raises(InputError, match=r"gone\.png: no such file"):
             FigureSpace().embed(ShownFile(("gone.png",), "t"), "")
 
@@ -145,13 +139,10 @@ def test_files_of_an_analysis_are_found_by_its_artifacts():
 
 @pytest.fixture(scope="module")
 def estimated():
-    known = models(seeds=2)
-    tables = {
-        name: tabulate_runs(
-            [MatchedModel.of(one, method, known.seeds).runs() for one in known.comparisons]
-        )
-        for name, method in known.methods.items()
-    }
+    known, tables = models(seeds=2), {}
+    for name, method in known.methods.items():
+        matched = [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
+        tables[name] = tabulate_runs([one.runs() for one in matched])
     return estimate_gaps(known), tables
 
 
@@ -168,15 +159,14 @@ def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=l
     for pair in pairs:
         write("means", MEAN_GAPS, change(gaps.means.assign(pair=pair)), f"{pair}.parquet")
         for matching, table in tables.items():
-            rows = [i % 2 for i in range(len(names))]
-            for kind, schema, frame in (
-                ("tables", MODEL_TABLE, table), ("gaps", GAPS, gaps.models[matching]),
-            ):  # fmt: skip
-                taken = frame.sort_values("model").iloc[rows].assign(model=names, pair=pair)
-                if kind == "tables":
-                    spread = [i / 1000 for i in range(len(names))]
-                    taken = taken.assign(accuracy_original=0.6 + pd.Series(spread).to_numpy())
-                write(kind, schema, taken, f"{pair}-{matching}.{kind}.parquet")
+            both = [
+                frame.sort_values("model").iloc[np.arange(len(names)) % 2]
+                for frame in (table, gaps.models[matching])
+            ]
+            own = {"model": names, "pair": pair}
+            accuracies = both[0].assign(**own, accuracy_original=0.6 + np.arange(len(names)) / 1000)
+            write("tables", MODEL_TABLE, accuracies, f"{pair}-{matching}.tables.parquet")
+            write("gaps", GAPS, both[1].assign(**own), f"{pair}-{matching}.gaps.parquet")
     titles = {"label_probability": "criterion 1", "probability": "criterion 2"}
     return Section(
         "matching", "Gaps", "matcheval.protocol", (), data, {"titles": titles, "places": places},
@@ -220,10 +210,10 @@ def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
 
 
 def test_what_was_left_out_is_said(estimated, tmp_path):
-    def unmatched(means):
-        return means.assign(n_mostly_unmatched=1, remarks="a remark")
-
-    page = page_of(estimated, tmp_path, change=unmatched)
+    page = page_of(
+        estimated, tmp_path,
+        change=lambda means: means.assign(n_mostly_unmatched=1, remarks="a remark"),
+    )  # fmt: skip
     left_out = page[page.index('id="left-out"') : page.index('id="provenance"')]
     assert "more than half of the targets of 1 of 2 models are unmatched" in left_out
     assert "a remark" in left_out
