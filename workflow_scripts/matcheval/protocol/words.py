@@ -15,11 +15,6 @@ UNDEFINED = "undefined"
 BEYOND = "beyond sampling error"
 
 
-def matching_column(names: Iterable[str]) -> TextColumn:
-    """Lay out the column that says how the rows of a table were matched."""
-    return TextColumn("Matching", [matching_label(name) for name in names], is_number=False)
-
-
 def points(value: float) -> str:
     """Format a difference of accuracies in percentage points."""
     return UNDEFINED if pd.isna(value) else signed(100 * value, 2)
