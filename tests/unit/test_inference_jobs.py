@@ -199,7 +199,7 @@ def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
     digits = build_dataset("large", "digits", {"part": "validation"})
     large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
     write_set(root / "large", "large", replace(digits, images=large))
-    with pytest.raises(InputError, match="has shape"):
+    with pytest.raises(InputError, match="size mismatch"):
         predict(root, tmp_path / "out", models=["one"], sets=["a", "large", "b"])
     for name in ("a", "b"):
         assert len(read_predictions(output_files(tmp_path / "out", name, "one", ())["predictions"]))

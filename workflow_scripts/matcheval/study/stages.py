@@ -200,9 +200,12 @@ class StageJobs:
             *(["--compile"] if settings.compile else []),
         ]  # fmt: skip
 
-    @property
-    def output_arguments(self) -> list[str]:
-        """The arguments of inference jobs that name outputs besides the predictions."""
+    def output_arguments(self, wildcards: Wildcards, output: Sequence[str]) -> list[str]:
+        """Return the arguments of an inference job that name outputs besides the predictions.
+
+        It takes `output` because Snakemake does not compare parameters that it takes for derived
+        from files: results stay as they are when an output is left out.
+        """
         settings = self._study.inference
         outputs = ["--outputs", *settings.outputs] if settings.outputs else []
         return outputs + (["--n-top", str(settings.top)] if "top" in settings.outputs else [])
