@@ -162,7 +162,7 @@ def covered() -> dict[str, dict[int, list[str]]]:
 
 def cover() -> None:
     """Run the unit tests, and write which of them execute each line."""
-    settings = COVERAGE.with_suffix(".ini")
+    settings = COVERAGE.with_name("settings.ini")  # files named `coverage.*` are removed
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(
         f"[run]\nsource = {ROOT / LIBRARY}\nparallel = true\ndata_file = {COVERAGE}\n"
