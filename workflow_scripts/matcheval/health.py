@@ -51,7 +51,7 @@ _PLUGIN = "snakemake-executor-plugin-slurm"
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found."""
+    """The result of one check, and how to mend what is wrong."""
 
     subject: str
     state: State

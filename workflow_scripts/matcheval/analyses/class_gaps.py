@@ -66,7 +66,7 @@ class ClassCounts:
         return cls(predictions, classes, *count(slice(None)), *of_seeds)
 
     def errors(self, picked: _Picked, defined: npt.NDArray[np.bool_]) -> Floats:
-        """Error terms, with weights that sum to 1 within every class (`pick_weights`)."""
+        """Return each datapoint's error term, as `error_terms`; weights sum to 1 in every class."""
         weights = np.zeros(len(self.classes))
         n_seeds = np.maximum(defined.sum(axis=0), 1)
         for chosen, n_matched, is_defined in zip(picked, self.n_matched, defined, strict=True):

@@ -311,9 +311,7 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
     return found
 
 
-def _given_accuracies(
-    columns: Mapping[str, list[Any]], origin: str, top: int
-) -> list[Accuracy]:  # fmt: skip
+def _given_accuracies(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
     """Check the columns of a table of accuracies."""
     wrong = partial(InputError, file=origin)
     models = [checked_model_name(str(model)) for model in columns["model"]]

@@ -38,7 +38,7 @@ def check_figure(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Suppress a package's messages of level INFO: fontTools logs every glyph that it embeds."""
+    """Silence a package's INFO messages: fontTools logs one for every glyph that it embeds."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.WARNING)

@@ -267,7 +267,7 @@ class PairFiles:
     groups: Mapping[str, GroupSource] = field(default_factory=dict)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Read one model after the other; at the end, an error names all files that are bad."""
+        """Read models one by one; at the end, raise one error for all bad files."""
         problems = ErrorCollector()
         for model, *files in zip(self.models, self.original, self.replication, strict=True):
             with problems.collected():

@@ -127,7 +127,7 @@ class Predicting:
         models = [self._identity(model) for model in tested.models]
         return digest_of([self._state(tested.datasets), self._deciding, models])
 
-    @property
+    @cached_property
     def _deciding(self) -> list[Any]:
         return [INFERENCE_VERSION, self._study.inference.deciding]
 

@@ -68,11 +68,11 @@ class StageJobs:
     def derive_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that derives a dataset."""
         derivation = self._study.derivations[wildcards.dataset]
-        sources, output = (
-            self._folders(derivation.of),
-            self._study.dataset_folder(wildcards.dataset),
-        )
-        return ["--derivation", derivation.json, "--sources", *sources, "--output", output]
+        return [
+            "--derivation", derivation.json,
+            "--sources", *self._folders(derivation.of),
+            "--output", self._study.dataset_folder(wildcards.dataset),
+        ]  # fmt: skip
 
     def descriptions_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
         """Return the descriptions of both sets of a pair, by origin."""

@@ -82,7 +82,7 @@ def train(
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
     is_to_stop: Callable[[], bool] = lambda: False, progress: bool = False,
 ) -> Run:  # fmt: skip
-    """Train a model; the result has its weights, history and normalisation."""
+    """Train a model by a recipe; return its weights, training history and normalisation."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)

@@ -1,4 +1,4 @@
-"""The command `matched-eval warehouse`."""
+"""The command `matched-eval warehouse`: plan, build and review a warehouse of test sets."""
 
 import argparse
 import sys
@@ -17,7 +17,7 @@ _FILE = "its YAML file (docs/warehouse.md)"
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Add the steps of a warehouse."""
+    """Add the subcommands of `matched-eval warehouse`, one for each step."""
     steps = parser.add_subparsers(title="steps", required=True)
     plan = steps.add_parser(
         "plan", help="write the query plan: what to search for, for every set and class",

@@ -330,7 +330,7 @@ def digest_of(*parts: Any) -> str:
 
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
-    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
+    """Return a digest that changes with the files or settings that a set is read by."""
     stats = [(one.place, one.file.stat()) for one in source.files() if one.file.exists()]
     files = [(place, stat.st_size, stat.st_mtime_ns) for place, stat in stats]
     facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
@@ -338,7 +338,7 @@ def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
 
 
 def reference_state(name: str, settings: WarehouseSettings) -> str:
-    """Return a digest of what the hashes of a base or training set depend on."""
+    """Return a digest that changes when a base or training set has to be hashed again."""
     block = settings.against[name]
     options = {key: value for key, value in block.items() if key != "kind"}
     return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)

@@ -70,7 +70,7 @@ class Features(Analysis):
 
     @cached_property
     def sets(self) -> dict[str, FeaturesDataset]:
-        """The datasets of features, by name."""
+        """The study's datasets of kind `features`, by name."""
         return {
             name: FeaturesDataset.model_validate({"kind": "features", **spec.options})
             for name, spec in self.study.datasets.items()
