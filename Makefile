@@ -53,7 +53,7 @@ recht: $(VENV)/.workflow
 
 ## make recht-docs  update these results in docs/replication.md
 recht-docs: recht
-	$(BIN)/python docs/take_over.py docs/replication.md results
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/replication.md results
 	mkdir -p docs/replication
 	cp results/recht-cifar10/figures/v4/replication/top1-linear.png docs/replication/cifar10-linear.png
 	cp results/recht-cifar10/figures/v4/replication/top1-probit.png docs/replication/cifar10-probit.png
@@ -133,7 +133,7 @@ cifar10-docs: $(VENV)/.workflow
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
-	$(BIN)/python docs/take_over.py docs/analyses/sampling.md results
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/analyses/sampling.md results
 	mkdir -p docs/analyses/sampling
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
 	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png

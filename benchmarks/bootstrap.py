@@ -3,8 +3,8 @@
     python benchmarks/bootstrap.py
 
 100,000 resamples of 67 models (the paper's ImageNet models) and of 1,556 (timm's results), on one
-core: seconds, also of the confidence region, and peak memory of the process. The loop runs fewer
-resamples; both sides are compared per resample, medians of alternating repeats.
+core: processor seconds, also of the confidence region, and the process's peak of memory. The loop
+runs fewer resamples; both sides are compared per resample, medians of alternating repeats.
 """
 
 import os
@@ -13,22 +13,13 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
 
 import multiprocessing
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
-from common import peak_mib, write_results
+from common import peak_mib, processor_seconds, write_results
 
 from matcheval.statistics.lines import RESAMPLES, bootstrap_lines, confidence_region
 
 LOOP = 1_000  # resamples of the loop
-
-
-def seconds(function: Callable[[], object]) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def loop(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
@@ -50,10 +41,10 @@ def measure(n_models: int) -> dict[str, object]:
     ours, theirs = [], []
     bootstrap_lines(x, y, 10)  # compiled by now
     for _ in range(5 if n_models < 1000 else 3):
-        ours.append(seconds(lambda: bootstrap_lines(x, y, seed=0)))
-        theirs.append(seconds(lambda: loop(x, y)))
+        ours.append(processor_seconds(lambda: bootstrap_lines(x, y, seed=0)))
+        theirs.append(processor_seconds(lambda: loop(x, y)))
     lines = bootstrap_lines(x, y, seed=0)
-    region = seconds(lambda: confidence_region(lines, np.linspace(50, 85, 200)))
+    region = processor_seconds(lambda: confidence_region(lines, np.linspace(50, 85, 200)))
     ratio = (statistics.median(theirs) / LOOP) / (statistics.median(ours) / RESAMPLES)
     return {
         "models": n_models,

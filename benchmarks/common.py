@@ -5,7 +5,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +39,13 @@ def peak_mib() -> int:
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return round(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+
+
+def processor_seconds(function: Callable[[], object]) -> float:
+    """Processor time of one call: other programs of the machine do not count."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
 
 
 def copy_workflow(folder: Path) -> None:

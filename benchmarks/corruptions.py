@@ -1,7 +1,6 @@
-"""Corrupting images: time per image of all 29 corruptions, beside two packages; memory of a stream.
+"""Corrupting images: time per image of all 29 corruptions, beside two packages.
 
-    python benchmarks/corruptions.py            # times
-    python benchmarks/corruptions.py --memory   # peak memory
+    python benchmarks/corruptions.py
 
 Packages, which are compared where they are installed: imagecorruptions 1.1.2 (needs setuptools
 before 81) and corrupt-tta 0.1.7. Both have the parameters for 224 pixels only, so that all times
@@ -13,17 +12,14 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OPENCV_FOR_THREADS_NUM="1")
 
-import argparse
 import importlib
 import importlib.util
-import math
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from common import peak_mib, write_results
+from common import processor_seconds, write_results
 
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.names import EXTRA, SEVERITIES, STANDARD
@@ -63,13 +59,6 @@ def packages() -> dict[str, Callable[[Pixels, str, int], object]]:
     return found
 
 
-def seconds(function: Callable[[], object]) -> float:
-    """Processor time of one call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
 def ours(batch: Pixels, name: str, size: int, textures: Path | None) -> None:
     """Corrupt images in all severities."""
     for severity in SEVERITIES:
@@ -101,10 +90,12 @@ def measure(name: str, side: int, textures: Path | None, known: dict) -> dict[st
     ours(batch[:1], name, 224, textures)  # compiled by now
     own, small, ratios = [], [], {package: [] for package in compared if not fails[package]}
     for _ in range(ROUNDS):
-        own.append(seconds(lambda: ours(batch, name, 224, textures)))
-        small.append(seconds(lambda: ours(batch, name, side, textures)))
+        own.append(processor_seconds(lambda: ours(batch, name, 224, textures)))
+        small.append(processor_seconds(lambda: ours(batch, name, side, textures)))
         for package, found in ratios.items():
-            found.append(seconds(lambda p=package: theirs(batch, name, known[p])) / own[-1])
+            found.append(
+                processor_seconds(lambda p=package: theirs(batch, name, known[p])) / own[-1]
+            )
     told = {p: round(statistics.median(found), 2) for p, found in ratios.items()}
     return {
         "corruption": name,
@@ -118,7 +109,7 @@ def measure(name: str, side: int, textures: Path | None, known: dict) -> dict[st
 
 def summary(rows: list[dict[str, object]], side: int) -> Iterator[dict[str, object]]:
     """Geometric means, and least values, of the ratios at a size."""
-    for label, summarise in (("geometric mean", geometric_mean), ("least", min)):
+    for label, summarise in (("geometric mean", statistics.geometric_mean), ("least", min)):
         row: dict[str, object] = dict.fromkeys(rows[0], "") | {"corruption": label, "side": side}
         for package in FROST:
             found = [
@@ -128,11 +119,6 @@ def summary(rows: list[dict[str, object]], side: int) -> Iterator[dict[str, obje
             ]
             row[package] = round(summarise(found), 2) if found else ""
         yield row
-
-
-def geometric_mean(values: list[float]) -> float:
-    """Of positive numbers."""
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def times() -> None:
@@ -152,30 +138,5 @@ def times() -> None:
     write_results("corruptions", rows, *versions)
 
 
-def memory() -> None:
-    """Measure the peak after short and after long streams of images."""
-    textures, rows = photographs(), []
-    for scale in (1, 20):
-        for side, chunks in ((32, scale), (224, scale)):
-            batch = images(side, 250 if side == 32 else 5)
-            for name in CORRUPTIONS:
-                if name == "frost" and textures is None:
-                    continue
-                for chunk in range(chunks):
-                    indices = range(chunk * len(batch), (chunk + 1) * len(batch))
-                    corrupt(batch, name, 3, indices, size=side, textures=textures)
-        rows.append(
-            {"images_of_32": 250 * scale, "images_of_224": 5 * scale, "peak_mib": peak_mib()}
-        )
-    write_results("corruptions_memory", rows, "numpy", "scipy", "numba", "pillow")
-
-
-def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--memory", action="store_true", help="peak memory instead of times")
-    memory() if parser.parse_args().memory else times()
-
-
 if __name__ == "__main__":
-    main()
+    times()

@@ -8,10 +8,9 @@ reference 20 splits; both criteria, ten seeds.
 """
 
 import sys
-import time
 
 import numpy as np
-from common import peak_mib, write_results
+from common import peak_mib, processor_seconds, write_results
 
 from helpers import simulate
 from matcheval.datasets.suites import Pair
@@ -24,13 +23,6 @@ from matcheval.protocol.settings import MatchingSettings
 
 METHODS = MatchingSettings().methods
 ALL_MODELS = 286
-
-
-def seconds(function, *arguments) -> float:
-    """CPU time of one call: other programs of the machine do not count."""
-    start = time.process_time()
-    function(*arguments)
-    return time.process_time() - start
 
 
 def references(comparisons) -> None:
@@ -61,7 +53,7 @@ def measure(n_models: int) -> list[dict]:
     }
     rows = []
     for name, part in parts.items():
-        taken = seconds(part)
+        taken = processor_seconds(part)
         rows.append(
             {
                 "part": name, "models": n_models, "cpu_s": round(taken, 2),

@@ -8,11 +8,8 @@ ready. The largest matching is of a million targets with a million source points
 plan included, as a ratio to one run of the protocol with its plan.
 """
 
-import time
-from collections.abc import Callable
-
 import numpy as np
-from common import write_results
+from common import processor_seconds, write_results
 
 from helpers import simulate
 from matcheval.analyses.permutation_null import tabulate
@@ -24,13 +21,6 @@ from matcheval.protocol.settings import MatchingSettings
 
 METHODS = MatchingSettings().methods
 SIZES, MODELS, PERMUTATIONS, MILLION = (600, 497), 20, 999, 1_000_000
-
-
-def seconds(function: Callable[[], object]) -> float:
-    """CPU time of one call: other programs of the machine do not count."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 def null() -> list[dict]:
@@ -49,7 +39,7 @@ def null() -> list[dict]:
     )  # fmt: skip
     known = ComparedModels(comparisons[0].pair, comparisons, METHODS, tuple(range(10)))
     tabulate(known, permutations=1)  # compiled by now
-    taken = seconds(lambda: tabulate(known, permutations=PERMUTATIONS))
+    taken = processor_seconds(lambda: tabulate(known, permutations=PERMUTATIONS))
     one = comparisons[0]
     plans = [plan_matching(one.source, one.target, m) for m in METHODS.values()]
 
@@ -60,7 +50,7 @@ def null() -> list[dict]:
                 match(plan, generator)
 
     part = f"null, {MODELS} models, {PERMUTATIONS} permutations, 2 criteria"
-    return [_row(part, taken, seconds(plain))]
+    return [_row(part, taken, processor_seconds(plain))]
 
 
 def largest() -> list[dict]:
@@ -71,9 +61,9 @@ def largest() -> list[dict]:
     for name, method in METHODS.items():
         plan = plan_matching(source, target, method)
         maximum_size(plan)  # compiled by now
-        planning = seconds(lambda m=method: plan_matching(source, target, m))
-        taken = planning + seconds(lambda p=plan: maximum_size(p))
-        run = planning + seconds(lambda p=plan: match(p, np.random.default_rng(0)))
+        planning = processor_seconds(lambda m=method: plan_matching(source, target, m))
+        taken = planning + processor_seconds(lambda p=plan: maximum_size(p))
+        run = planning + processor_seconds(lambda p=plan: match(p, np.random.default_rng(0)))
         rows.append(_row(f"largest matching, a million each, {name}", taken, run))
     return rows
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from take_over import update_page
+from take_over import table, update_page
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.scoring import WHOLE
@@ -54,21 +54,16 @@ def errors(study: str) -> str:
     str
         A row per method and way of predicting that gave any prediction; percentage points.
     """
-    table = pd.read_csv(KEPT / f"{study}.csv")
+    found = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]
-    table[texts] = table[texts].astype(object).fillna("")
-    n_sets = (
-        table.groupby("group", sort=False)["n_sets"]
-        .max()
-        .drop(ALL)
-        .sort_values(ascending=False, kind="stable")
-    )
+    found[texts] = found[texts].astype(object).fillna("")
+    sizes = found.groupby("group", sort=False)["n_sets"].max().drop(ALL)
+    n_sets = sizes.sort_values(ascending=False, kind="stable")
     heads = [*(f"{name}, {counted(n, 'set')}" for name, n in n_sets.items()), "all of these"]
     groups = [*n_sets.index, ALL]
-    head = ["predicted from", "method", *heads, "over subgroups", "over models"]
-    lines = [f"| {' | '.join(head)} |", "| --- | --- |" + " --: |" * (len(head) - 2)]
+    lines = []
     ways = ["protocol", "regressor", "calibrated_on", "method", "variant"]
-    by_way = table.sort_values("calibrated_on", kind="stable")
+    by_way = found.sort_values("calibrated_on", kind="stable")
     for _, rows in by_way.groupby(ways, sort=False):
         if not rows["n_sets"].any():
             continue
@@ -80,8 +75,9 @@ def errors(study: str) -> str:
             f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"
             for of in ("subgroups", "models")
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append(cells)
+    head = ["predicted from", "method", *heads, "over subgroups", "over models"]
+    return table(head, lines, n_texts=2)
 
 
 def _points(value: float | None) -> str:

@@ -54,41 +54,10 @@ def read(study: str) -> pd.DataFrame:
     return table
 
 
-def targets(study: str) -> list[TextColumn]:
-    """Lay out the accuracies on every domain that is left out.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
-    table = read(study)
-    return by_domain(table[(table["design"] != "") & (table["selection"] == SELECTION)])
-
-
-def blocks(study: str) -> list[TextColumn]:
-    """Lay out the accuracies on groups of sets, for blocks of sources.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
-    table = read(study)
-    return by_group(table[(table["design"] == "") & (table["selection"] == SELECTION)])
-
-
-def averages(study: str) -> list[TextColumn]:
-    """Lay out averages over the targets and gains over ERM, side by side for all selections.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
-    table = read(study)
+def averages(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out averages over the targets and gains over ERM, side by side for all selections."""
     columns: list[TextColumn] = []
-    for selection, rows in table[table["design"] != ""].groupby("selection", sort=False):
+    for selection, rows in table.groupby("selection", sort=False):
         _, _, algorithms, *_, accuracy, gain, _, p_holm = result_columns(rows)
         columns += [
             *([] if columns else [algorithms]),
@@ -99,19 +68,15 @@ def averages(study: str) -> list[TextColumn]:
     return columns
 
 
-LAYOUTS = {"targets": targets, "averages": averages, "blocks": blocks}
-
-
 def tables(block: str) -> str:
-    """Return the table that a block of the page names, such as `pacs/targets`.
-
-    Parameters
-    ----------
-    block : str
-        Study and layout.
-    """
+    """Return the table that a block of the page names: `targets`, `blocks` or `averages`."""
     study, layout = block.split("/")
-    return markdown(LAYOUTS[layout](study))
+    table = read(study)
+    rows = table[(table["design"] == "") == (layout == "blocks")]
+    selected = rows[rows["selection"] == SELECTION]
+    if layout == "averages":
+        return markdown(averages(rows))
+    return markdown((by_group if layout == "blocks" else by_domain)(selected))
 
 
 if __name__ == "__main__":

@@ -4,17 +4,15 @@ The tables are made from the CSV files in docs/digits and docs/cifar10-check, wh
 `make cifar10-docs` copy from the results.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
 
 import pandas as pd
-from take_over import update_page
+from take_over import table, update_page
 
 from matcheval.io.text_tables import accuracy_cells
 from matcheval.protocol.words import percent, share_of_confidence, verdict, with_interval
-from matcheval.study.catalogue import read_catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
@@ -26,41 +24,29 @@ CRITERIA = {
 PAGES = ("README.md", "docs/demo.md", "docs/cifar10-check.md")
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """Lay out a table in Markdown, with text in the first column and numbers in the others.
-
-    Parameters
-    ----------
-    head : list of str
-    rows : list of list of str
-    """
-    lines = [
-        f"| {' | '.join(head)} |",
-        f"| --- |{' --: |' * (len(head) - 1)}",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
-    return "\n".join(lines) + "\n"
+CELLS: dict[str, Callable[[pd.Series], str]] = {
+    "gap": lambda row: with_interval(row, "gap"),
+    "matched gap": lambda row: with_interval(row, "matched_gap"),
+    "verdict": verdict,
+    "goes with confidence": lambda row: with_interval(row, "confidence_part"),
+    "at equal confidence": lambda row: with_interval(row, "conditional_part"),
+    "share with confidence": share_of_confidence,
+    "narrower by": lambda row: percent(row["narrowing"]),
+    "in samples": lambda row: percent(row["same_size_narrowing"]),
+    "the same without warning": lambda row: percent(row["reference_narrowing"]),
+    "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
+}
 
 
 def digits() -> str:
     """Return means over the 20 models of the digits study, a row per criterion."""
     means = pd.read_csv(DIGITS / "gaps.csv").set_index("matching")
-    cells: dict[str, Callable[[pd.Series], str]] = {
-        "gap": lambda row: with_interval(row, "gap"),
-        "matched gap": lambda row: with_interval(row, "matched_gap"),
-        "verdict": verdict,
-        "goes with confidence": lambda row: with_interval(row, "confidence_part"),
-        "share of the gap": share_of_confidence,
-        "narrower by": lambda row: percent(row["narrowing"]),
-        "in samples": lambda row: percent(row["same_size_narrowing"]),
-        "the same without warning": lambda row: percent(row["reference_narrowing"]),
-        "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
-    }
+    cells = {name: cell for name, cell in CELLS.items() if name != "at equal confidence"}
     rows = [
         [title, *(cell(means.loc[name]) for cell in cells.values())]
         for name, title in CRITERIA.items()
     ]
-    return markdown(["criterion", *cells], rows)
+    return table(["criterion", *cells], rows)
 
 
 def digits_in_words() -> str:
@@ -104,10 +90,10 @@ def photographs_by_model() -> str:
         pd.read_csv(PHOTOGRAPHS / f"{name}.csv").set_index("model") for name in CRITERIA
     )
     cells = {part: accuracy_cells(accuracies, part, 2) for part in ("original", "replication")}
-    table = pd.DataFrame(cells, index=accuracies.index)
+    texts = pd.DataFrame(cells, index=accuracies.index)
     rows = [
         [
-            model, published, *table.loc[model], with_interval(by_label.loc[model], "gap"),
+            model, published, *texts.loc[model], with_interval(by_label.loc[model], "gap"),
             with_interval(by_label.loc[model], "matched_gap"),
             with_interval(by_probability.loc[model], "matched_gap"),
             share_of_confidence(by_label.loc[model]),
@@ -115,16 +101,14 @@ def photographs_by_model() -> str:
         for model, published in published_accuracies().items()
     ]  # fmt: skip
     head = ["model", "published", "CIFAR-10", "as JPEG", "gap", "matched gap, criterion 1"]
-    return markdown([*head, "criterion 2", "share with confidence"], rows)
+    return table([*head, "criterion 2", "share with confidence"], rows)
 
 
 def published_accuracies() -> dict[str, str]:
     """Return the published accuracies in percent, which the catalogue's notes name, by model."""
-    file = ROOT / "studies" / "cifar10-check-models.csv"
-    notes = pd.read_csv(file).set_index("name")["note"]
-    found = {name: re.search(r"published accuracy ([0-9.]+) %", notes[name]) for name in
-             read_catalogue(file)}  # fmt: skip
-    return {name: match[1] for name, match in found.items() if match}
+    models = pd.read_csv(ROOT / "studies" / "cifar10-check-models.csv").set_index("name")
+    found = models["note"].str.extract(r"published accuracy ([0-9.]+) %")[0]
+    return dict(found.dropna())
 
 
 def photographs() -> str:
@@ -132,34 +116,28 @@ def photographs() -> str:
     means = pd.read_csv(PHOTOGRAPHS / "gaps.csv").set_index("matching")
     first = means.iloc[0]
     sizes = f"{first['n_reference_original']:,} and {first['n_reference_replication']:,}"
-    cells: dict[str, Callable[[pd.Series], str]] = {
-        "gap": lambda row: with_interval(row, "gap"),
-        "matched gap": lambda row: with_interval(row, "matched_gap"),
-        "verdict": verdict,
-        "goes with confidence": lambda row: with_interval(row, "confidence_part"),
-        "at equal confidence": lambda row: with_interval(row, "conditional_part"),
-        "share with confidence": share_of_confidence,
-        "narrower by": lambda row: percent(row["narrowing"]),
-        f"in samples of {sizes}": lambda row: percent(row["same_size_narrowing"]),
-        "the same without warning": lambda row: percent(row["reference_narrowing"]),
-        "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
-    }
-    rows = [[title, *(cell(means.loc[name]) for name in CRITERIA)] for title, cell in cells.items()]
-    return markdown(["mean over the four models", "criterion 1", "criterion 2"], rows)
+    rows = [
+        [
+            f"{title} of {sizes}" if title == "in samples" else title,
+            *(cell(means.loc[name]) for name in CRITERIA),
+        ]
+        for title, cell in CELLS.items()
+    ]
+    return table(["mean over the four models", "criterion 1", "criterion 2"], rows)
 
 
 def paired_gaps() -> str:
     """Return the tests of the CIFAR-10 check's gaps, image by image."""
-    table = pd.read_csv(PHOTOGRAPHS / "paired_gaps.csv")
+    tests = pd.read_csv(PHOTOGRAPHS / "paired_gaps.csv")
     rows = [
         [
             row["model"], with_interval(row, "gap"), f"{100 * row['gap_se']:.2f}",
             f"{row['gap'] / row['gap_se']:.1f}", f"{100 * row['unpaired_se']:.2f}",
             f"{row['gap'] / row['unpaired_se']:.1f}",
         ]
-        for _, row in table.iterrows()
+        for _, row in tests.iterrows()
     ]  # fmt: skip
-    return markdown(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
+    return table(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

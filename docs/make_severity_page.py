@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from take_over import update_page
+from take_over import table, update_page
 
 from matcheval.analyses.severity import SCHEMA
-from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MEAN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,8 +33,8 @@ def take(study: str, suite: str) -> None:
         Their names.
     """
     results = ROOT / "results" / study
-    table = SCHEMA.read(results / "severity" / f"{suite}.parquet").to_pandas()
-    means = table[(table["model"] == MEAN) & table["severity"].notna()]
+    found = SCHEMA.read(results / "severity" / f"{suite}.parquet").to_pandas()
+    means = found[(found["model"] == MEAN) & found["severity"].notna()]
     means.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
     shutil.copyfile(
         results / "figures" / "severity" / f"{suite}.png", KEPT / f"{study}-severity.png"
@@ -50,10 +49,10 @@ def read(study: str) -> pd.DataFrame:
     study : str
         Its name.
     """
-    table = pd.read_csv(KEPT / f"{study}.csv")
+    found = pd.read_csv(KEPT / f"{study}.csv")
     key = ["severity", "subgroup"]
-    table["subgroup"] = table["subgroup"].astype(object).fillna("")
-    by_matching = {name: rows.set_index(key) for name, rows in table.groupby("matching")}
+    found["subgroup"] = found["subgroup"].astype(object).fillna("")
+    by_matching = {name: rows.set_index(key) for name, rows in found.groupby("matching")}
     first, second = by_matching[FIRST], by_matching[SECOND]
     points = first[["gap", "confidence_part", "conditional_part"]].assign(
         first=first["matched_gap"], second=second["matched_gap"],
@@ -76,13 +75,12 @@ def by_severity(study: str) -> str:
     """
     found = read(study)
     names = ["gap", "confidence_part", "conditional_part", "share", "first", "second"]
-    columns: dict[str, list[str]] = {
-        head: [] for head in (
-            "severity", "sets", "gap", "goes with confidence", "at equal confidence",
-            "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
-            "unmatched, criterion 1 (%)", "criterion 2 (%)",
-        )
-    }  # fmt: skip
+    head = [
+        "severity", "sets", "gap", "goes with confidence", "at equal confidence",
+        "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
+        "unmatched, criterion 1 (%)", "criterion 2 (%)",
+    ]  # fmt: skip
+    lines = []
     for severity, rows in found.groupby("severity"):
         values, low, high = over_kinds(rows.assign(share=np.nan))
         cells = [f"{severity:g}", f"{len(rows)}"]
@@ -92,9 +90,8 @@ def by_severity(study: str) -> str:
             is_known = np.isfinite(values[name])
             cells.append(f"{values[name] + 0.0:.{digits}f}{bounds}" if is_known else "–")
         cells += [f"{values[name]:.0f}" for name in ("first_unmatched", "second_unmatched")]
-        for column, cell in zip(columns.values(), cells, strict=True):
-            column.append(cell)
-    return markdown([TextColumn(head, cells) for head, cells in columns.items()])
+        lines.append(cells)
+    return table(head, lines, n_texts=0)
 
 
 def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -128,25 +125,22 @@ def by_kind(study: str) -> str:
     means = groups.mean()
     means["share"] = 100 * means["confidence_part"] / means["gap"]
     means = means.sort_values("share", ascending=False)
-    n = groups.size().loc[means.index]
-    clear = groups["first_clear"].sum().loc[means.index]
-    return markdown([
-        TextColumn("corruption", means.index.str.replace("_", " ").tolist(), is_number=False),
-        *(
-            TextColumn(head, [f"{value:.1f}" for value in means[name]])
-            for head, name in {
-                "gap": "gap", "goes with confidence": "confidence_part",
-                "at equal confidence": "conditional_part",
-            }.items()
-        ),
-        TextColumn("share with confidence (%)", [f"{value:.0f}" for value in means["share"]]),
-        TextColumn("matched gap, criterion 1", [f"{value:.1f}" for value in means["first"]]),
-        TextColumn("criterion 2", [f"{value:.1f}" for value in means["second"]]),
-        TextColumn(
-            "matched gap beyond sampling error, criterion 1",
-            [f"{k} of {of}" for k, of in zip(clear, n, strict=True)],
-        ),
-    ])  # fmt: skip
+    head = [
+        "corruption", "gap", "goes with confidence", "at equal confidence",
+        "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
+        "matched gap beyond sampling error, criterion 1",
+    ]  # fmt: skip
+    digits = {
+        "gap": 1, "confidence_part": 1, "conditional_part": 1, "share": 0, "first": 1, "second": 1,
+    }  # fmt: skip
+    lines = [
+        [
+            str(kind).replace("_", " "), *(f"{row[name]:.{n}f}" for name, n in digits.items()),
+            f"{groups['first_clear'].sum()[kind]} of {groups.size()[kind]}",
+        ]
+        for kind, row in means.iterrows()
+    ]  # fmt: skip
+    return table(head, lines)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

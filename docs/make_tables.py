@@ -1,8 +1,9 @@
 """The page of all tables and their columns, from the schemas that the library declares."""
 
-import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,11 +27,8 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
     folder = Path(matcheval.__file__).parent
     seen = set()
     for module in sorted(m.name for m in pkgutil.walk_packages([str(folder)], "matcheval.")):
-        file = folder.joinpath(*module.split(".")[1:])
-        source = (
-            file.with_suffix(".py") if file.with_suffix(".py").is_file() else file / "__init__.py"
-        )
-        if "TableSchema(" not in source.read_text(encoding="utf-8"):
+        declared = str(importlib.util.find_spec(module).origin)
+        if "TableSchema(" not in Path(declared).read_text(encoding="utf-8"):
             continue
         values = vars(importlib.import_module(module)).values()
         several = [one for value in values if isinstance(value, dict) for one in value.values()]
@@ -59,10 +57,9 @@ def kind(column: pa.DataType) -> str:
 
 def page() -> str:
     """Text of the whole page."""
-    parts, last = [HEAD], ""
-    for room, schema in schemas():
-        if room != last:
-            parts.append(f"\n## {room}\n")
-            last = room
-        parts.append(f"\n### {schema.name[0].upper()}{schema.name[1:]}\n\n{table(schema)}")
+    parts = [HEAD]
+    for folder, tables in groupby(schemas(), key=lambda found: found[0]):
+        parts.append(f"\n## {folder}\n")
+        for _, schema in tables:
+            parts.append(f"\n### {schema.name[0].upper()}{schema.name[1:]}\n\n{table(schema)}")
     return "".join(parts)

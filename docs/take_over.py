@@ -6,10 +6,20 @@ below the folder RESULTS.
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from matcheval.io.text_tables import TextColumn, markdown
+
 BLOCK = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int = 1) -> str:
+    """Lay out rows in Markdown, with text in the first columns and numbers in the others."""
+    columns = enumerate(zip(head, zip(*rows, strict=True), strict=True))
+    return markdown(
+        [TextColumn(name, cells, number >= n_texts) for number, (name, cells) in columns]
+    )
 
 
 def take_over(page: str, read: Callable[[str], str]) -> str:

@@ -12,23 +12,17 @@ function numberIn(text) {
   return number ? parseFloat(number[0].replace("−", "-").replaceAll(",", "")) : NaN;
 }
 
-function compare(a, b) {
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), undefined, { numeric: true });
-}
-
 function sortBy(head, column) {
   const descending = head.getAttribute("aria-sort") === "ascending";
   const body = head.closest("table").tBodies[0];
   const isNumber = head.classList.contains("n");
-  const rows = Array.from(body.rows, (row) => {
-    const text = row.cells[column].textContent.trim();
-    return { row, value: isNumber ? numberIn(text) : text };
-  });
+  const text = (row) => row.cells[column].textContent.trim();
+  const order = (a, b) => isNumber ? numberIn(a) - numberIn(b) : a.localeCompare(b, undefined, { numeric: true });
   // What is undefined stays at the end, in both directions.
-  const defined = rows.filter((one) => !Number.isNaN(one.value));
-  defined.sort((a, b) => (descending ? -1 : 1) * compare(a.value, b.value));
-  body.append(...defined.map((one) => one.row), ...rows.filter((one) => Number.isNaN(one.value)).map((one) => one.row));
+  const isDefined = (row) => !isNumber || !Number.isNaN(numberIn(text(row)));
+  const defined = Array.from(body.rows).filter(isDefined);
+  defined.sort((a, b) => (descending ? -1 : 1) * order(text(a), text(b)));
+  body.append(...defined, ...Array.from(body.rows).filter((row) => !isDefined(row)));
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", descending ? "descending" : "ascending");
   told.textContent = `Sorted by ${head.textContent}, ${descending ? "descending" : "ascending"}`;
@@ -72,9 +66,10 @@ for (const holder of document.querySelectorAll(".table[data-long]")) {
 const NEAR = 30; // pixels
 
 for (const svg of document.querySelectorAll(".chart > svg")) {
+  // From left to right, for the arrow keys.
   const marks = Array.from(svg.querySelectorAll("use[data-name]"));
+  marks.sort((a, b) => a.getAttribute("x") - b.getAttribute("x"));
   const places = marks.map((mark) => [Number(mark.getAttribute("x")), Number(mark.getAttribute("y"))]);
-  const inOrder = marks.map((_, i) => i).sort((a, b) => places[a][0] - places[b][0]);
   let shown = -1;
 
   const hide = () => {
@@ -120,8 +115,8 @@ for (const svg of document.querySelectorAll(".chart > svg")) {
     if (event.key === "Escape") hide();
     if (!step || !marks.length) return;
     event.preventDefault();
-    const at = shown < 0 ? (step > 0 ? -1 : 0) : inOrder.indexOf(shown);
-    show(inOrder[(at + step + marks.length) % marks.length]);
+    const at = shown < 0 && step < 0 ? 0 : shown;
+    show((at + step + marks.length) % marks.length);
     told.textContent = tip.textContent;
   });
 }
