@@ -131,20 +131,8 @@ class TestWorklist:
         plain = self.write(built, tmp_path / "plain")
         ordered = self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
         names = [row["image_id"] for row in plain]
-        assert [names.index(row["image_id"]) for row in ordered] == [
-            1,
-            0,
-            2,
-            3,
-            4,
-            5,
-            7,
-            6,
-            8,
-            9,
-            10,
-            11,
-        ]
+        order = [names.index(row["image_id"]) for row in ordered]
+        assert order == [1, 0, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11]
         frame.iloc[:5].to_csv(tmp_path / "A-red.csv", index=False)
         with pytest.raises(InputError, match="5 predictions for 6 kept images of 'A-red'"):
             self.write(built, tmp_path / "other", predictions=str(tmp_path / "{set}.csv"))

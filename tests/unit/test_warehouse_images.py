@@ -5,14 +5,14 @@ from colorsys import rgb_to_hsv
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from scipy.fft import dct
 
 from matcheval.warehouse import images
 from matcheval.warehouse.duplicates import similar_pairs
-from matcheval.warehouse.images import RefusedImageError, decode_collected, perceptual_hash
+from matcheval.warehouse.images import decode_collected, perceptual_hash
 from matcheval.warehouse.reading import Workers
 from matcheval.warehouse.settings import DecodingSettings
 
@@ -50,38 +50,6 @@ class TestDecoding:
         assert shown.getpixel((12, 3)) == (255, 255, 255)
         assert shown.getpixel((3, 3)) == (0, 0, 0)
 
-    def test_animations_and_wrong_suffixes(self):
-        frames = [Image.new("RGB", (16, 16), name) for name in ("red", "blue")]
-        content = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
-        found = decode_collected(content, ".gif", BOUNDS)
-        assert (found.animated, found.misnamed) == (True, False)
-        assert found.image.getpixel((0, 0)) == (255, 0, 0)  # of the first frame
-        found = decode_collected(encoded(photo(), "JPEG"), ".PNG", BOUNDS)
-        assert (found.animated, found.misnamed) == (False, True)
-
-    @pytest.mark.parametrize(
-        ("content", "problem"),
-        [
-            (b"<html>not found</html>", "unreadable"),
-            (encoded(photo(), "JPEG")[:-300], "unreadable"),
-            (encoded(Image.new("1", (200, 200))), "huge"),
-            (encoded(Image.new("1", (20_000, 20_000))), "huge"),  # 400 million pixels in 50 kB
-            (encoded(Image.new("RGB", (40, 7))), "too small"),
-        ],
-    )
-    def test_what_is_not_taken(self, content, problem):
-        with pytest.raises(RefusedImageError) as error:
-            decode_collected(content, ".png", BOUNDS)
-        assert error.value.problem == problem
-
-    def test_files_are_bounded_before_they_are_read(self, tmp_path):
-        (tmp_path / "empty.png").touch()
-        (tmp_path / "large.png").write_bytes(bytes(100_001))
-        for name, problem in (("empty", "empty"), ("large", "huge"), ("gone", "unreadable")):
-            with pytest.raises(RefusedImageError) as error:
-                images.read_bounded(tmp_path / f"{name}.png", BOUNDS)
-            assert error.value.problem == problem
-
 
 class TestHashes:
     def test_against_the_definition(self):
@@ -93,39 +61,15 @@ class TestHashes:
             text = "".join("01"[int(c > np.median(low))] for c in low.ravel())
             assert perceptual_hash(image) == int(text, 2)
 
-    def test_encoding_and_size_hardly_change_it(self):
-        for seed in range(20):
-            image = photo(seed, 96)
-            jpeg = Image.open(io.BytesIO(encoded(image, "JPEG", quality=95)))
-            other = image.resize((64, 64), Image.Resampling.BICUBIC)
-            for changed in (jpeg, other):
-                assert (perceptual_hash(image) ^ perceptual_hash(changed)).bit_count() <= 4
-            assert (perceptual_hash(image) ^ perceptual_hash(photo(seed + 1))).bit_count() > 4
-
     def test_uniform_images_are_alike(self):
         assert len({perceptual_hash(Image.new("RGB", (40, 40), c)) for c in ("red", "gray")}) == 1
 
     def test_pixel_digests_know_shapes(self):
         wide, tall = (Image.new("RGB", size) for size in ((8, 2), (2, 8)))
         assert images.pixel_digest(wide) != images.pixel_digest(tall)
-        again = Image.open(io.BytesIO(encoded(photo()))).convert("RGB")
-        assert images.pixel_digest(again) == images.pixel_digest(photo())
 
 
 class TestColours:
-    @pytest.mark.parametrize(
-        ("colour", "name"),
-        [
-            ("black", "black"), ("white", "white"), ("gray", "gray"), ("saddlebrown", "brown"),
-            ("hotpink", "pink"), ("magenta", "pink"), ("red", "red"), ("darkorange", "orange"),
-            ("gold", "yellow"), ("yellow", "yellow"), ("green", "green"), ("lime", "green"),
-            ("teal", "teal"), ("darkturquoise", "teal"), ("blue", "blue"), ("navy", "blue"),
-            ("indigo", "purple"), ("darkviolet", "purple"), ("lightgray", "gray"),
-        ],
-    )  # fmt: skip
-    def test_colours_with_a_name(self, colour, name):
-        assert images.dominant_colour(Image.new("RGB", (4, 4), colour)) == name
-
     def test_the_most_frequent_pixel_counts(self):
         image = Image.new("RGB", (300, 900), "blue")
         image.paste("yellow", (0, 0, 300, 500))
@@ -164,11 +108,12 @@ def test_items_of_processes_stay_in_order():
 
 class TestSearch:
     @settings(max_examples=20, deadline=None)
-    @given(st.integers(0, 2**32), st.integers(0, 8))
-    def test_against_all_pairs(self, seed, distance):
+    @given(st.integers(0, 2**32), st.integers(0, 20), st.integers(0, 8))
+    @example(0, 0, 4)
+    def test_against_all_pairs(self, seed, n, distance):
         """Hashes in clusters, so that distances around the limit are frequent."""
         random = np.random.default_rng(seed)
-        hashes = random.integers(0, 2**63, 20, dtype=np.uint64)
+        hashes = random.integers(0, 2**63, n, dtype=np.uint64)
         for _ in range(3):
             n_flips = random.integers(0, distance + 3, len(hashes))
             flips = [sum(1 << int(b) for b in random.choice(64, n, False)) for n in n_flips]
@@ -180,7 +125,3 @@ class TestSearch:
             near = np.flatnonzero(bits <= distance)
             pairs += [[i, i + 1 + int(j), int(bits[j])] for j in near]
         assert similar_pairs(hashes, distance).tolist() == pairs
-
-    def test_few_hashes(self):
-        for hashes in ([], [7]):
-            assert len(similar_pairs(np.array(hashes, dtype=np.uint64), 4)) == 0
