@@ -1,11 +1,11 @@
 """Accounting for a test cluster: slurmdbd on MariaDB, in the cluster's folder and nowhere else."""
 
+import contextlib
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-
-from ports import free_ports
 
 PROGRAMS = ("mariadb-install-db", "mariadbd", "slurmdbd", "sacct", "sacctmgr")
 # A user's accounts, of which the first is taken by default, and a quality of service with which two
@@ -34,6 +34,15 @@ AccountingStoragePort={port}
 AccountingStoragePass={folder}/munge.socket
 AccountingStorageEnforce=associations,limits,qos
 """
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 def why_no_accounting() -> str:

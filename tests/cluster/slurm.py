@@ -28,8 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import keeper
-from accounting import Accounting
-from ports import free_ports
+from accounting import Accounting, free_ports
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
 CPU_NODES = ("cpu1", "cpu2")

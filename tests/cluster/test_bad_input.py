@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from runs import ClusterRun, checkpoint, without
+from runs import ClusterRun, checkpoint
 from slurm import Cluster
 
 from matcheval.errors import InputError
@@ -20,10 +20,6 @@ CASES = {
     "feature": ([*CPU, "constraint=a100"], "Invalid feature specification"),
     "memory": (["--set-resources", "train_model:mem_mb=64000"],
                f"train_model requests 64000 MB of memory (at most 12000) {NEVER.format('cpu')}"),
-    "processors": (["--set-resources", "train_model:cpus_per_task=16"],
-                   f"train_model requests 16 processors (at most 4) {NEVER.format('cpu')}"),
-    "gpus": (["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
-             f"train_model requests 3 GPUs (at most 2) {NEVER.format('gpu')}"),
     "rule": (["--set-resources", "train_modle:mem_mb=1000"],
              "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'"),
     "group": (["--group-components", "inferense=5"],
@@ -31,8 +27,6 @@ CASES = {
     "resource": (["--default-resources", "slurm_partiton=cpu"],
                  "resource 'slurm_partiton' has no effect. Did you mean 'slurm_partition'?"),
     "executor": (["--executor", "slurm"], "the executor 'slurm' does not fit this workflow"),
-    "arrays": (["--executor", "slurm", "--slurm-array-jobs", "train_model"],
-               "groups in the profile replace array jobs"),
     "sacct": (["--matcheval-slurm-status-command", "sacct"],
               "sacct cannot monitor jobs here: the cluster has no accounting"),
 }  # fmt: skip
@@ -56,49 +50,18 @@ def test_refused(run, case):
     assert "Traceback" not in output
 
 
-def test_a_misspelt_key_of_the_profile(run):
-    run.workflow.edit("profiles/slurm/config.yaml", "latency-wait", "latency-wiat")
-    code, output = run.run(checkpoint("linear"))
-    run.workflow.edit("profiles/slurm/config.yaml", "latency-wiat", "latency-wait")
-    assert code == 2
-    assert "unrecognized arguments: --latency-wiat=60" in output
-
-
-def test_no_sbatch(run, tmp_path):
-    path = without("sinfo", tmp_path / "bin", run.environment["PATH"])
-    (tmp_path / "bin" / "sbatch").unlink()
-    code, output = run.run(checkpoint("linear"), environment={**run.environment, "PATH": path})
-    assert code == 1
-    assert "there is no 'sinfo' on PATH" in output
-    assert "on a login node of the cluster" in output
-
-
-@pytest.fixture(scope="module")
-def limited(slurm, tmp_path_factory):
-    """A cluster whose nodes do not see a folder, and may not write to another."""
+def test_results_that_nodes_cannot_use(slurm, tmp_path, monkeypatch):
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("in this container no folder can be hidden from a node (unshare --mount)")
-    folder = tmp_path_factory.mktemp("limited")
-    for name in ("hidden", "fixed"):
-        (folder / name).mkdir()
-    with Cluster.started(hidden=folder / "hidden", fixed=folder / "fixed") as cluster:
-        yield folder, cluster
-
-
-@pytest.fixture
-def check(limited, tmp_path, monkeypatch):
-    """Check a results folder of the nodes."""
-    folder, cluster = limited
-    for name, value in cluster.environment.items():
-        monkeypatch.setenv(name, value)
-    return lambda name: check_shared(folder / name, [], {"cpu": []}, tmp_path / "seen.json")
-
-
-def test_results_that_nodes_do_not_see(check, limited):
-    with pytest.raises(InputError, match=f"partition 'cpu' do not see {limited[0]}/hidden"):
-        check("hidden")
-
-
-def test_results_that_nodes_cannot_write(check):
-    with pytest.raises(InputError, match=r"'cpu' cannot write to .*/fixed: .*Read-only file sys"):
-        check("fixed")
+    hidden, fixed = tmp_path / "hidden", tmp_path / "fixed"
+    hidden.mkdir()
+    fixed.mkdir()
+    with Cluster.started(hidden=hidden, fixed=fixed) as cluster:
+        for name, value in cluster.environment.items():
+            monkeypatch.setenv(name, value)
+        for results, told in (
+            (hidden, f"partition 'cpu' do not see {hidden}"),
+            (fixed, f"'cpu' cannot write to {fixed}: .*Read-only file sys"),
+        ):
+            with pytest.raises(InputError, match=told):
+                check_shared(results, [], {"cpu": []}, tmp_path / "seen.json")

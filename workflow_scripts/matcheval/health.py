@@ -91,28 +91,25 @@ def findings(results: Path) -> Iterator[Finding]:
 def check_packages() -> Iterator[Finding]:
     """Check the packages that this one declares, by the part that they are for."""
     try:
-        declared = metadata.requires("matched-eval") or []
+        declared = [Requirement(text) for text in metadata.requires("matched-eval") or []]
     except metadata.PackageNotFoundError:
         found = "this library is used from its folder, and not installed"
         yield Finding("packages", NOTE, found, "pip install -e . in the repository")
         return
-    requirements = [Requirement(text) for text in declared]
-    base = [one for one in requirements if not one.marker or one.marker.evaluate({"extra": ""})]
+    others = declared
     for extra, purpose in _EXTRAS.items():
-        of_extra = [
-            one for one in requirements if one.marker and one.marker.evaluate({"extra": extra})
-        ]
-        wanted = [one for one in of_extra if one not in base] if extra else base
+        wanted = [one for one in others if not one.marker or one.marker.evaluate({"extra": extra})]
+        others = [one for one in others if one not in wanted]
         yield _packages(extra, purpose, wanted)
 
 
 def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
-    found = {one.name: version_of(one.name) for one in wanted}
-    missing = sorted(name for name, version in found.items() if version is None)
+    found = {one: version_of(one.name) for one in wanted}
+    missing = sorted(one.name for one, version in found.items() if version is None)
     wrong = [
         f"{one.name} {version} (needs {one.specifier})"
-        for one in wanted
-        if (version := found[one.name]) is not None and not one.specifier.contains(version, True)
+        for one, version in found.items()
+        if version is not None and not one.specifier.contains(version, True)
     ]
     name, target = (f"packages [{extra}]", f"'.[{extra}]'") if extra else ("packages", ".")
     if not missing and not wrong:

@@ -130,10 +130,8 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
         LOGGER.info("waiting for a free GPU of %s", all_names)
     while not reserved:
         if time.monotonic() > deadline:
-            raise InputError(
-                f"{number} GPU(s) requested, but not as many of {all_names} became free within "
-                f"{patience:.0f} s"
-            )
+            problem = f"{number} GPU(s) requested, but not as many of {all_names} became free"
+            raise InputError(f"{problem} within {patience:.0f} s")
         time.sleep(_POLL_SECONDS)
         reserved = _try_to_reserve(number, names, folder)
     return ",".join(reserved)
@@ -152,17 +150,13 @@ def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
             raise InputError("belongs to somebody else", file=folder, remedy="Have it removed")
         return folder
     for folder in _SHARED:
-        if folder.is_dir() and is_shared_by_all(folder.stat().st_mode):
+        mode = folder.stat().st_mode if folder.is_dir() else 0
+        if mode & stat.S_IWOTH and mode & stat.S_ISVTX:
             return folder
     raise InputError(
         "no folder is shared by all users: " + ", ".join(map(str, _SHARED)),
         remedy=f"Name one in the environment variable {LOCKS}",
     )
-
-
-def is_shared_by_all(mode: int) -> bool:
-    """Whether everybody may create files in a folder, and nobody may replace those of others."""
-    return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
 
 
 def run_with_gpus(number: int, command: Sequence[str]) -> None:

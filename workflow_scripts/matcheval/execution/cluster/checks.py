@@ -7,11 +7,12 @@ import logging
 import math
 import secrets
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.slurm import PROFILE, Node, last_lines, run_slurm
 from matcheval.io.files import atomic_file
@@ -170,11 +171,10 @@ def check_accounts(requests: Iterable[Request]) -> None:
 
 def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
     """Compare the number of jobs in the queue with what SLURM accepts of this user."""
-    wanted = list(requests)
     if not slurm.has_accounting():
         return
-    for account, qos in sorted({(one.account, one.qos) for one in wanted}, key=str):
-        number = sum((one.account, one.qos) == (account, qos) for one in wanted)
+    numbers = Counter((one.account, one.qos) for one in requests)
+    for (account, qos), number in sorted(numbers.items(), key=str):
         for place, most in slurm.submit_limits(account, qos).items():
             if min(number, jobs or number) > most:
                 LOGGER.warning(
@@ -221,7 +221,8 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
         problem = "sacct cannot monitor jobs here: the cluster has no accounting"
         raise InputError(problem, remedy="Give '--matcheval-slurm-status-command squeue'")
     # If MinJobAge is below 120 s, the executor uses sacct regardless of the status command.
-    needed, kept = max(3 * seconds_between, 120), slurm.min_job_age()
+    needed = max(3 * seconds_between, 120)
+    kept = int(slurm.settings().get("MinJobAge", "300 sec").split()[0])
     if kept < needed:
         often = ", or check more often: --seconds-between-status-checks" if kept >= 120 else ""
         raise InputError(
@@ -254,17 +255,16 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
     """Check that all names are known."""
     known, problems = sorted(known), ErrorCollector()
     for name in given:
-        if name not in known:
-            with problems.collected():
-                raise unknown_name_error(what, name, known, field=where)
+        with problems.collected():
+            check_known(what, [name], known, file=None, field=where)
     problems.raise_any()
 
 
 def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Check the names of groups for misspellings of the groups that rules are in."""
     known = set(known)
-    new = (name for name in given if name not in known)
-    check_names((name for name in new if _closest(name, known)), known, "group", where)
+    misspelt = (name for name in given if name not in known and _closest(name, known))
+    check_names(misspelt, known, "group", where)
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
@@ -327,10 +327,10 @@ def check_shared(
         finally:
             probe.unlink()
         if missing is None:
-            LOGGER.warning(
-                "whether the nodes of partition '%s' see %s was not checked: %s",
-                partition, results, reason,
-            )  # fmt: skip
+            message = (
+                "whether the nodes of partition '%s' see %s was not checked: no node is free%s"
+            )
+            LOGGER.warning(message, partition, results, reason)
             continue
         nodes = f"nodes of partition '{partition}'"
         if missing and missing[0].startswith("missing "):
@@ -365,11 +365,11 @@ def _missing_on_node(
             command, capture_output=True, text=True, check=False, timeout=4 * _PATIENCE_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return None, "no node is free"
+        return None, ""
     lines = result.stdout.splitlines()
     if lines and lines[-1] == "looked":
         return lines[:-1], ""
-    return None, f"no node is free ({last_lines(result.stderr)})"
+    return None, f" ({last_lines(result.stderr)})"
 
 
 def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:

@@ -113,11 +113,6 @@ def has_accounting() -> bool:
     return settings().get("AccountingStorageType", NO_ACCOUNTING) != NO_ACCOUNTING
 
 
-def min_job_age() -> int:
-    """Seconds for which finished jobs remain in the queue."""
-    return int(settings().get("MinJobAge", "300 sec").split()[0])
-
-
 def accounts() -> list[str]:
     """Names of the accounts that this user may charge, sorted."""
     rows = _listed("associations", f"user={getpass.getuser()}", "Account")
@@ -149,15 +144,6 @@ def _listed(what: str, *words: str) -> list[list[str]]:
     return rows(run_slurm("sacctmgr", "-nP", "list", what, *conditions, f"format={columns}"))
 
 
-# https://slurm.schedmd.com/job_state_codes.html
-_INTERRUPTED = ("BOOT_FAIL", "CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED")
-_FAILED = ("DEADLINE", "FAILED", "LAUNCH_FAILED", "OUT_OF_MEMORY", "RECONFIG_FAIL")
-# Jobs that ended so are submitted again this many times before it counts as a failure. A cluster
-# may preempt for as long as it is busy; a node that fails again and again may fail for the job.
-_PATIENCE = {"PREEMPTED": 100, "REVOKED": 100, "TIME": 100}
-_OTHER_PATIENCE = 3
-
-
 class Meaning(Enum):
     """What a state means for the job."""
 
@@ -168,15 +154,26 @@ class Meaning(Enum):
     FAILED = "failed"
 
 
+# https://slurm.schedmd.com/job_state_codes.html
+_MEANINGS = {
+    "COMPLETED": Meaning.COMPLETED,
+    "TIMEOUT": Meaning.TIMEOUT,
+    **dict.fromkeys(
+        ("BOOT_FAIL", "CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED"), Meaning.INTERRUPTED
+    ),
+    **dict.fromkeys(
+        ("DEADLINE", "FAILED", "LAUNCH_FAILED", "OUT_OF_MEMORY", "RECONFIG_FAIL"), Meaning.FAILED
+    ),
+}
+# Jobs that ended so are submitted again this many times before it counts as a failure. A cluster
+# may preempt for as long as it is busy; a node that fails again and again may fail for the job.
+_PATIENCE = {"PREEMPTED": 100, "REVOKED": 100, "TIME": 100}
+_OTHER_PATIENCE = 3
+
+
 def meaning(state: str) -> Meaning:
     """Return what a state of SLURM means."""
-    name = normalized(state)
-    if name in _INTERRUPTED:
-        return Meaning.INTERRUPTED
-    if name in _FAILED:
-        return Meaning.FAILED
-    ends = {"COMPLETED": Meaning.COMPLETED, "TIMEOUT": Meaning.TIMEOUT}
-    return ends.get(name, Meaning.RUNNING)
+    return _MEANINGS.get(normalized(state), Meaning.RUNNING)
 
 
 def normalized(state: str) -> str:
