@@ -51,7 +51,7 @@ class TestStatuses:
             ("cat/page.jpg", "unreadable", b"<html>", {}),
             ("cat/small.png", "too small", Image.new("RGB", (40, 31)), {}),
             ("dog/really-png.JPG", "misnamed", picture(51), {"format": "PNG"}),
-            ("dog/film.gif", "animated", frames[0], {"save_all": True, "append_images": frames}),
+            ("dog/film.GIF", "animated", frames[0], {"save_all": True, "append_images": frames}),
         ):
             problems[place] = problem
             collection.add(image, f"G/A-red/{place}", **options)
@@ -67,7 +67,7 @@ class TestStatuses:
         assert [steps[s] for s in ("kept", "pending", "rejected", "duplicate")] == [14, 0, 8, 0]
         assert rows["A-red/cat/huge.png"]["reason"] == "huge"
         assert {row["path"]: row["problem"] for row in collection.found("problems")} == problems
-        first = collection.exported().names.index(rows["A-red/dog/film.gif"]["image_id"])
+        first = collection.exported().names.index(rows["A-red/dog/film.GIF"]["image_id"])
         shown = np.asarray(frames[0].resize((32, 32), Image.Resampling.BICUBIC), int)
         assert (
             np.abs(collection.exported().pixels[first] - shown).mean() < 10
