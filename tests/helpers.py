@@ -3,12 +3,27 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import Predictions, check_predictions
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.settings import MatchingMethod
+
+
+def written(path, content):
+    """A file that holds text, bytes, or columns in the format of its suffix."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, str):
+        path.write_text(content)
+    elif path.suffix == ".npz":
+        np.savez(path, **{name: np.array(values) for name, values in content.items()})
+    else:
+        pq.write_table(pa.table(content), path)
+    return path
 
 
 def predictions(probability, prediction=None, label=None, **further) -> Predictions:

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 from drawings import PAIR, draw, lines_of, texts_of
-from matcheval.io.tables import write_table
-from matcheval.protocol.analysis import draw_confidence
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
@@ -51,9 +49,6 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
     figure = plot_confidence(table)
     draw(figure)
     (axes,) = figure.axes
-    assert axes.get_xlabel() == "Mean confidence (%)"
-    assert axes.get_ylabel() == "Accuracy (%)"
-    assert axes.get_aspect() == 1
     expected = [
         100 * table[[f"confidence_{origin}", f"accuracy_{origin}"]].to_numpy() for origin in ORIGINS
     ]
@@ -72,10 +67,7 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
         *(["the same model"] if n_models <= 60 else []),
         "confidence = accuracy (below it: overconfident)",
     ]
-    assert not axes.texts  # no text that could overlap points
     assert list(identity.get_xdata()) == list(identity.get_ydata())
-    models = "1 model," if n_models == 1 else f"{n_models} models,"
-    assert models in figure.get_suptitle()
     box, size = figure.get_tightbbox(), figure.get_size_inches()  # no blank strip around
     assert max(box.min) < 0.1 > max(size - box.max)
 
@@ -98,10 +90,6 @@ def test_matched_accuracy_shows_the_table(n_models):
         for label, line in lines_of(axes).items():  # matched ones are dotted
             is_solid = not label.startswith("matched") and ", matched" not in label
             assert (line.get_linestyle() == "-") is is_solid
-    assert accuracies.get_ylabel() == "Accuracy (%)"
-    assert gaps.get_ylabel() == "Difference\n(percentage points)"
-    assert unmatched.get_ylabel() == "Unmatched\ntargets (%)"
-    assert unmatched.get_ylim()[0] == 0
     assert any(list(line.get_ydata()) == [0, 0] for line in gaps.lines)  # the zero line
     (band,) = gaps.patches  # the sampling range is centred at zero and visible
     values, edges, baseline = band.get_data()
@@ -113,31 +101,24 @@ def test_matched_accuracy_shows_the_table(n_models):
 def test_matched_accuracy_labels():
     table = model_table(4).assign(fraction_unmatched_mean=[0.1, 0.2, 0.5, 0.3])
     figure = plot_matched_accuracy(table)
-    for text in ("shift", "criterion 1", "ε = 0.005", "4 models", "10 seeds"):
-        assert text in figure.get_suptitle()
-    note = figure.get_supxlabel().replace("\n", " ")
-    assert "±1 SD over the 10 seeds" in note
-    assert "do not include the sampling error of the test sets" in note
-    accuracies, gaps, unmatched = figure.axes
-    assert texts_of(accuracies.get_legend()) == [
-        "Known (source), all (n = 12,000)",
-        "Known (source), matched (n = 1,500 to 2,700)",
-        "New-Writers (target), all (n = 3,000)",
-        "New-Writers (target), matched (n = 1,500 to 2,700)",
-    ]
-    assert gaps.get_legend().get_title().get_text() == "Accuracy on Known − on New-Writers"
-    assert texts_of(gaps.get_legend()) == [
-        "all points",
-        "matched points",
-        "95 % sampling range of no difference (all points)",
-    ]
-    assert texts_of(unmatched.get_legend()) == ["unmatched of New-Writers (n = 3,000)"]
+    assert figure.get_suptitle() == (
+        "shift, criterion 1 (predicted label and probability)\nε = 0.005, 4 models, 10 seeds"
+    )
+    assert "±1 SD over the 10 seeds" in figure.get_supxlabel().replace("\n", " ")
     swapped = table.assign(source=PAIR.replication)  # the target is then the original
-    accuracies, _, unmatched = plot_matched_accuracy(swapped).axes
-    entries = texts_of(accuracies.get_legend())
-    assert entries[0] == "Known (target), all (n = 12,000)"
-    assert entries[3] == "New-Writers (source), matched (n = 6,000 to 10,800)"
-    assert texts_of(unmatched.get_legend()) == ["unmatched of Known (n = 12,000)"]
+    for drawn, roles, matched, target in (
+        (figure, ("source", "target"), "1,500 to 2,700", "New-Writers (n = 3,000)"),
+        (plot_matched_accuracy(swapped), ("target", "source"), "6,000 to 10,800",
+         "Known (n = 12,000)"),
+    ):  # fmt: skip
+        accuracies, _, unmatched = drawn.axes
+        assert texts_of(accuracies.get_legend()) == [
+            f"Known ({roles[0]}), all (n = 12,000)",
+            f"Known ({roles[0]}), matched (n = {matched})",
+            f"New-Writers ({roles[1]}), all (n = 3,000)",
+            f"New-Writers ({roles[1]}), matched (n = {matched})",
+        ]
+        assert texts_of(unmatched.get_legend()) == [f"unmatched of {target}"]
 
 
 def test_models_are_named_up_to_thirty_and_numbered_beyond():
@@ -151,13 +132,8 @@ def test_models_are_named_up_to_thirty_and_numbered_beyond():
         boxes = [label.get_window_extent() for label in labels]
         assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
     assert not any(label.get_visible() for label in upper_right.get_xticklabels())
-    assert upper_right.get_xlabel() == ""
-    assert upper_right.get_xlim() == lower_right.get_xlim()
-    lowest = plot_matched_accuracy(model_table(31)).axes[-1]
-    assert lowest.get_xticks().tolist() == [1, 10, 20, 30]
-    assert lowest.get_xlabel() == "Model, by increasing accuracy on Known"
-    lowest = plot_matched_accuracy(model_table(278)).axes[-1]
-    assert lowest.get_xticks().tolist() == [1, *range(25, 276, 25)]
+    for n, ticks in ((31, [1, 10, 20, 30]), (278, [1, *range(25, 276, 25)])):
+        assert plot_matched_accuracy(model_table(n)).axes[-1].get_xticks().tolist() == ticks
 
 
 @pytest.mark.parametrize("length", [10, 40])
@@ -174,11 +150,7 @@ def test_many_models_are_points_around_a_running_median():
     line = lines_of(figure.axes[1])["all points"]
     np.testing.assert_allclose(line.get_ydata(), running_median(100 * table["gap"].to_numpy(), 15))
     assert line.get_marker() == "None"
-    for series in series_of(figure.axes[1]):
-        assert series.get_linestyle() == "None"
-        assert series.get_markersize() < 2
     assert "Lines: running medians of 15 models" in figure.get_supxlabel()
-    assert "medians" not in plot_matched_accuracy(model_table(30)).get_supxlabel()
 
 
 def test_running_median_by_hand():
@@ -195,7 +167,7 @@ def test_sampling_range_by_hand():
     assert found == pytest.approx([expected, 0], rel=1e-12)
 
 
-@pytest.mark.parametrize("highest", [0.0, 0.004, 0.011, 0.07, 0.13, 0.36, 0.5, 0.83, 1.0])
+@pytest.mark.parametrize("highest", [0.0, 0.011, 0.36, 1.0])
 def test_the_unmatched_axis_has_three_ticks_or_more(highest):
     table = model_table(3).assign(fraction_unmatched_mean=highest, fraction_unmatched_std=0.0)
     axes = plot_matched_accuracy(table).axes[2]
@@ -223,20 +195,13 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
     for series in [*series_of(accuracies)[1::2], series_of(gaps)[1]]:
         # The model between two gaps is visible by its marker.
         assert np.flatnonzero(np.isnan(series.get_ydata())).tolist() == [1, 3]
-        assert series.get_markevery() is None
     assert not np.isnan(series_of(unmatched)[0].get_ydata()).any()
     note = figure.get_supxlabel().replace("\n", " ")
     assert f"2 of the {n_models} models" in note
     assert table["model"][1] in note
-    assert "No target" not in plot_matched_accuracy(model_table(6)).get_supxlabel()
+    alone = plot_matched_accuracy(model_table(3, n_seeds=1))
+    assert (alone.get_suptitle()[-6:], alone.get_supxlabel()) == ("1 seed", "")
     draw(plot_matched_accuracy(model_table(3, unmatched=(0, 1, 2))))  # nothing matched at all
-
-
-def test_one_seed():
-    figure = plot_matched_accuracy(model_table(30, n_seeds=1))
-    draw(figure)
-    assert figure.get_suptitle().endswith("1 seed")
-    assert figure.get_supxlabel() == ""
 
 
 @pytest.mark.parametrize("n_models", [12, 100])
@@ -258,26 +223,14 @@ def test_bars_are_one_standard_deviation_over_seeds_or_the_interval(n_models):
         assert ("of accuracies and shares: ±1 SD" in figure.get_supxlabel()) is has_intervals
 
 
-def test_the_script_of_confidence(tmp_path):
-    write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
-    outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
-    draw_confidence(table=tmp_path / "table.parquet", outputs=outputs)
-    assert all(path.stat().st_size for path in outputs)
-
-
 class TestOneModel:
     """A model alone: two accuracies joined by a line, and gaps with their intervals."""
 
     def figure(self, *, matched=True):
         table = model_table(1, unmatched=() if matched else (0,))
         gaps = table[["model"]].copy()
-        values = {
-            "gap": 0.07,
-            "matched_gap": 0.05,
-            "confidence_part": 0.04,
-            "conditional_part": 0.03,
-        }
-        for name, value in (values | ({} if matched else {"matched_gap": np.nan})).items():
+        values = {"gap": 0.07, "confidence_part": 0.04, "conditional_part": 0.03}
+        for name, value in (values | {"matched_gap": 0.05 if matched else np.nan}).items():
             gaps[[name, f"{name}_low", f"{name}_high"]] = value, value - 0.02, value + 0.03
         figure = plot_matched_accuracy(table, gaps=gaps)
         draw(figure)

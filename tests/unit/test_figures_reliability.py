@@ -1,20 +1,12 @@
 """Subsets, reliability bins and densities, by hand and by property, and the figure of them."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from drawings import PAIR, draw, lines_of, texts_of
 from helpers import predictions, simulate
 from matcheval.errors import InputError
-from matcheval.io.tables import write_table
-from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import write_predictions
-from matcheval.protocol.analysis import draw_reliability
-from matcheval.protocol.compared_models import MatchedModel, PairFiles
+from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.reliability import (
     Role,
@@ -68,24 +60,6 @@ def test_empty_bins_and_empty_sets_are_nan():
     assert np.isnan([empty.accuracy, empty.density]).all()
 
 
-@given(
-    st.lists(st.floats(0, 1, width=32), max_size=200),
-    st.integers(1, 40),
-    st.randoms(use_true_random=False),
-)
-def test_bins_hold_every_point_once(probability, bins, random):
-    correct = [random.random() < 0.5 for _ in probability]
-    curve = reliability_curve(probability, correct, bins)
-    filled = curve.count > 0
-    assert curve.count.sum() == len(probability)
-    sums = [np.nansum(values * curve.count) for values in (curve.accuracy, curve.confidence)]
-    np.testing.assert_allclose(sums, [sum(correct), sum(probability)], rtol=1e-9, atol=1e-9)
-    assert (curve.confidence[filled] >= curve.edges[:-1][filled] - 1e-12).all()
-    assert (curve.confidence[filled] <= curve.edges[1:][filled] + 1e-12).all()
-    if probability:
-        assert np.sum(curve.density * np.diff(curve.edges)) == pytest.approx(1)
-
-
 def test_subsets_by_hand():
     source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
     target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
@@ -112,35 +86,13 @@ def test_pairs_of_other_predictions(row, datapoint):
         data_of(predictions([0.5, 0.6]), predictions([0.5]), [0], [row])
 
 
-def test_subsets_agree_with_the_runs_if_the_replication_is_larger():
-    comparison = Comparison("net.a1", PAIR, simulate(150, 5, 0), simulate(400, 5, 1))
-    one = MatchedModel.of(comparison, METHOD, [0, 3])
-    data, runs = (
-        data_of(comparison.original, comparison.replication, [0, 3]),
-        one.runs().to_pandas(),
-    )
-    assert data.subsets[0].dataset == PAIR.replication
-    sizes = [runs.n_source, runs.n_target, *[runs.n_matched] * 2, runs.n_target - runs.n_matched]
-    columns = (
-        "accuracy_source", "accuracy_target", "matched_accuracy_source", "matched_accuracy_target",
-        "unmatched_accuracy_target",
-    )  # fmt: skip
-    for subset, n, column in zip(data.subsets, sizes, columns, strict=True):
-        assert subset.n_per_seed == n.mean()
-        assert subset.correct.mean() == pytest.approx((n * runs[column]).sum() / n.sum())
-
-
 def test_reliability_labels():
     data = data_of(simulate(900, 10, 1), simulate(300, 10, 2, accuracy=0.6))
     figure = plot_reliability(data, bins=5)
     draw(figure)
     reliability, density = figure.axes
-    assert reliability.get_xlabel() == density.get_xlabel() == "Confidence (predicted probability)"
-    assert reliability.get_ylabel() == "Accuracy (fraction)"
-    assert density.get_ylabel() == "Density (integrates to 1, log scale)"
     assert reliability.get_title(loc="left").endswith("bins of width 0.2")
     assert density.get_title(loc="left").endswith("bins of width 0.04")
-    assert density.get_yscale() == "log"
     n = len(data.subsets[2].probability) / 3
     entries = texts_of(figure.legends[0])
     assert entries[:2] == ["source: Known (n = 900)", "target: New-Writers (n = 300)"]
@@ -150,8 +102,9 @@ def test_reliability_labels():
         f"matched target: New-Writers (n = {n:,.0f} per seed)",
         f"unmatched target: New-Writers (n = {300 - n:,.0f} per seed)",
     ]
-    for text in ("net.a1", "shift", "criterion 2", "ε = 0.005", "3 seeds pooled"):
-        assert text in figure.get_suptitle()
+    assert figure.get_suptitle() == (
+        "net.a1 on shift\ncriterion 2 (probability), ε = 0.005, 3 seeds pooled"
+    )
 
 
 def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
@@ -165,9 +118,6 @@ def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
     assert np.isnan(line.get_ydata()[0])  # 9 points: a hollow marker
     hollow = reliability.lines[1]
     assert hollow.get_markerfacecolor() == "white"
-    assert hollow.get_linestyle() == "None"
-    assert hollow.get_markersize() < line.get_markersize() / 1.5
-    assert hollow.get_alpha() < 1
     assert hollow.get_ydata().tolist() == pytest.approx([1 / 3])
     assert "fewer than 10 points in the bin" in texts_of(figure.legends[0])
     heights, edges, _ = density.patches[0].get_data()
@@ -212,25 +162,14 @@ def test_coincident_curves_remain_visible():
     """A curve below another one has wider lines or larger markers."""
     same = simulate(500, 3, 1)
     reliability, density = plot_reliability(data_of(same, same)).axes
-    lines = dict(zip(Role, lines_of(reliability).values(), strict=False))
-    steps = dict(zip(Role, density.patches, strict=False))
-    pairs = [(Role.SOURCE, Role.TARGET), (Role.MATCHED_SOURCE, Role.MATCHED_TARGET)]
-    for below, above in [*pairs, (Role.UNMATCHED_TARGET, Role.TARGET)]:
-        assert lines[below].get_zorder() < lines[above].get_zorder()
-        assert lines[below].get_markersize() > 1.4 * lines[above].get_markersize()
-    for (below, above), drawn in itertools.product(pairs, (lines, steps)):
-        assert drawn[below].get_zorder() < drawn[above].get_zorder()
-        assert drawn[below].get_linewidth() > 1.5 * drawn[above].get_linewidth()
-
-
-def test_script_of_reliability(tmp_path):
-    comparison = Comparison("net.a1", PAIR, simulate(200, 3, 1), simulate(100, 3, 2))
-    paths = [tmp_path / f"{name}.parquet" for name in ("original", "replication", "pairs")]
-    write_predictions(comparison.original, paths[0])
-    write_predictions(comparison.replication, paths[1])
-    write_table(MatchedModel.of(comparison, METHOD, [0, 1]).pairs(), paths[2])
-    layouts = {"original": Layout(), "replication": Layout()}
-    files = PairFiles(PAIR, ["net.a1"], [paths[0]], [paths[1]], layouts, {"m": METHOD}, [0, 1])
-    outputs = [tmp_path / "figure.png"]
-    draw_reliability(files=files, pairs=paths[2], matching="m", title="", bins=10, outputs=outputs)
-    assert outputs[0].read_bytes().startswith(b"\x89PNG")
+    source, target, matched_source, matched_target, unmatched = [*lines_of(reliability).values()][
+        :5
+    ]
+    for below, above in (
+        (source, target), (matched_source, matched_target), density.patches[:2],
+        density.patches[2:4],
+    ):  # fmt: skip
+        assert below.get_zorder() < above.get_zorder()
+        assert below.get_linewidth() > 1.5 * above.get_linewidth()
+    assert unmatched.get_zorder() < target.get_zorder()
+    assert unmatched.get_markersize() > 1.4 * target.get_markersize()

@@ -13,7 +13,7 @@ import pytest
 from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.figures import style as look
-from matcheval.figures.many_models import draw_curves, draw_rows, point_options
+from matcheval.figures.many_models import draw_curves, draw_rows
 from matcheval.figures.saving import save_figure
 
 SETS = (look.ORIGINAL, look.MATCHED_ORIGINAL, look.REPLICATION, look.MATCHED_REPLICATION)
@@ -63,13 +63,6 @@ def test_lines_of_a_panel_differ_without_colour(panel):
         assert a.line != b.line or lightness > 12, (a, b, lightness)
 
 
-def test_style_does_not_change_global_settings():
-    before = dict(mpl.rcParams)
-    with look.style():
-        assert mpl.rcParams["pdf.fonttype"] == 42
-    assert dict(mpl.rcParams) == before
-
-
 def small_figure():
     with look.style():
         figure = look.new_figure(2.0, 1.5)
@@ -107,14 +100,6 @@ def test_a_legend_with_a_title_covers_neither_it_nor_panels_and_shows_small_mark
     assert legend.get_title().get_text() == "a title"
     assert texts_of(legend) == ["models", "others"]
     assert {(line.get_markersize(), line.get_alpha()) for line in legend.get_lines()} == {(3, 1)}
-
-
-def test_more_points_are_smaller_and_fainter():
-    looks = [point_options(n) for n in (1, 30, 100, 286, 10_000)]
-    for name in ("markersize", "alpha"):
-        values = [each[name] for each in looks]
-        assert values[0] == values[1]
-        assert values[1:] == sorted(set(values[1:]), reverse=True)
 
 
 @pytest.mark.parametrize("n", [30, 31])
@@ -157,11 +142,13 @@ def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
 
 def test_the_users_settings_change_nothing_and_the_log_is_left_alone(tmp_path, caplog):
     caplog.set_level("INFO")
+    before = dict(mpl.rcParams)
     save_figure(small_figure(), tmp_path / "a.pdf", tmp_path / "a.png")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
         save_figure(small_figure(), tmp_path / "b.png")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     assert not caplog.records
+    assert dict(mpl.rcParams) == before
 
 
 def test_other_formats_are_errors(tmp_path):

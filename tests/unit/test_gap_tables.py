@@ -7,56 +7,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compared import BOTH, compared, models, swapped
 from drawings import draw, texts_of
 from helpers import predictions, simulate
-from matcheval.datasets.suites import Pair
-from matcheval.errors import InputError
-from matcheval.io.tables import write_table
-from matcheval.protocol.analysis import draw_gaps, draw_matched_accuracy
 from matcheval.protocol.blocks import groups, paired_images
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
-from matcheval.protocol.settings import Criterion, MatchingMethod, MatchingSettings
-from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.words import (
     narrowing,
-    share_of_confidence,
     verdict,
-    with_interval,
     write_summary,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-METHODS = MatchingSettings().methods
-TITLES = {name: method.title(name) for name, method in METHODS.items()}
-PAIR = Pair("p", "old", "new")
-
-
-def estimated(models, methods, seeds, blocks=None):
-    return estimate_gaps(
-        ComparedModels(models[0].pair, tuple(models), methods, tuple(seeds), blocks)
-    )
-
-
-def comparisons(n=3, sizes=(900, 500), pair=PAIR):
-    """Models that share labels and differ in confidence."""
-    labels = [np.random.default_rng(role).integers(0, 4, size) for role, size in enumerate(sizes)]
-    return [
-        Comparison(
-            f"m{i}", pair, simulate(sizes[0], 4, i, label=labels[0]),
-            simulate(sizes[1], 4, 50 + i, accuracy=0.75, label=labels[1]),
-        )
-        for i in range(n)
-    ]  # fmt: skip
+TITLES = {name: method.title(name) for name, method in BOTH.items()}
+KNOWN = models(900, 500, n_models=3, seeds=4, accuracies=(0.9, 0.75))
+APART = predictions([0.1] * 40), predictions([0.9] * 40)  # nothing can be matched
 
 
 @pytest.fixture(scope="module")
 def found():
-    return estimated(comparisons(), METHODS, range(4))
+    return estimate_gaps(KNOWN)
 
 
 def only(tables, name="probability"):
@@ -64,31 +36,27 @@ def only(tables, name="probability"):
 
 
 class TestTables:
-    def test_they_have_their_schemas(self, found):
-        assert list(found.models) == list(METHODS)
-        for table in found.models.values():
-            assert GAPS.from_frame(table).num_rows == 3
-        assert MEAN_GAPS.from_frame(found.means).num_rows == 2
-
-    @pytest.mark.parametrize("sizes", [(900, 500), (500, 900)])
-    def test_terms_and_parts_add_up_to_the_gap(self, sizes):
-        tables = estimated(comparisons(sizes=sizes), METHODS, range(4))
+    @pytest.mark.parametrize("known", [KNOWN, swapped(KNOWN)])
+    def test_terms_and_parts_add_up_to_the_gap(self, known):
+        tables = estimate_gaps(known)
         for table in [*tables.models.values(), tables.means]:
+            gaps = [one.gap for one in known.comparisons]
+            expected = gaps if len(table) == 3 else np.mean(gaps)
+            np.testing.assert_allclose(table.gap, expected)
             terms = table.matched_gap + table.source_selection + table.dropped_targets
             np.testing.assert_allclose(terms, table.gap, atol=1e-12)
             parts = table.confidence_part + table.conditional_part
             np.testing.assert_allclose(parts, table.gap, atol=1e-12)
 
     def test_matched_gaps_are_those_of_the_runs(self, found):
-        for name, method in METHODS.items():
-            for comparison, row in zip(comparisons(), found.models[name].itertuples(), strict=True):
-                one = MatchedModel.of(comparison, method, range(4))
-                assert row.matched_gap == pytest.approx(one.matched_gaps.mean())
-                assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
-                assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
+        for one in KNOWN.matched():
+            row = found.models[one.name].set_index("model").loc[one.comparison.model]
+            assert row.matched_gap == pytest.approx(one.matched_gaps.mean())
+            assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
+            assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
-        for name in METHODS:
+        for name in BOTH:
             table, mean = found.models[name], only(found, name)[1]
             for column in ("gap", "matched_gap", "source_selection", "n_matched",
                            "confidence_part", "unmatched_accuracy_target"):  # fmt: skip
@@ -99,13 +67,13 @@ class TestTables:
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
 
     def test_the_decomposition_is_that_of_the_function(self, found):
-        parts = decompose_models([scored(comparison) for comparison in comparisons()])
-        assert found.means.confidence_share.tolist() == [parts.mean.share] * 2
-        assert parts.mean.share_low < parts.mean.share < parts.mean.share_high
-        assert found.means.confidence_share_low.tolist() == [parts.mean.share_low] * 2
+        mean = decompose_models(list(map(scored, KNOWN.comparisons))).mean
+        assert mean.confidence_share_low < mean.confidence_share < mean.confidence_share_high
+        for name in ("confidence_share", "confidence_share_low", "conditional_part_high"):
+            assert found.means[name].tolist() == [getattr(mean, name)] * 2
 
     def test_the_reference_of_means_is_of_sums(self, found):
-        for name in METHODS:
+        for name in BOTH:
             table, mean = found.models[name], only(found, name)[1]
             ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
             assert mean.reference_narrowing == pytest.approx(1 - ratio)
@@ -113,24 +81,17 @@ class TestTables:
             assert mean.n_reference == 3
 
     def test_groups_and_pairs(self):
-        models = comparisons(2, (600, 600))
-        names = np.repeat(np.arange(6), 100), np.repeat(np.arange(4), 150)
-        model, mean = only(estimated(models, METHODS, range(2), groups(*names)))
+        known = models(600, 600)
+        blocks = groups(np.repeat(np.arange(6), 100), np.repeat(np.arange(4), 150))
+        model, mean = only(estimate_gaps(replace(known, blocks=blocks)))
         assert model.n_groups == mean.n_groups == 4
         assert "only 4 groups" in mean.remarks
         width = mean.matched_gap_high - mean.matched_gap_low
         assert width == pytest.approx(2 * 3.18245 * mean.matched_gap_se, rel=1e-5)
-        pair = replace(PAIR, paired=True)
-        same = [replace(one, pair=pair, replication=one.original) for one in models]
-        blocks = paired_images(same[0].source, same[0].target)
-        row, _ = only(estimated(same, METHODS, range(2), blocks))
+        same = [[one.original] * 2 for one in known.comparisons]
+        row, _ = only(estimate_gaps(compared(*same, paired=True, blocks=paired_images(*same[0]))))
         assert row.paired
         assert (row.gap, row.gap_se) == (0, 0)
-
-    def test_models_on_other_datapoints(self):
-        models = [*comparisons(1), *comparisons(1, (900, 501))]
-        with pytest.raises(InputError, match=r"other indices or labels on 'new'.*501 datap"):
-            estimated(models, METHODS, range(2))
 
 
 def right(n, k, confidence=0.5):
@@ -159,8 +120,7 @@ class TestUndefined:
         ],
     )  # fmt: skip
     def test_in_words(self, original, replication, undefined, why):
-        one = [Comparison("m", PAIR, original, replication)]
-        row, _ = only(estimated(one, METHODS, range(3)))
+        row, _ = only(estimate_gaps(compared((original, replication), seeds=3)))
         assert row[undefined].isna().all()
         assert why in row.remarks
         assert (row.fraction_unmatched == 1) == np.isnan(row.matched_gap)
@@ -169,41 +129,31 @@ class TestUndefined:
 
     def test_a_single_group(self):
         blocks = groups(np.zeros(900), np.arange(500) % 9)
-        row, mean = only(estimated(comparisons(1), METHODS, range(2), blocks))
+        row, mean = only(estimate_gaps(replace(KNOWN, blocks=blocks)))
         assert row[["matched_gap_se", "gap_se"]].isna().all()
         assert "a set is a single group" in row.remarks
         assert verdict(mean) == "of unknown error"
 
     def test_models_without_pairs_are_left_out_of_means(self):
-        fine, odd = comparisons(2)
-        far = replace(odd.replication, probability=np.zeros(500, np.float32))
-        tables = estimated([fine, replace(odd, replication=far)], METHODS, range(2))
+        fine, odd, _ = ((one.original, one.replication) for one in KNOWN.comparisons)
+        far = replace(odd[1], probability=np.zeros(500, np.float32))
+        tables = estimate_gaps(compared(fine, (odd[0], far), seeds=2))
         model, mean = only(tables)
         assert (mean.n_models, mean.n_left_out) == (1, 1)
-        assert mean.matched_gap == model.matched_gap
-        assert mean.gap == model.gap  # and so is its gap
+        for column in ("gap", "matched_gap", "matched_gap_se"):
+            assert mean[column] == model[column]
         page = write_summary("s", tables.means, TITLES)
         assert "For 1 of 2 models, no target was matched in any run; they are left out" in page
         assert " | 1 of 2 | 2 | " in page
 
 
 class TestSummary:
-    def test_what_it_states(self, found):
-        page, mean = write_summary("s", found.means, TITLES), only(found)[1]
-        sets = "`old` (n = 900) and `new` (n = 500), source `old`"
-        assert f"{sets}: over 3 models, the gap is" in page
-        assert f"The matched gap is {with_interval(mean, 'matched_gap')} points, " in page
-        assert verdict(mean) == "beyond sampling error"
-        assert f"{100 * mean.reference_narrowing:.0f} %" in narrowing(mean)
-        assert f"a share of {share_of_confidence(mean)} goes with confidence" in page
-
-        row = mean.copy()
-        row["narrowing"], row["reference_narrowing"] = -0.36, np.nan
+    def test_a_wider_gap_without_a_reference(self):
+        row = pd.Series({"narrowing": -0.36, "reference_narrowing": np.nan})
         assert narrowing(row) == "wider by 36 %, without a reference to compare that with"
 
     def test_nothing_matched_at_all(self):
-        comparison = Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))
-        page = write_summary("s", estimated([comparison], METHODS, range(2)).means, TITLES)
+        page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES)
         assert "no target was matched in any run of 1 model" in page
         assert "| undefined |" in page
 
@@ -215,25 +165,12 @@ class TestSummary:
 
     @pytest.mark.parametrize(
         ("low", "high", "said"),
-        [
-            (-0.01, 0.02, "within sampling error of 0"),
-            (0.0, 0.02, "within sampling error of 0"),
-            (0.01, 0.02, "beyond sampling error"),
-            (-0.02, -0.01, "beyond sampling error"),
-        ],
-    )
+        [(-0.01, 0.02, "within"), (0.0, 0.02, "within"), (0.01, 0.02, "beyond"),
+         (-0.02, -0.01, "beyond")],
+    )  # fmt: skip
     def test_verdicts(self, low, high, said):
         row = {"matched_gap": 0.01, "matched_gap_low": low, "matched_gap_high": high}
-        assert verdict(pd.Series(row)) == said
-
-    def test_gaps_keep_their_signs(self):
-        """Opposite gaps average to little; a mean of absolute values would be biased upwards."""
-        sets = simulate(600, 4, 1), simulate(600, 4, 2, accuracy=0.8)
-        forth = Comparison("a", PAIR, *sets)
-        method = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
-        gap = estimated([forth], method, range(2)).means.gap[0]
-        back = Comparison("a", PAIR, *sets[::-1])
-        assert estimated([back], method, range(2)).means.gap[0] == pytest.approx(-gap)
+        assert verdict(pd.Series(row)).startswith(f"{said} sampling error")
 
 
 class TestFigure:
@@ -265,17 +202,15 @@ class TestFigure:
         assert "of datapoints" in figure.get_supxlabel()
 
     def test_what_is_not_defined_is_left_out(self):
-        one = [Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))]
-        self.figure(estimated(one, METHODS, range(2)), n=1)
+        self.figure(estimate_gaps(compared(APART)), n=1)
 
-        no_gap = Comparison("m", PAIR, *[predictions([0.1, 0.9] * 30)] * 2)
-        two = [no_gap, replace(no_gap, model="n")]
-        figure = self.figure(estimated(two, METHODS, range(2)), n=2)
+        no_gap = [predictions([0.1, 0.9] * 30)] * 2
+        figure = self.figure(estimate_gaps(compared(no_gap, no_gap)), n=2)
         assert len(figure.axes) == 2  # no gap, and nothing that could be narrower
 
     def test_one_model_is_not_drawn_twice_as_its_own_mean(self):
         sets = simulate(900, 4, 1), simulate(600, 4, 2, accuracy=0.7)
-        found = estimated([Comparison("only", PAIR, *sets)], METHODS, range(2))
+        found = estimate_gaps(compared(sets, seeds=2))
         figure = self.figure(found, n=1)
         (row,) = found.models["probability"].to_dict("records")
         left, right = figure.axes
@@ -284,19 +219,4 @@ class TestFigure:
         np.testing.assert_allclose(drawn, [100 * row[name] for name in names])
         ends = [100 * row["same_size_narrowing"], 100 * row["reference_narrowing"]]
         np.testing.assert_allclose(right.lines[0].get_xdata(), ends)
-        assert "only" in figure.get_suptitle()
-
-    def test_the_scripts(self, found, tmp_path):
-        matched = [MatchedModel.of(one, METHODS["probability"], [0]) for one in comparisons()]
-        files = {
-            "table": (MODEL_TABLE, tabulate_runs([one.runs() for one in matched])),
-            "gaps": (GAPS, found.models["probability"]),
-            "means": (MEAN_GAPS, found.means),
-        }
-        for name, (schema, frame) in files.items():
-            write_table(schema.from_frame(frame), tmp_path / f"{name}.parquet")
-        paths = {name: tmp_path / f"{name}.parquet" for name in files}
-        draw_gaps(**paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"])
-        del paths["means"]
-        draw_matched_accuracy(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
-        assert all((tmp_path / f"{name}.png").is_file() for name in ("gaps", "accuracy"))
+        assert "m0" in figure.get_suptitle()

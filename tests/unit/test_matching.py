@@ -37,19 +37,6 @@ def rows(source, target, criterion=LABEL, epsilon=0.005, seed=0):
 
 
 class TestByHand:
-    def test_forced_choices(self):
-        source = predictions([0.90, 0.50, 0.70, 0.30], [1, 2, 1, 2])
-        target = predictions([0.70, 0.302, 0.90, 0.60], [1, 2, 1, 1])
-        assert rows(source, target) == [2, 3, 0, UNMATCHED]
-
-    def test_the_label_decides_under_criterion_1_only(self):
-        source = predictions([0.9, 0.9], [0, 1])
-        target = predictions([0.9], [1])
-        for seed in range(20):
-            assert rows(source, target, LABEL, seed=seed) == [1]
-        either = {rows(source, target, PROBABILITY, seed=seed)[0] for seed in range(20)}
-        assert either == {0, 1}
-
     def test_greedy_order_matters_and_is_not_maximal(self):
         # Target 0 may take the only source point close to target 1. A maximal matching would match
         # both targets in every run.
@@ -72,11 +59,6 @@ class TestByHand:
         # In float64 0.505 - 0.5 exceeds 0.005 by rounding; the stored float32 values do not.
         assert 0.505 - 0.5 > 0.005
         assert rows(predictions([0.505]), predictions([0.5])) == [0]
-
-    def test_classes_the_source_never_predicts(self):
-        source = predictions([0.9, 0.9], [3, 5])
-        target = predictions([0.9] * 4, [4, 7, 5, 0])
-        assert rows(source, target) == [UNMATCHED, UNMATCHED, 1, UNMATCHED]
 
 
 # On a coarse grid, with epsilon a multiple of its step, bounds and ties are frequent.
@@ -126,32 +108,6 @@ class TestAgainstTheTranscription:
             uniform = np.random.default_rng(3).random(70)
             picks = plain.walk(found.low, found.high, uniform, found.source_order)
         assert picks.tolist() == match(found, np.random.default_rng(3)).tolist()
-
-    @BOTH
-    def test_every_source_point_can_be_taken(self, criterion):
-        source, target = predictions([1.0] * 130), predictions([1.0] * 200)
-        picks = picks_of(source, target, criterion)
-        assert sorted(picks[:130]) == list(range(130))
-        assert (picks[130:] == UNMATCHED).all()
-
-    @given(prediction_sets(), prediction_sets(), st.sampled_from(list(Criterion)))
-    @settings(max_examples=150, deadline=None)
-    def test_invariants(self, source, target, criterion):
-        epsilon = 1 / 16
-        picks = picks_of(source, target, criterion, epsilon, seed=5)
-        taken = picks[picks != UNMATCHED]
-        matched = np.flatnonzero(picks != UNMATCHED)
-        assert len(set(taken)) == len(taken)
-        assert len(taken) + (picks == UNMATCHED).sum() == len(target)
-        gaps = source.probability[taken].astype(float) - target.probability[matched]
-        assert (abs(gaps) <= epsilon).all()
-        if criterion is LABEL:
-            assert (source.prediction[taken] == target.prediction[matched]).all()
-        # No unmatched target has a candidate left at the end.
-        free = np.ones(len(source), bool)
-        free[taken] = False
-        for i in np.flatnonzero(picks == UNMATCHED):
-            assert not len(reference.candidates(source, target, i, free, criterion, epsilon))
 
 
 class TestDistribution:
@@ -211,12 +167,6 @@ def test_the_order_of_the_sort(points, dtype):
     group = np.array([g for g, _ in points], np.int16)
     score = np.array([s for _, s in points], dtype)
     np.testing.assert_array_equal(_order(group, score), np.lexsort((score, group)))
-
-
-def test_ties_keep_dataset_order():
-    """Source points of equal probability, be it -0 and 0, have the same order on every machine."""
-    found = plan(predictions([1.0] * 3 + [0, -0.0, 0]), predictions([1.0]), PROBABILITY)
-    assert found.source_order.tolist() == [3, 4, 5, 0, 1, 2]
 
 
 def test_without_a_writable_cache_folder(monkeypatch):

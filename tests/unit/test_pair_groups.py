@@ -1,13 +1,12 @@
 """Groups and paired images: where they are found, and what of them is checked."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import simulate
+from helpers import simulate, written
 from matcheval.datasets.digits import writers
 from matcheval.datasets.folders import write_datapoints
 from matcheval.datasets.prepare import build_dataset
@@ -23,14 +22,7 @@ LAYOUT = Layout()
 INDEX = np.arange(4, dtype=np.int32)
 
 
-def csv(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
-
-
 class TestColumns:
-    HEADER = "index,label,prediction,probability,group\n"
-
     def test_all_formats_in_order_of_the_indices(self, tmp_path):
         table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
         table = table.assign(label=0, prediction=0, probability=0.5)
@@ -42,22 +34,15 @@ class TestColumns:
             found = read_group_column(tmp_path / f"p.{suffix}", INDEX, LAYOUT)
             assert found is not None
             assert found.tolist() == list(expected)
-
-    def test_none(self, tmp_path):
-        path = csv(tmp_path / "p.csv", "label,prediction,probability\n0,0,0.5\n")
-        assert read_group_column(path, INDEX[:1], LAYOUT) is None
-
-    def test_an_empty_group(self, tmp_path):
-        path = csv(tmp_path / "p.csv", self.HEADER + "0,0,0,0.5,a\n1,0,0,0.5, \n")
-        with pytest.raises(InputError, match=r"'group': row 1 \(from 0\) is empty"):
-            read_group_column(path, INDEX[:2], LAYOUT)
+        without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
+        assert read_group_column(without, INDEX[:1], LAYOUT) is None
 
 
 class TestFiles:
     def test_by_index_and_by_name(self, tmp_path):
-        by_index = csv(tmp_path / "i.csv", "index,group\n3,x\n2,x\n1,y\n0,z\n9,w\n")
+        by_index = written(tmp_path / "i.csv", "index,group\n3,x\n2,x\n1,y\n0,z\n9,w\n")
         assert read_group_file(by_index, INDEX).tolist() == ["z", "y", "x", "x"]
-        by_name = csv(tmp_path / "n.csv", "name,group\nd,1\nc,1\nb,2\na,2\n")
+        by_name = written(tmp_path / "n.csv", "name,group\nd,1\nc,1\nb,2\na,2\n")
         assert read_group_file(by_name, INDEX, list("abcd")).tolist() == ["2", "2", "1", "1"]
 
     @pytest.mark.parametrize(
@@ -72,7 +57,7 @@ class TestFiles:
         ],
     )
     def test_bad_files_are_named(self, tmp_path, text, message):
-        path = csv(tmp_path / "g.csv", text)
+        path = written(tmp_path / "g.csv", text)
         with pytest.raises(InputError, match=message) as caught:
             read_group_file(path, INDEX)
         assert "g.csv" in str(caught.value)
@@ -93,14 +78,14 @@ class TestSources:
         one = simulate(4, 2, 0)
         source = GroupSource(None, "digits", tmp_path / "datapoints.parquet")
         assert source.read(one, [], LAYOUT).tolist() == ["sheet 1", "sheet 1", "sheet 2", "sheet 2"]
-        file = csv(tmp_path / "g.csv", "name,group\n" + "".join(f"{n},x\n" for n in names))
+        file = written(tmp_path / "g.csv", "name,group\n" + "".join(f"{n},x\n" for n in names))
         assert replace(source, file=file).read(one, [], LAYOUT).tolist() == ["x"] * 4
         assert replace(source, kind="arrays").read(one, [], LAYOUT) is None
 
     def test_models_with_other_groups(self, tmp_path):
         rows = "label,prediction,probability,group\n" + "0,0,0.5,{}\n" * 2
         files = [
-            csv(tmp_path / f"{m}.csv", rows.format("a", g)) for m, g in (("m", "b"), ("n", "a"))
+            written(tmp_path / f"{m}.csv", rows.format("a", g)) for m, g in (("m", "b"), ("n", "a"))
         ]
         with pytest.raises(InputError, match="names other groups than"):
             GroupSource().read(simulate(2, 2, 0), files, LAYOUT)
@@ -164,5 +149,5 @@ class TestSettings:
             load(self.study(**pair)).analyses["matching"] for pair in ({}, {"paired": True})
         )
         for groups in (True, False):
-            files = [one.files("new-writers", groups=groups) for one in (plain, paired)]
+            files = [one.files("new-writers", [], groups=groups) for one in (plain, paired)]
             assert (files[0] == files[1]) is not groups

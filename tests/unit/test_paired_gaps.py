@@ -5,30 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compared import BOTH
+from compared import compared
 from helpers import predictions, simulate
 from matcheval.analyses.paired_gaps import SCHEMA, tabulate, text_columns
-from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
-from matcheval.protocol.comparisons import Comparison
 from matcheval.statistics.significance import mcnemar
 from studies import configuration, load
 
 
 def paired(n=300, n_models=2, **changes) -> ComparedModels:
     """Models whose errors on the second set contain most of those on the first."""
-    label = np.random.default_rng(0).integers(0, 3, n)
-    pair = Pair("p", "a", "b", **{"paired": True, **changes})
-    comparisons = []
+    label, sets = np.random.default_rng(0).integers(0, 3, n), []
     for i in range(n_models):
         first = simulate(n, 3, i, accuracy=0.8, label=label)
         spoiled = np.random.default_rng(50 + i).random(n) < 0.1
         second = np.where(spoiled, (first.prediction + 1) % 3, first.prediction)
-        sets = first, predictions(first.probability, second, label)
-        comparisons.append(Comparison(f"m{i}", pair, *sets))
-    return ComparedModels(pair, tuple(comparisons), BOTH, (0,))
+        sets.append((first, predictions(first.probability, second, label)))
+    return compared(*sets, **{"paired": True, **changes})
 
 
 def difference(comparison):

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from helpers import written
 from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
@@ -17,9 +17,11 @@ from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.model_outputs import read_scores
 
 PETS = ("cat", "dog", "owl")
-NAMED = Layout(classes=PETS)
+NAMED, FROM_1 = Layout(classes=PETS), Layout(first_label=1)
 LABELS, PREDICTED, PROBABILITY = [2, 0, 1, 1], [2, 1, 1, 0], [0.5, 0.625, 0.75, 1.0]
+COLUMNS = {"label": LABELS, "prediction": PREDICTED, "probability": PROBABILITY}
 NAMES = {"label": [PETS[k] for k in LABELS], "prediction": [PETS[k] for k in PREDICTED]}
+CLASSES = NAMES | {"probability": PROBABILITY}
 MATRIX = np.array([[0.25, 0.25, 0.5], [0.25, 0.625, 0.125], [0.125, 0.75, 0.125], [1, 0, 0]])
 
 
@@ -28,202 +30,137 @@ def csv_text(columns, separator=","):
     return "".join(f"{separator.join(map(str, line))}\n" for line in lines)
 
 
-def written(path, text):
-    data = text.encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
-
-
 def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def same(found):
+def json_lines(columns, end="\n"):
+    return "".join(json.dumps(row) + end for row in records(columns))
+
+
+def per_class(name, matrix=MATRIX, classes=range(3)):
+    return {name.format(k): matrix[:, i] for i, k in enumerate(classes)}
+
+
+# By class; of the most probable class only; and the other way round, as pairs.
+BY_NAME = [dict(zip(PETS, row, strict=True)) for row in MATRIX.tolist()]
+PAIRS = [[{"label": p, "score": row[p]} for p in sorted(row, key=row.get)] for row in BY_NAME]
+BEST = [[{"label": PETS[np.argmax(row)], "score": max(row)}] for row in MATRIX.tolist()]
+
+# Files, of any form, with the predictions `COLUMNS`.
+FORMS = [
+    ("p.csv", csv_text(COLUMNS), Layout()),
+    ("p.tsv", csv_text(COLUMNS, "\t"), Layout()),
+    ("p.csv.gz", gzip.compress(csv_text(COLUMNS).encode()), Layout()),
+    ("p.tsv.gz", gzip.compress(csv_text(COLUMNS, "\t").encode()), Layout()),
+    ("records.json", json.dumps(records(COLUMNS)), Layout()),
+    ("columns.json", json.dumps(COLUMNS), Layout()),
+    ("pandas.json", json.dumps({k: dict(enumerate(v)) for k, v in COLUMNS.items()}), Layout()),
+    ("p.jsonl", json_lines(COLUMNS, "\n\n"), Layout()),
+    ("lines.json", json_lines(COLUMNS), Layout()),
+    ("p.jsonl.gz", gzip.compress(json_lines(COLUMNS).encode()), Layout()),
+    ("texts.json", json.dumps(COLUMNS | {"label": list(map(str, LABELS))}), Layout()),
+    ("Case.CSV", csv_text({" Label": LABELS, "PREDICTION": PREDICTED, "Probability": PROBABILITY}),
+     Layout()),
+    ("p.npz", COLUMNS, Layout()),
+    ("names.csv", csv_text(CLASSES), NAMED),
+    ("names.npz", {"labels": NAMES["label"], "probabilities": MATRIX}, NAMED),
+    ("names.parquet", {k: pa.array(v).dictionary_encode() for k, v in CLASSES.items()}, NAMED),
+    ("best.jsonl", json_lines({"label": NAMES["label"], "scores": BEST}), NAMED),
+    ("lists.jsonl", json_lines({"label": LABELS, "scores": MATRIX.tolist()}), Layout()),
+    # A column `label` that another one stands in for is not read.
+    ("other.csv", csv_text({"target": LABELS, "pred": PREDICTED, "conf": PROBABILITY,
+                            "label": ["x"] * 4}),
+     Layout({"label": "target", "prediction": "Pred", "probability": "conf"})),
+    ("prefix.csv", csv_text({"label": LABELS} | per_class("score-{}")),
+     Layout({"probabilities": "score-*"})),
+    ("from 1.csv", csv_text({"label": np.add(LABELS, 1), "prediction": np.add(PREDICTED, 1),
+                             "probability": PROBABILITY}), FROM_1),
+    ("from 1, by class.csv",
+     csv_text({"label": np.add(LABELS, 1)} | per_class("p_{}", classes=(1, 2, 3))), FROM_1),
+]  # fmt: skip
+SCORES = [
+    ("numbers.csv", csv_text({"label": NAMES["label"]} | per_class("prob_{}"))),
+    ("names.csv", csv_text({"label": NAMES["label"]}
+                           | per_class("prob_{}", MATRIX[:, ::-1], PETS[::-1]))),
+    ("case.csv", csv_text({"label": NAMES["label"]} | per_class("Prob_{}", classes=PETS))),
+    ("logits.csv", csv_text({"label": NAMES["label"]}
+                            | per_class("logit_{}", np.log(MATRIX + 1e-300), PETS))),
+    ("p.npz", {"label": LABELS} | per_class("prob_{}", classes=PETS)),
+    ("by name.jsonl", json_lines({"label": NAMES["label"], "scores": BY_NAME})),
+    ("pairs.jsonl", json_lines({"label": NAMES["label"], "scores": PAIRS})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "layout"), FORMS + [(*one, NAMED) for one in SCORES])
+def test_all_forms_give_the_same(tmp_path, name, content, layout):
+    found = read_predictions(written(tmp_path / name, content), layout=layout)
     assert found.label.tolist() == LABELS
     assert found.prediction.tolist() == PREDICTED
     np.testing.assert_allclose(found.probability, PROBABILITY, rtol=1e-6)
-    return found
+    if layout is NAMED:
+        assert found.metadata["n_classes"] == "3"
 
 
-COLUMNS = {"label": LABELS, "prediction": PREDICTED, "probability": PROBABILITY}
-TEXTS = {
-    "p.csv": csv_text(COLUMNS),
-    "p.tsv": csv_text(COLUMNS, "\t"),
-    "p.csv.gz": csv_text(COLUMNS),
-    "p.tsv.gz": csv_text(COLUMNS, "\t"),
-    "records.json": json.dumps(records(COLUMNS)),
-    "columns.json": json.dumps(COLUMNS),
-    "pandas.json": json.dumps({k: dict(enumerate(v)) for k, v in COLUMNS.items()}),
-    "p.jsonl": "".join(json.dumps(row) + "\n\n" for row in records(COLUMNS)),
-    "lines.json": "".join(json.dumps(row) + "\n" for row in records(COLUMNS)),
-    "p.jsonl.gz": "".join(json.dumps(row) + "\n" for row in records(COLUMNS)),
-    "texts.json": json.dumps(COLUMNS | {"label": list(map(str, LABELS))}),
-    "Case.CSV": csv_text({" Label": LABELS, "PREDICTION": PREDICTED, "Probability": PROBABILITY}),
-}
+@pytest.mark.parametrize(("name", "content"), SCORES)
+def test_scores_of_all_classes(tmp_path, name, content):
+    path = written(tmp_path / name, content)
+    found = read_scores(path, layout=NAMED).probabilities
+    np.testing.assert_allclose(found, MATRIX, atol=1e-200)
+    assert shared_classes([path]) == PETS
 
 
-class TestFormats:
-    @pytest.mark.parametrize("name", TEXTS)
-    def test_all_give_the_same(self, tmp_path, name):
-        same(read_predictions(written(tmp_path / name, TEXTS[name])))
-
-    def test_arrays_by_class(self, tmp_path):
-        arrays = {f"prob_{PETS[k]}": MATRIX[:, k] for k in range(3)}
-        np.savez(tmp_path / "p.npz", label=np.array(LABELS), **arrays)
-        same(read_predictions(tmp_path / "p.npz", layout=NAMED))
-
-        np.savez(tmp_path / "q.npz", **{k: np.array(v) for k, v in COLUMNS.items()})
-        same(read_predictions(tmp_path / "q.npz"))
-
-    @pytest.mark.parametrize(
-        ("name", "text", "message"),
-        [
-            ("p.json", "[0, 1]", "holds classes only, no probabilities"),
-            ("p.json", "[", "not readable as JSON"),
-            ("p.json", "3", "neither records nor columns"),
-            ("p.json", '{"label": [1], "prediction": [1, 2]}', "no columns of equal lengths"),
-            ("p.json", '{"label": {"0": 1}, "prediction": {"1": 1}}', "other rows than"),
-            ("p.json", '[{"label": 0}, 3]', "entry 2 is not a record"),
-            ("p.json", "[" * 100_000, "not readable as JSON"),
-            ("p.json", '{"label": [' + "9" * 5000 + "]}", "not readable as JSON"),
-            ("p.jsonl", '{"label": 0}\n{', "line 2: not readable as JSON"),
-            ("p.jsonl", '{"label": [1]}\n{"label": 2}', "'label': holds values of several types"),
-            ("p.jsonl", '{"label": 0}\n{"prediction": 1}', "'label': row 1 is empty"),
-            ("p.jsonl", '{"label": 1, "scores": [{"label": "a"}]}', "'scores': row 0 .* no scores"),
-            ("p.tsv", csv_text(COLUMNS), r"Separate the columns by commas \(.csv\) or tabs"),
-        ],
-    )  # fmt: skip
-    def test_what_is_none_of_them(self, tmp_path, name, text, message):
-        with pytest.raises(InputError, match=message) as caught:
-            read_predictions(written(tmp_path / name, text))
-        assert name in str(caught.value)
-
-    @pytest.mark.parametrize("name", ["p.csv.gz", "p.jsonl.gz", "p.json"])
-    def test_content_of_another_format(self, tmp_path, name):
-        (tmp_path / name).write_bytes(b"\xff\x00 neither")
-        with pytest.raises(InputError, match=name):
-            read_predictions(tmp_path / name)
+P_FROM_1 = {"label": LABELS} | per_class("p_{}", classes=(1, 2, 3))
+BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
 
 
-class TestNames:
-    def test_names_are_labels_in_the_given_order(self, tmp_path):
-        path = written(tmp_path / "p.csv", csv_text(NAMES | {"probability": PROBABILITY}))
-        assert same(read_predictions(path, layout=NAMED)).metadata["n_classes"] == "3"
-        other = read_predictions(path, layout=Layout(classes=PETS[::-1]))
-        assert other.label.tolist() == [2 - label for label in LABELS]
-
-    def test_of_categories_and_arrays(self, tmp_path):
-        categories = {k: pa.array(v).dictionary_encode() for k, v in NAMES.items()}
-        pq.write_table(pa.table(categories | {"probability": PROBABILITY}), tmp_path / "p.parquet")
-        same(read_predictions(tmp_path / "p.parquet", layout=NAMED))
-        np.savez(tmp_path / "p.npz", labels=np.array(NAMES["label"]), probabilities=MATRIX)
-        same(read_predictions(tmp_path / "p.npz", layout=NAMED))
-
-    def test_without_classes_the_message_says_what_to_give(self, tmp_path):
-        path = written(tmp_path / "p.csv", csv_text(NAMES | {"probability": PROBABILITY}))
-        with pytest.raises(InputError, match=r"'label'.*names such as 'owl'.*--classes FILE"):
-            read_predictions(path)
-        with pytest.raises(InputError, match=r"row 0 .* 'owl' is none of the 2 classes"):
-            read_predictions(path, layout=Layout(classes=("cat", "dog")))
-
-    def test_numbers_that_are_names_and_damaged_numbers_that_are_none(self, tmp_path):
-        columns = {"label": [7, 3], "prediction": [3, 3], "probability": [0.5, 1]}
-        path = written(tmp_path / "p.csv", csv_text(columns))
-        found = read_predictions(path, layout=Layout(classes=("3", "7")))
-        assert found.label.tolist() == [1, 0]
-        path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
-        with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
-            shared_classes([path])
-
-    def test_classes_of_several_files(self, tmp_path):
-        one = written(tmp_path / "a.csv", csv_text(NAMES | {"probability": PROBABILITY}))
-        other = NAMES | {"label": ["ape"] * 4, "probability": PROBABILITY}
-        two = written(tmp_path / "b.jsonl", "\n".join(map(json.dumps, records(other))))
-        assert shared_classes([one, two]) == ("ape", "cat", "dog", "owl")
-        numbers = written(tmp_path / "c.csv", csv_text(COLUMNS))
-        assert shared_classes([numbers]) is None
+@pytest.mark.parametrize(
+    ("columns", "layout", "message"),
+    [
+        (CLASSES, Layout(), r"'label'.*names such as 'owl'.*--classes FILE"),
+        (CLASSES, Layout(classes=("cat", "dog")), r"row 0 .* 'owl' is none of the 2 classes"),
+        (COLUMNS, Layout({"label": "goal"}), "no column 'goal', which was named as 'label'; found"),
+        (COLUMNS, FROM_1, r"row 1 .* 0 is below 1, the first label"),
+        (COLUMNS, Layout(classes=PETS[:2]), r"row 0: 2 is too large"),
+        (BY_PET, Layout(), "'prob_owl' have names of classes"),
+        (BY_PET, Layout(classes=("cat", "dog")), "'prob_owl' is of no class"),
+        (BY_PET, Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
+        (P_FROM_1, Layout(), "--first-label 1"),
+    ],
+)
+def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
+    path = written(tmp_path / "p.csv", csv_text(columns))
+    with pytest.raises(InputError, match=message):
+        read_predictions(path, layout=layout)
 
 
-class TestScores:
-    FORMS = {
-        "numbers": {f"prob_{k}": MATRIX[:, k] for k in range(3)},
-        "names": {f"prob_{PETS[k]}": MATRIX[:, k] for k in (2, 0, 1)},
-        "other case": {f"Prob_{PETS[k]}": MATRIX[:, k] for k in (2, 0, 1)},
-        "logits": {f"logit_{PETS[k]}": np.log(MATRIX[:, k] + 1e-300) for k in (1, 2, 0)},
-    }
-
-    @pytest.mark.parametrize("form", FORMS)
-    def test_a_column_per_class(self, tmp_path, form):
-        path = written(tmp_path / "p.csv", csv_text({"label": NAMES["label"]} | self.FORMS[form]))
-        same(read_predictions(path, layout=NAMED))
-        found = read_scores(path, layout=NAMED).probabilities
-        np.testing.assert_allclose(found, MATRIX, atol=1e-200)
-        assert shared_classes([path]) == PETS
-
-    def test_what_hugging_face_writes(self, tmp_path):
-        by_name = [dict(zip(PETS, row, strict=True)) for row in MATRIX.tolist()]
-        pairs = [
-            [{"label": p, "score": row[p]} for p in sorted(row, key=row.get)] for row in by_name
-        ]
-        for scores in (by_name, pairs):
-            rows = records({"label": NAMES["label"], "scores": scores})
-            path = written(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))
-            same(read_predictions(path, layout=NAMED))
-            assert read_scores(path, layout=NAMED).probabilities.tolist() == MATRIX.tolist()
-
-    def test_the_most_probable_only_and_lists_of_scores(self, tmp_path):
-        best = [[{"label": PETS[np.argmax(r)], "score": max(r)}] for r in MATRIX.tolist()]
-        for labels, scores in ((NAMES["label"], best), (LABELS, MATRIX.tolist())):
-            rows = records({"label": labels, "scores": scores})
-            path = written(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))
-            same(read_predictions(path, layout=Layout() if labels is LABELS else NAMED))
-
-    @pytest.mark.parametrize(
-        ("columns", "layout", "message"),
-        [
-            (FORMS["names"], Layout(), "'prob_owl' have names of classes"),
-            (FORMS["names"], Layout(classes=("cat", "dog")), "'prob_owl' is of no class"),
-            (FORMS["names"], Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
-            ({f"p_{k + 1}": MATRIX[:, k] for k in range(3)}, Layout(), "--first-label 1"),
-        ],
-    )
-    def test_columns_that_do_not_fit(self, tmp_path, columns, layout, message):
-        path = written(tmp_path / "p.csv", csv_text({"label": LABELS} | columns))
-        with pytest.raises(InputError, match=message):
-            read_predictions(path, layout=layout)
+def test_labels_that_seem_to_be_counted_from_1(tmp_path):
+    path = written(tmp_path / "p.csv", csv_text(COLUMNS | {"label": [3, 1, 2, 2]}))
+    with pytest.raises(InputError, match=r"3 is too large.*--first-label 1"):
+        read_predictions(path, n_classes=3)
 
 
-class TestLayout:
-    OTHERS = {"target": LABELS, "pred": PREDICTED, "conf": PROBABILITY, "label": ["x"] * 4}
-    NAMES_OF = {"label": "target", "prediction": "Pred", "probability": "conf"}
+def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
+    columns = {"label": [7, 3], "prediction": [3, 3], "probability": [0.5, 1]}
+    path = written(tmp_path / "p.csv", csv_text(columns))
+    found = read_predictions(path, layout=Layout(classes=("3", "7")))
+    assert found.label.tolist() == [1, 0]
+    path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
+    with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
+        shared_classes([path])
 
-    def test_columns_by_other_names(self, tmp_path):
-        """A column `label` that another one stands in for is not read."""
-        path = written(tmp_path / "p.csv", csv_text(self.OTHERS))
-        same(read_predictions(path, layout=Layout(self.NAMES_OF)))
-        with pytest.raises(InputError, match=r"no column 'goal', which was named as 'label'; fo"):
-            read_predictions(path, layout=Layout({"label": "goal"}))
-        columns = {"label": LABELS} | {f"score-{k}": MATRIX[:, k] for k in range(3)}
-        path = written(tmp_path / "q.csv", csv_text(columns))
-        same(read_predictions(path, layout=Layout({"probabilities": "score-*"})))
 
-    def test_labels_from_1(self, tmp_path):
-        from_1 = {"label": np.add(LABELS, 1), "prediction": np.add(PREDICTED, 1)}
-        path = written(tmp_path / "p.csv", csv_text(from_1 | {"probability": PROBABILITY}))
-        same(read_predictions(path, layout=Layout(first_label=1)))
-        with pytest.raises(InputError, match=r"3 is too large.*--first-label 1"):
-            read_predictions(path, n_classes=3)
-        columns = {"label": from_1["label"]} | {f"p_{k + 1}": MATRIX[:, k] for k in range(3)}
-        path = written(tmp_path / "q.csv", csv_text(columns))
-        same(read_predictions(path, layout=Layout(first_label=1)))
-        wrong = written(tmp_path / "r.csv", csv_text(COLUMNS))
-        with pytest.raises(InputError, match=r"row 1 .* 0 is below 1, the first label"):
-            read_predictions(wrong, layout=Layout(first_label=1))
+def test_classes_of_several_files(tmp_path):
+    one = written(tmp_path / "a.csv", csv_text(CLASSES))
+    two = written(tmp_path / "b.jsonl", json_lines(CLASSES | {"label": ["ape"] * 4}))
+    assert shared_classes([one, two]) == ("ape", "cat", "dog", "owl")
+    assert shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]) is None
 
-    def test_of_a_dataset(self):
-        options = {"files": "{model}.csv", "columns": {"label": "y"}, "classes": ["a", "b"]}
-        spec = DatasetSpec("d", "predictions", options | {"first_label": 1})
-        assert layout_of(spec) == Layout({"label": "y"}, ("a", "b"), 1)
+
+def test_the_layout_of_a_dataset():
+    options = {"files": "{model}.csv", "columns": {"label": "y"}, "classes": ["a", "b"]}
+    spec = DatasetSpec("d", "predictions", options | {"first_label": 1})
+    assert layout_of(spec) == Layout({"label": "y"}, ("a", "b"), 1)
 
 
 def test_aliases(tmp_path):
@@ -232,7 +169,7 @@ def test_aliases(tmp_path):
     spec = DatasetSpec("d", "predictions", {"files": f"{tmp_path}/{{model}}.csv", **aliases})
     assert spec.results_files(["ours"]) == [f"{tmp_path}/theirs.csv"]
     arrays = {"models": ["theirs", "b"], "predictions": [[0, 1], [1, 1]], "labels": [0, 0]}
-    np.savez(tmp_path / "a.npz", **{k: np.array(v) for k, v in arrays.items()})
+    written(tmp_path / "a.npz", arrays)
     spec = DatasetSpec("d", "label_archive", {"file": f"{tmp_path}/a.npz", **aliases})
     table = dataset_accuracies(spec, ["ours", "b"])
     assert table["model"].to_pylist() == ["ours", "b"]

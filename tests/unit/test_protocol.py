@@ -5,15 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from helpers import matched, predictions, simulate
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
+from matcheval.protocol.schemas import COMPARISON_RUNS
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
@@ -77,6 +75,8 @@ def test_runs_and_gaps_are_those_of_the_pairs(source_is_original):
         assert right[0].mean() == pytest.approx(run.matched_accuracy_source)
         assert right[1].mean() == pytest.approx(run.matched_accuracy_target)
         gaps.append((right[0].mean() - right[1].mean()) * (1 if source_is_original else -1))
+        confidence = source.probability[of_seed.source_index].astype(float).mean()
+        assert run.matched_confidence_source == pytest.approx(confidence, rel=1e-12)  # not float32
     assert one.matched_gaps == pytest.approx(gaps)
     assert one.n_matched == len(pairs) / 4
     assert one.fractions_unmatched.mean() == pytest.approx(1 - len(pairs) / 4 / 500)
@@ -106,27 +106,6 @@ def test_a_run_does_not_depend_on_the_other_runs():
     sets = simulate(500, 4, 1), simulate(300, 4, 2)
     together, alone = (matched(*sets, seeds=seeds).measured for seeds in (range(5), [3]))
     assert {name: [values[3]] for name, values in together.items()} == alone
-
-
-@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 1000), st.sampled_from([1, 3]))
-@settings(max_examples=60, deadline=None)
-def test_identities(n_source, n_target, seed, n_classes):
-    source, target = simulate(n_source, n_classes, seed), simulate(n_target, n_classes, seed + 1)
-    runs = matched(source, target, seeds=[0, 1], epsilon=0.05).runs().to_pandas()
-    for run in runs.itertuples():
-        n_unmatched = run.n_target - run.n_matched
-        assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
-        confidence = source.probability.astype(float).mean()
-        assert run.confidence_source == pytest.approx(confidence, rel=1e-12)  # not of float32
-        n_correct = 0.0
-        if run.n_matched:
-            n_correct += run.matched_accuracy_target * run.n_matched
-            assert run.matched_confidence_source == pytest.approx(
-                run.matched_confidence_target, abs=0.05
-            )
-        if n_unmatched:
-            n_correct += run.unmatched_accuracy_target * n_unmatched
-        assert n_correct == pytest.approx(run.accuracy_target * run.n_target)
 
 
 class TestRoles:
@@ -233,21 +212,9 @@ class TestTable:
         assert tabulate_runs(tables)["model"].tolist() == ["also-strong", "strong", "weak"]
 
     @pytest.mark.parametrize(
-        ("column", "value", "message"),
-        [
-            ("pair", "a", r"different values: \['a', 'p'\]"),
-            ("epsilon", 0.1, "0.005"),
-            ("source", "new", "old"),
-        ],
+        ("column", "value"), [("pair", "a"), ("criterion", "x"), ("epsilon", 0.1), ("source", "n")]
     )
-    def test_runs_of_different_matchings_are_refused(self, column, value, message):
+    def test_runs_of_different_matchings_are_refused(self, column, value):
         others = runs_table("n", [1.0], [1.0], **{column: value})
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=f"'{column}': the runs have different values"):
             tabulate_runs([runs_table("m", [1.0], [1.0]), others])
-
-
-def test_reading_a_foreign_table(tmp_path):
-    path = tmp_path / "runs.parquet"
-    MODEL_TABLE.arrow.empty_table().to_pandas().to_parquet(path)
-    with pytest.raises(InputError, match=r"runs\.parquet: columns .* are not those of"):
-        COMPARISON_RUNS.read(path)

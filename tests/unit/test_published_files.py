@@ -9,7 +9,6 @@ from helpers import predictions
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.published_files import count_hits
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import write_top_k
@@ -59,6 +58,7 @@ class TestLabels:
         for told in ("b.json: not readable as .json", "c.json: values of type float64",
                      "d.json: no such file"):  # fmt: skip
             refuse(labels(), told, "bcd")
+        refuse(labels(classes=2), "row 2: label 2 is not in 0..1")
 
     @pytest.mark.parametrize(
         ("content", "told"),
@@ -75,12 +75,6 @@ class TestLabels:
         (tmp_path / "a.json").write_text(json.dumps(content))
         refuse(labels(classes=3), told)
 
-    def test_labels_that_are_no_list_or_no_classes(self, labels, tmp_path):
-        refuse(labels(classes=2), "row 2: label 2 is not in 0..1")
-        np.save(tmp_path / "labels.npy", 7)
-        (tmp_path / "a.json").write_text("7")
-        refuse(labels(), "classes of shape () for labels of shape ()")
-
     def test_reversed_columns_are_noticed(self):
         rng = np.random.default_rng(0)
         labels = rng.integers(0, 5, 200)
@@ -92,28 +86,6 @@ class TestLabels:
         for _ in range(200):  # which a model at chance is not taken for
             classes = rng.permuted(np.tile(np.arange(5), (40, 1)), axis=1)
             count_hits(classes, rng.integers(0, 5, 40), file="f")
-
-    def test_columns_of_our_own_are_taken_as_they_are(self):
-        # A set of what models get wrong, such as ImageNet-A: never right at first.
-        labels = np.zeros(2000, np.int64)
-        classes = np.tile([1, 2, 3], (2000, 1))
-        classes[:913, 1] = classes[913:1572, 2] = 0
-        assert count_hits(classes, labels, file="f", order_is_known=True) == [0, 913, 1572]
-        with pytest.raises(InputError, match="match 0, 913, 659 labels"):
-            count_hits(classes, labels, file="f")
-
-    @pytest.mark.parametrize(
-        ("name", "told"),
-        [
-            ("a.json", "a.json: holds classes only, no probabilities. Matching"),
-            ("x_model.npy", "x_model.npy: holds classes only, no probabilities. Matching"),
-            ("a.csv", "found label, prediction. Matching needs p"),
-        ],
-    )
-    def test_matching_refuses_them_clearly(self, labels, tmp_path, name, told):
-        (tmp_path / "a.csv").write_text("label,prediction\n0,0\n")
-        with pytest.raises(InputError, match=told):
-            read_predictions(tmp_path / name)
 
 
 class TestArchive:

@@ -41,15 +41,12 @@ class TestCharts:
         return Chart("t", "x", "y", [Series("s", points)], **options)
 
     def test_points_lie_between_the_axes_in_their_order(self):
-        chart = self.chart([0.0, 5.0, 10.0], [3.0, 1.0, 2.0])
-        low, middle, high = chart.marks[0]
+        nan = float("nan")
+        chart = self.chart([0.0, 5.0, 10.0, nan, 2.0], [3.0, 1.0, 2.0, 1.0, nan])
+        low, middle, high = chart.marks[0]  # undefined points are left out
         assert chart.left < low.x < middle.x < high.x < chart.right
         assert chart.top < low.y < high.y < middle.y < chart.bottom  # y points down
         assert middle.x == pytest.approx((low.x + high.x) / 2, abs=0.1)
-
-    def test_undefined_points_are_left_out(self):
-        chart = self.chart([1.0, float("nan"), 2.0], [1.0, 1.0, float("nan")])
-        assert [mark.name for mark in chart.marks[0]] == ["m0"]
 
     def test_ticks_are_round_and_few(self):
         chart = self.chart([-0.83, 9.4], [0.991, 0.9936])
@@ -74,19 +71,15 @@ class TestCharts:
 
 
 class TestTables:
-    def test_a_markdown_table_is_read_as_it_was_written(self):
-        columns = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
-        (found,) = read_markdown(f"# Head\n\n{markdown(columns)}\nA note.\n", "f.md")
-        assert found == MarkdownTable("", tuple(columns), ("Head", "A note."))
-
-    def test_tables_of_one_file_may_differ_in_width(self):
-        one, other = [TextColumn("n", ["1"])], [TextColumn("a", ["2"]), TextColumn("b", ["3"])]
+    def test_markdown_tables_are_read_as_they_were_written(self):
+        one = [TextColumn("n", ["1"])]
+        other = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
         text = (
-            f"<!-- Written. -->\n\nAll.\n\n**First**\n\n{markdown(one)}\n- A note.\n\n"
+            f"<!-- Written. -->\n\n# All\n\n**First**\n\n{markdown(one)}\n- A note.\n\n"
             f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
         )
         assert read_markdown(text, "f.md") == [
-            MarkdownTable("", (), ("All.",)),
+            MarkdownTable("", (), ("All",)),
             MarkdownTable("First", tuple(one), ("- A note.", "**Bold.** Not a head.")),
             MarkdownTable("Second", tuple(other), ()),
         ]
@@ -203,17 +196,14 @@ def test_a_single_model_has_the_parts_of_its_gap_in_place_of_a_point(estimated, 
 def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
     page = page_of(estimated, tmp_path, names=(NASTY, "m1"))
     assert "<img src=http" not in page
-    assert "&lt;img src=http://evil.example/x" in page
-    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    assert "default-src 'none'" in page
     without_names = page.replace("http://evil.example", "")
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", without_names)
 
 
 def test_what_was_left_out_is_said(estimated, tmp_path):
-    page = page_of(
-        estimated, tmp_path,
-        change=lambda means: means.assign(n_mostly_unmatched=1, remarks="a remark"),
-    )  # fmt: skip
+    noted = {"n_mostly_unmatched": 1, "remarks": "a remark"}
+    page = page_of(estimated, tmp_path, change=lambda means: means.assign(**noted))
     left_out = page[page.index('id="left-out"') : page.index('id="provenance"')]
     assert "more than half of the targets of 1 of 2 models are unmatched" in left_out
     assert "a remark" in left_out

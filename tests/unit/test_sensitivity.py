@@ -5,15 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compared import BOTH, models, swapped
+from compared import BOTH, compared, models, swapped
 from helpers import matched_gap, predictions
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.analyses import target_orders as orders
-from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings, plot
-from matcheval.datasets.suites import Pair
-from matcheval.protocol.blocks import groups
-from matcheval.protocol.compared_models import MEAN, ComparedModels
-from matcheval.protocol.comparisons import Comparison
+from matcheval.analyses.epsilon_sweep import plot
+from matcheval.protocol.compared_models import MEAN
 from matcheval.protocol.settings import MatchingMethod, Order
 
 PROBABILITY = {"probability": BOTH["probability"]}
@@ -24,14 +21,6 @@ def of_models(table):
 
 
 class TestLimit:
-    def test_equal_sizes_give_the_plain_gap(self):
-        known = models(200, 200, methods=PROBABILITY)
-        table = of_models(sweep.tabulate(known, epsilons=[1.0]))
-        np.testing.assert_allclose(table.matched_gap, table.gap, atol=1e-12)
-        np.testing.assert_allclose(table.limit, table.gap, atol=1e-12)
-        assert (table.limit_std == 0).all()
-        assert (table.fraction_unmatched == 0).all()
-
     @pytest.mark.parametrize("known", [models(300, 120, methods=PROBABILITY, seeds=400)])
     def test_a_larger_source_is_a_random_sample(self, known):
         for each in (known, swapped(known)):
@@ -64,7 +53,7 @@ class TestLimit:
         """Of 4 source points, 3 right, any 2 are matched with 2 targets, both right."""
         source = predictions([0.5] * 4, [0] * 4, [0, 0, 0, 1])
         target = predictions([0.5] * 2, [0, 0], [0, 0])
-        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        (comparison,) = compared((source, target)).comparisons
         mean, std = sweep.limit_at_one(comparison, BOTH["probability"])
         assert mean == pytest.approx(-0.25)
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
@@ -83,31 +72,16 @@ class TestSweep:
                 assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
                 assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
 
-    def test_the_mean_is_over_models_and_no_more_certain_for_equal_models(self):
-        known = models(200, 150, n_models=1, methods=PROBABILITY)
-        one = sweep.tabulate(known, epsilons=[0.01])
-        twins = (known.comparisons[0], known.comparisons[0])
-        both = sweep.tabulate(replace(known, comparisons=twins), epsilons=[0.01])
-        assert both.model.tolist() == ["m0", "m0", MEAN]
-        for column in ("matched_gap", "matched_gap_se", "matched_gap_low", "gap"):
-            assert both[column].iloc[-1] == pytest.approx(one[column].iloc[0])
+    def test_the_mean_is_over_models(self):
         known = models(200, 150, n_models=3)
         table = sweep.tabulate(known, epsilons=[0.01])
         mean = table[table.model == MEAN].matched_gap.tolist()
         expected = of_models(table).groupby("matching", sort=False).matched_gap.mean().tolist()
         assert mean == pytest.approx(expected)
 
-    def test_groups_widen_the_interval_by_the_t_quantile(self):
-        known = models(200, 150, n_models=1, methods=PROBABILITY)
-        blocks = groups(np.arange(200) % 5, np.arange(150) % 3)
-        row = sweep.tabulate(replace(known, blocks=blocks), epsilons=[0.01]).iloc[0]
-        half = row.matched_gap_high - row.matched_gap
-        assert half == pytest.approx(4.302653 * row.matched_gap_se)  # t of 2 degrees of freedom
-
     def test_nothing_matched(self):
         sets = predictions([0.1, 0.2]), predictions([0.8])
-        comparison = Comparison("m", Pair("p", "a", "b"), *sets)
-        known = ComparedModels(comparison.pair, (comparison,), PROBABILITY, (0, 1))
+        known = compared(sets, methods=PROBABILITY, seeds=2)
         table = sweep.tabulate(known, epsilons=[0.005, 1.0])
         assert table.matched_gap.isna().tolist() == [True, True, False, False]
         assert table.matched_gap_se.isna().tolist()[:2] == [True, True]
@@ -123,10 +97,6 @@ class TestSweep:
         assert [column.head for column in cells][3:5] == ["ε = 0.0005", "ε = 0.001"]
         assert len(cells[0].cells) == 6
         assert len(plot(table).axes) == 4
-
-    def test_epsilons_beyond_1_are_refused(self):
-        with pytest.raises(ValueError, match="less than or equal to 1"):
-            EpsilonSweepSettings(epsilons=[2])
 
 
 class TestOrders:
@@ -148,8 +118,7 @@ class TestOrders:
         # Two targets want the one source point: the right one comes first in the dataset.
         source = predictions([0.5, 0.9])
         target = predictions([0.5, 0.5], [0, 0], [0, 1])
-        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
-        known = ComparedModels(comparison.pair, (comparison,), PROBABILITY, (0, 1, 2))
+        known = compared((source, target), methods=PROBABILITY, seeds=3)
         row = orders.tabulate(known, orders=40).iloc[0]
         assert (row.matched_gap_seeds, row.matched_gap_seeds_std) == (0, 0)
         assert 0.2 < row.matched_gap_orders < 0.8

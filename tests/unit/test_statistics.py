@@ -33,11 +33,6 @@ class TestClopperPearson:
             worst = clopper_pearson(5000, 10_000, level)
             assert 50 * (worst.high - worst.low) == pytest.approx(width, abs=5e-3)
 
-    def test_nothing_and_everything_correct(self):
-        interval = clopper_pearson([0, 10], 10)
-        assert interval.low.tolist() == [0, pytest.approx(0.025**0.1)]
-        assert interval.high.tolist() == [pytest.approx(1 - 0.025**0.1), 1]
-
     @given(st.integers(1, 5000), st.floats(0, 1), st.floats(0.5, 0.9999))
     def test_agrees_with_the_binomial_test(self, n, fraction, level):
         correct = round(fraction * n)
@@ -150,32 +145,17 @@ def test_a_line_agrees_with_polyfit(n, seed):
     assert (line.slope, line.offset) == pytest.approx(tuple(np.polyfit(x, y, 1)), rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [3, 4, 20])
-def test_the_bootstrap_agrees_with_a_plain_loop(n):
+@pytest.mark.parametrize(
+    ("n", "seed"), [(3, 7), (4, 0), (20, 720257663), (64, 2**32 - 1), (65, 7), (700, 7)]
+)
+def test_the_bootstrap_agrees_with_a_plain_loop(n, seed):
+    """Also for more models than the generator's 624 words of state, and for powers of two."""
     x, y = models(n)
-    slope, offset = naive(x, y, 300, seed=7)
-    boot = bootstrap_lines(x, y, 300, seed=7)
+    slope, offset = naive(x, y, 300, seed)
+    boot = bootstrap_lines(x, y, 300, seed)
     np.testing.assert_allclose(boot.slope, slope, rtol=1e-7)
     np.testing.assert_allclose(boot.offset, offset, rtol=1e-7)
     assert boot.n_degenerate == 300 - len(slope)
-
-
-@pytest.mark.parametrize("n", [64, 65, 700])
-@pytest.mark.parametrize("seed", [0, 720257663, 2**32 - 1])
-def test_models_are_drawn_as_numpy_draws_them(n, seed):
-    """Also for more models than the generator's 624 words of state, and for powers of two."""
-    x, y = models(n)
-    drawn = np.random.RandomState(seed).randint(0, n, (40, n))
-    slope = [np.polyfit(x[row], y[row], 1)[0] for row in drawn]
-    np.testing.assert_allclose(bootstrap_lines(x, y, 40, seed).slope, slope, rtol=1e-7)
-
-
-def test_resamples_of_a_single_x_determine_no_line():
-    for x, share in (([0.1, 0.2, 0.3], 1 / 9), ([1, 1, 2], 9 / 27)):
-        boot = bootstrap_lines(x, [1, 2, 4], 20_000, seed=0)
-        assert boot.n_degenerate / 20_000 == pytest.approx(share, abs=0.01)
-        assert len(boot.slope) + boot.n_degenerate == 20_000
-        assert np.isfinite(boot.slope).all()
 
 
 @pytest.mark.parametrize("step", [2e-3, 1e-6])
@@ -186,16 +166,6 @@ def test_nearly_equal_models_determine_an_accurate_line(step):
     near = boot.slope[boot.slope > 2]  # both near models, and not the third: 2**3 - 2 draws
     assert len(near) / 2000 == pytest.approx(6 / 27, abs=0.03)
     np.testing.assert_allclose(near, 3, rtol=1e-12 / step)  # rounding of the accuracies
-
-
-def test_intervals_contain_the_estimate_and_usually_the_true_slope():
-    n_covered = 0
-    for seed in range(100):
-        x, y = models(40, seed)
-        low, high = percentile_interval(bootstrap_lines(x, y, 500, seed).slope)
-        assert low <= fit_line(x, y).slope <= high
-        n_covered += low <= 1.1 <= high
-    assert n_covered >= 85  # 95 expected, slightly fewer for a percentile bootstrap
 
 
 def test_percentiles_are_values_that_occur():
@@ -211,8 +181,7 @@ def test_the_region_is_pointwise():
     assert (region.low[0], region.high[0]) == percentile_interval(boot.offset)
     at = boot.offset + 60 * boot.slope
     assert (region.low[1], region.high[1]) == percentile_interval(at)
-    empty = confidence_region(boot, np.array([]))
-    assert empty.low.shape == (0,)
+    assert confidence_region(boot, np.array([])).low.shape == (0,)
 
 
 def test_memory_stays_small_for_many_models():

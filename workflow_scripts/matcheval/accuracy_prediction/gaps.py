@@ -66,17 +66,10 @@ def tabulate_gaps(
                 **reader.given.columns(model, member),
                 "n": len(of_set), "n_base": len(of_base),
                 "accuracy_base": of_base.accuracy, "accuracy": of_set.accuracy,
-                "gap": parts.gap, "gap_se": parts.gap_se,
+                **vars(parts),
                 "matched_gap": compared_models.mean_of_defined(matched.matched_gaps),
                 "matched_gap_sd": compared_models.std_of_defined(matched.matched_gaps),
                 "share_matched": float(np.mean(1 - matched.fractions_unmatched)),
-                "confidence_part": parts.confidence_part,
-                "confidence_part_low": parts.confidence_low,
-                "confidence_part_high": parts.confidence_high,
-                "conditional_part": parts.conditional_part,
-                "conditional_part_low": parts.conditional_low,
-                "conditional_part_high": parts.conditional_high,
-                "confidence_share": parts.share,
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=GAPS.names)

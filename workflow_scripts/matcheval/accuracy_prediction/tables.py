@@ -326,8 +326,7 @@ def write_predictions(
     found = predicting.predict_accuracies(
         every, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
     )
-    for path in predicted:
-        write_table(PREDICTED.from_frame(found), path)
+    write_table(PREDICTED.from_frame(found), *predicted)
     missing = found["predicted"].isna()
     mean_errors = tabulated.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
     notes, printed = setting_notes(settings), published_errors(published, suite)

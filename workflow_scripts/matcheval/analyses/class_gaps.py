@@ -4,7 +4,6 @@ Source and target points are of a class by their own label, so that a class's ma
 differ in size: under criterion 2, and for true classes always, they are no pairs.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -117,15 +116,15 @@ def measure_classes(
     target = ClassCounts.of(comparison.target, target_class, matched, n_classes)
     defined = (source.n_matched > 0) & (target.n_matched > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = gap_terms(
-            accuracy_source=source.n_correct / source.n,
-            matched_accuracy_source=source.n_matched_correct / source.n_matched,
-            matched_accuracy_target=target.n_matched_correct / target.n_matched,
-            unmatched_accuracy_target=(target.n_correct - target.n_matched_correct)
+        runs = {
+            "accuracy_source": source.n_correct / source.n,
+            "matched_accuracy_source": source.n_matched_correct / source.n_matched,
+            "matched_accuracy_target": target.n_matched_correct / target.n_matched,
+            "unmatched_accuracy_target": (target.n_correct - target.n_matched_correct)
             / (target.n - target.n_matched),
-            fraction_unmatched=1 - target.n_matched / target.n,
-            source_is_original=comparison.source_is_original,
-        )
+            "fraction_unmatched": 1 - target.n_matched / target.n,
+        }
+        terms = gap_terms(runs, source_is_original=comparison.source_is_original)
         fraction_unmatched = 1 - target.n_matched.mean(axis=0) / target.n
         means = [
             np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
@@ -244,7 +243,7 @@ def _row(
         measures.errors.target * (target.classes == at),
     )
     found = matched_error(terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks)
-    return row | terms | found.columns | {"p": _p(found.gap, found.error), "reason": found.reason}
+    return row | terms | vars(found) | {"p": _p(found.matched_gap, found.matched_gap_se)}
 
 
 def _p(gap: float, error: float) -> float:
@@ -270,12 +269,10 @@ def _parts(
         blocks = replace(
             blocks, source=blocks.source[in_class[0]], target=blocks.target[in_class[1]]
         )
-    found = decompose(
+    return decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=blocks,
         seed=number - ALL,
-    )  # fmt: skip
-    each = itertools.product(("confidence", "conditional"), ("part", "low", "high"))
-    return {f"{part}_{end}": float(getattr(found, f"{part}_{end}")) for part, end in each}
+    ).parts  # fmt: skip
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

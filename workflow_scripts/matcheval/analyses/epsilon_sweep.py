@@ -61,14 +61,13 @@ def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> 
 
 
 def _of_model(one: MatchedModel, known: ComparedModels) -> dict[str, Any]:
-    found, comparison = error_of_model(one, known.blocks), one.comparison
-    limit, limit_std = limit_at_one(comparison, one.method)
+    found = error_of_model(one, known.blocks)
+    limit, limit_std = limit_at_one(one.comparison, one.method)
     return {
-        **one.identity,
-        "gap": float(comparison.original.correct.mean() - comparison.replication.correct.mean()),
-        **found.columns, "matched_gap_std": std_of_defined(one.matched_gaps),
+        **one.identity, "gap": one.comparison.gap, **vars(found),
+        "matched_gap_std": std_of_defined(one.matched_gaps),
         "fraction_unmatched": float(one.fractions_unmatched.mean()),
-        "limit": limit, "limit_std": limit_std, "reason": found.reason,
+        "limit": limit, "limit_std": limit_std,
     }  # fmt: skip
 
 
@@ -85,7 +84,7 @@ def _of_mean(
         reasons.append(f"{left_out} models without a matched pair are left out")
     undefined = dict.fromkeys(("matched_gap_std", "limit_std"), float("nan"))
     return {
-        **rows[0], "model": MEAN, **undefined, **means, **found.columns,
+        **rows[0], "model": MEAN, **undefined, **means, **vars(found),
         "reason": "; ".join(reasons),
     }  # fmt: skip
 
@@ -139,12 +138,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
                 mean["matched_gap"], color=style.MATCHED_GAP.color, marker=style.MATCHED_GAP.marker,
                 label=f"matched gap{over_models}",
             )  # fmt: skip
-            upper.plot(
-                mean["gap"],
-                label="gap of all datapoints",
-                linewidth=0.8,
-                **style.GAP.line_options(),
-            )
+            line = style.GAP.line_options()
+            upper.plot(mean["gap"], label="gap of all datapoints", linewidth=0.8, **line)
             style.draw_zero(upper)
             style.legend_above(upper, title=matching_label(matching))
             _draw_models(lower, rows, "fraction_unmatched", style.UNMATCHED.color)

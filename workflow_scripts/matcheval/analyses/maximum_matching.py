@@ -9,7 +9,7 @@ import pyarrow as pa
 from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
-from matcheval.protocol.matching import UNMATCHED, maximum_size, plan_matching
+from matcheval.protocol.matching import maximum_size, plan_matching
 from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 
 SCHEMA = TableSchema(
@@ -31,10 +31,9 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
     """Count the pairs of the protocol and of a largest matching of the same candidates."""
     rows = []
     for one in known.matched():
-        source, target, method = one.comparison.source, one.comparison.target, one.method
-        plan = plan_matching(source, target, method)
-        largest = maximum_size(plan)
-        matched = np.array([(row != UNMATCHED).sum() for row in one.rows.values()])
+        source, target = one.comparison.source, one.comparison.target
+        largest = maximum_size(plan_matching(source, target, one.method))
+        matched = np.array(one.measured["n_matched"])
         rows.append({
             **one.identity, "n_seeds": len(matched), "n_target": len(target),
             "n_matched": float(matched.mean()), "n_matched_least": int(matched.min()),

@@ -17,7 +17,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.text_tables import TextColumn, counted
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.blocks import Blocks, datapoints
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, error_of_model
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
@@ -65,12 +65,9 @@ class Arrangements:
 
     def draw(self, generator: np.random.Generator) -> Iterator[Booleans]:
         """Go through the divisions, the observed one first."""
-        observed, blocks = np.arange(self.n_source + self.n_target) < self.n_source, self.blocks
+        observed = np.arange(self.n_source + self.n_target) < self.n_source
         yield observed
-        if blocks is None:
-            for _ in range(self.n_permutations):
-                yield generator.permutation(observed)
-            return
+        blocks = self.blocks or datapoints(self.n_source, self.n_target)
         choices = _all(blocks) if self.is_exact else _some(blocks, self.n_permutations, generator)
         if blocks.joint:
             block = np.concatenate([blocks.source, blocks.target])
@@ -216,8 +213,10 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
             "mean_over_seeds": one.comparison.gap,
         }  # fmt: skip
         shown[model, Statistic.MATCHED_GAP, one.name] = one.identity | {
-            "mean_over_seeds": error.gap, "mean_low": error.low, "mean_high": error.high
-        }  # fmt: skip
+            "mean_over_seeds": error.matched_gap,
+            "mean_low": error.matched_gap_low,
+            "mean_high": error.matched_gap_high,
+        }
         unmatched = float(one.fractions_unmatched.mean())
         shown[model, Statistic.UNMATCHED, one.name] = one.identity | {"mean_over_seeds": unmatched}
     rows = []

@@ -411,8 +411,7 @@ def tabulate_retraining(
     """Write the table of one experiment, and its page in Markdown."""
     table = tabulate_trials(experiment, kind, trials, files, confidence)
     *tables, page = outputs
-    for path in tables:
-        write_table(TRIALS.from_frame(table), path)
+    write_table(TRIALS.from_frame(table), *tables)
     with atomic_file(page) as partial:
         partial.write_text(write_page(table, pair.original, pair.replication), encoding="utf-8")
     logging.info("%s: %d accuracies", experiment, len(table))

@@ -255,9 +255,9 @@ def _quantities(
         source, target, source_is_original=comparison.source_is_original, blocks=known.blocks
     )
     return {
-        **found.columns, "matched_gap_std": std_of_defined(matched.matched_gaps),
+        **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
-        **{part: getattr(parts, part) for part in _PARTS}, "reason": found.reason,
+        **parts.parts,
     }  # fmt: skip
 
 

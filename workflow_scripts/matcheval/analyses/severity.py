@@ -119,7 +119,7 @@ def _rows(known: ComparedModels) -> Iterator[dict[str, Any]]:
         of_mean = MEAN, parts.mean, error_of_mean(matched, known.blocks), float(np.mean(unmatched))
         for model, of_gap, error, share in (*of_rows, of_mean):
             reasons = of_gap.reason if np.isnan(of_gap.gap_se) else "", error.reason
-            yield vars(of_gap) | error.columns | {
+            yield vars(of_gap) | of_gap.parts | vars(error) | {
                 "model": model, "matching": name, "criterion": method.criterion.value,
                 "epsilon": method.epsilon, "fraction_unmatched": share,
                 "reason": "; ".join(filter(None, reasons)),

@@ -181,7 +181,6 @@ def compare_scores(
     table = tabulate_predictability(scored, confidence)
     write_readable(table, tables.PREDICTABILITY, predictability_columns, predictability, [_NOTE])
     distances = tabulate_near_far(chosen, scored)
-    for path in near_far:
-        write_table(tables.NEAR_FAR.from_frame(distances), path)
+    write_table(tables.NEAR_FAR.from_frame(distances), *near_far)
     save_figure(draw_scores(scored, rules[0]), *figure)
     logging.info("%d tables of scores, %d rows", len(scores), len(table))

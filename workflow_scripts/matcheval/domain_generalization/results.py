@@ -15,7 +15,7 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, without_each
 from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.tables import TableSchema, write_table
+from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.ranks import rank_correlations
@@ -296,11 +296,9 @@ def collect_runs(
     learning = tabulate_curves(models, histories, epoch_steps)
     found = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)
-    _write(
-        (tables.RUNS, found, runs),
-        (tables.CURVES, learning, curves),
-        (tables.ACCURACIES, counted, accuracies),
-    )
+    write_table(tables.RUNS.from_frame(found), *runs)
+    write_table(tables.CURVES.from_frame(learning), *curves)
+    write_table(tables.ACCURACIES.from_frame(counted), *accuracies)
     logging.info("%d trainings, %d accuracies", len(models), len(counted))
 
 
@@ -318,15 +316,7 @@ def compare_algorithms(
     )
     table = tabulate_results(chosen, confidence)
     write_readable(table, tables.RESULTS, tables.result_columns, results, [_NOTE])
-    _write(
-        (tables.GAINS, tabulate_gains(chosen), gains),
-        (tables.SPREAD, tabulate_spread(table), spread),
-        (tables.IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
-    )
+    write_table(tables.GAINS.from_frame(tabulate_gains(chosen)), *gains)
+    write_table(tables.SPREAD.from_frame(tabulate_spread(table)), *spread)
+    write_table(tables.IMAGE_COUNTS.from_frame(tabulate_image_counts(chosen)), *image_counts)
     logging.info("%d blocks, %d results", len(blocks), len(table))
-
-
-def _write(*tables: tuple[TableSchema, pd.DataFrame, Sequence[Path]]) -> None:
-    for schema, table, paths in tables:
-        for path in paths:
-            write_table(schema.from_frame(table), path)

@@ -197,14 +197,15 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     return check_format(path, (".parquet", ".csv"), "cannot write {} tables")
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table atomically as Parquet or CSV, depending on the suffix of `path`."""
-    if check_suffix(path) == ".csv":
-        with atomic_file(path) as partial:
-            pa_csv.write_csv(table, partial)
-    else:
-        with parquet_file(path, table.schema) as writer:
-            writer.write_table(table)
+def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
+    """Write a table atomically as Parquet or CSV, depending on the suffix of each path."""
+    for path in paths:
+        if check_suffix(path) == ".csv":
+            with atomic_file(path) as partial:
+                pa_csv.write_csv(table, partial)
+        else:
+            with parquet_file(path, table.schema) as writer:
+                writer.write_table(table)
 
 
 @contextmanager

@@ -142,22 +142,20 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
-def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> Sequence[str]:
+def accuracy_cells(table: pd.DataFrame, part: str) -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"
-    text = with_interval(name).replace(".1%", f".{digits}%", 1)
-    return lay_out(table, {"": text})[0].cells
+    return lay_out(table, {"": with_interval(name)})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
     """Format differences of fractions in percentage points, with a plus or minus sign."""
-    texts = ["–" if pd.isna(value) else f"{100 * value:+.{digits}f}" for value in values]
-    return [text.replace("-", "−") for text in texts]
+    return [_Cell().format_field(value, f"+.{digits}%") for value in values]
 
 
 def percent_cell(value: float) -> str:
     """Format a fraction in percent, with one digit after the decimal point."""
-    return "–" if pd.isna(value) else f"{100 * value:.1f}"
+    return _Cell().format_field(value, ".1%")
 
 
 def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:

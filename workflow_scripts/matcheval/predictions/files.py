@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.predictions import formats
 from matcheval.predictions.formats import Column, RawFile, Source
-from matcheval.predictions.layout import KINDS, Kind, Layout, as_numbers, names_in
+from matcheval.predictions.layout import KINDS, ClassColumns, Kind, Layout, as_numbers, names_in
 from matcheval.predictions.records import (
     MAX_CLASSES,
     PREDICTIONS,
@@ -55,30 +55,31 @@ class ScoreMatrix:
 
 def find_scores(raw: RawFile) -> ScoreMatrix | None:
     """Find the scores in a file: one column of lists, an array, or one column per class."""
-    names, given = list(raw.columns), list[tuple[Kind, str]]()
+    given: dict[str, Kind] = {kind: kind for kind in KINDS if kind in raw.columns}
+    per_class = None
     for kind in KINDS:
-        per_class = raw.layout.class_columns(names, kind)
-        given += [(kind, kind)] * (kind in names)
-        given += [(kind, next(iter(per_class.columns.values())))] if per_class else []
+        if found := raw.layout.class_columns(list(raw.columns), kind):
+            per_class = found
+            given[next(iter(found.columns.values()))] = kind
     if not given:
         return None
     if len(given) > 1:
-        shown = " and ".join(f"{kind} ({name})" for kind, name in given)
+        shown = " and ".join(f"{kind} ({name})" for name, kind in given.items())
         remedy = "Give one of 'logits' and 'probabilities'"
         raise InputError(f"holds {shown}", file=raw.file, remedy=remedy)
-    ((kind, name),) = given
-    if name != kind:
-        columns = [_numbers(raw.columns[name], name, raw.file) for name in _in_order(raw, kind)]
-        return ScoreMatrix(kind, _checked_scores(kind, np.stack(columns, axis=1), raw.file))
-    whole = raw.columns[kind]
-    values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, raw.file)
+    ((name, kind),) = given.items()
+    column = raw.columns[name]
+    if per_class is not None:
+        names = _in_order(per_class, raw)
+        values = np.stack([_numbers(raw.columns[n], n, raw.file) for n in names], axis=1)
+    else:
+        values = column if isinstance(column, np.ndarray) else _of_lists(column, kind, raw.file)
     return ScoreMatrix(kind, _checked_scores(kind, values, raw.file))
 
 
-def _in_order(raw: RawFile, kind: Kind) -> list[str]:
+def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
     """Return the names of the columns of single classes in order of the labels."""
-    found, first = raw.layout.class_columns(list(raw.columns), kind), raw.layout.first_label
-    assert found is not None
+    first = raw.layout.first_label
     if found.numbered:
         expected = [str(first + label) for label in range(len(found.columns))]
         example = f"{found.prefix}{first}, {found.prefix}{first + 1}"

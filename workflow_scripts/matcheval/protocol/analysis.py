@@ -69,8 +69,7 @@ def write_model_tables(
     for matching, mine, paths in zip(matchings, _shares(runs, n), _shares(outputs, n), strict=True):
         read = [COMPARISON_RUNS.read(path) for path in mine]
         table = with_suspicions(MODEL_TABLE.from_frame(tabulate_runs(read)), suspicions_in(read))
-        for path in paths:
-            write_table(table, path)
+        write_table(table, *paths)
         logging.info("%s: %d models from %d batches", matching, table.num_rows, len(mine))
 
 
@@ -85,10 +84,8 @@ def write_gaps(*, files: PairFiles, tables: Sequence[Path], means: Sequence[Path
     found = estimate_gaps(files.read())
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
-        for path in paths:
-            write_table(GAPS.from_frame(frame), path)
-    for path in means:
-        write_table(MEAN_GAPS.from_frame(found.means), path)
+        write_table(GAPS.from_frame(frame), *paths)
+    write_table(MEAN_GAPS.from_frame(found.means), *means)
     logging.info("%d models, %d matchings", len(files.models), len(found.models))
 
 
@@ -334,13 +331,13 @@ class Matching(Analysis):
 
     # --- inputs and arguments of jobs
 
-    def inputs(self, pair: str, models: Iterable[str] | None = None) -> list[str]:
+    def inputs(self, pair: str, models: Iterable[str]) -> list[str]:
         """Return what a job that reads models' predictions on a pair waits for."""
         self.check_can_be_matched(pair)
         datasets = self.study.pairs[pair].datasets.values()
         return [file for name in datasets for file in self.study.results_inputs(name, models)]
 
-    def inputs_with_groups(self, pair: str, models: Iterable[str] | None = None) -> list[str]:
+    def inputs_with_groups(self, pair: str, models: Iterable[str]) -> list[str]:
         """Return the same, the files in which groups are found, and classes to be compared."""
         files = [self._datapoints(name) for name in self.study.pairs[pair].datasets.values()]
         return [*self.inputs(pair, models), *filter(None, files), *self._classes(pair)]
@@ -356,19 +353,16 @@ class Matching(Analysis):
             return None
         return self.study.description_files(dataset)[1]
 
-    def files(
-        self, pair: str, models: Iterable[str] | None = None, *, groups: bool = True
-    ) -> dict[str, Any]:
+    def files(self, pair: str, models: Sequence[str], *, groups: bool = True) -> dict[str, Any]:
         """Return the `PairFiles` of models, with what belongs together unless it is of no account.
 
         Without it, jobs are not repeated when a study says anew what belongs together.
         """
         study, of_pair = self.study, self.study.pairs[pair]
-        chosen, custom = list(study.models if models is None else models), study.group_files
-        methods = self.settings.methods.items()
+        custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
             "pair": vars(of_pair) | ({} if groups else {"paired": False, "groups_shared": False}),
-            "models": chosen,
+            "models": models,
             "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
             "layouts": {
@@ -376,12 +370,12 @@ class Matching(Analysis):
                 for origin, dataset in of_pair.datasets.items()
             },
             **{
-                origin: [study.predictions_file(dataset, model) for model in chosen]
+                origin: [study.predictions_file(dataset, model) for model in models]
                 for origin, dataset in of_pair.datasets.items()
             },
             "groups": {
                 origin: {
-                    "file": custom.get(pair, {}).get(dataset),
+                    "file": custom.get(dataset),
                     "kind": study.datasets[dataset].kind,
                     "datapoints": self._datapoints(dataset),
                 }
@@ -391,13 +385,13 @@ class Matching(Analysis):
         }
 
     def custom_files_state(
-        self, pair: str, models: Iterable[str] | None = None, *, groups: bool = True
+        self, pair: str, models: Sequence[str], *, groups: bool = True
     ) -> list[tuple[int, int]]:
         """Return size and time of the user's files of predictions on a pair, and of groups."""
-        study, chosen = self.study, list(self.study.models if models is None else models)
+        study = self.study
         states = file_states(list(study.group_files.get(pair, {}).values()) if groups else [])
         for dataset in study.pairs[pair].datasets.values():
-            states += study.custom_results_state(dataset, chosen)
+            states += study.custom_results_state(dataset, models)
         return states
 
     def images(self, pair: str) -> int:
@@ -411,6 +405,7 @@ class Matching(Analysis):
     def rules(self) -> list[Rule]:
         """From predictions to runs, to tables and figures."""
         matching, parquet = {"matching": self.matchings}, ".parquet"
+        models = list(self.study.models)
         tables = {"table": self.result.file(parquet), "gaps": self.gaps.file(parquet)}
 
         def title(w: Wildcards) -> dict[str, Any]:
@@ -427,12 +422,12 @@ class Matching(Analysis):
             ),
             Rule(
                 name="estimate_gaps", run=write_gaps,
-                input={"waits_for": lambda w: self.inputs_with_groups(w.pair)},
+                input={"waits_for": lambda w: self.inputs_with_groups(w.pair, models)},
                 output={"tables": self.gaps.expand(**matching), "means": self.means},
-                arguments=lambda w: {"files": self.files(w.pair)},
-                custom_files=lambda w: self.custom_files_state(w.pair),
+                arguments=lambda w: {"files": self.files(w.pair, models)},
+                custom_files=lambda w: self.custom_files_state(w.pair, models),
                 request=lambda w: resources.of_gaps(
-                    len(self.study.models), len(self.matchings), self.images(w.pair)
+                    len(models), len(self.matchings), self.images(w.pair)
                 ),
                 message="Estimating the gaps of {wildcards.pair}",
             ),

@@ -135,23 +135,20 @@ class MatchedModel:
     @property
     def matched_gaps(self) -> Floats:
         """Matched gap of each seed, original minus replication; NaN without a matched pair."""
-        source, target = self.comparison.source.correct, self.comparison.target.correct
-        gaps = np.full(len(self.rows), np.nan)
-        for i, row in enumerate(self.rows.values()):
-            hit = row != UNMATCHED
-            if hit.any():
-                gaps[i] = source[row[hit]].mean() - target[hit].mean()
+        roles = ("source", "target")
+        source, target = (np.array(self.measured[f"matched_accuracy_{role}"]) for role in roles)
+        gaps: Floats = source - target
         return gaps if self.comparison.source_is_original else -gaps
 
     @property
     def fractions_unmatched(self) -> Floats:
         """Share of unmatched targets of each seed."""
-        return np.array([(row == UNMATCHED).mean() for row in self.rows.values()])
+        return np.array(self.measured["fraction_unmatched"])
 
     @property
     def n_matched(self) -> float:
         """Number of matched pairs, mean over seeds."""
-        return float(np.mean([(row != UNMATCHED).sum() for row in self.rows.values()]))
+        return float(np.mean(self.measured["n_matched"]))
 
     @cached_property
     def errors(self) -> ErrorTerms:
@@ -317,21 +314,13 @@ def _defined(values: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class MatchedError:
-    """How certain a matched gap is, or in words why it has no standard error."""
+    """How certain a matched gap is, by column, or in words why it has no standard error."""
 
-    gap: float
-    error: float
-    low: float
-    high: float
+    matched_gap: float
+    matched_gap_se: float
+    matched_gap_low: float
+    matched_gap_high: float
     reason: str
-
-    @property
-    def columns(self) -> dict[str, float]:
-        """Values of the columns `matched_gap`, `matched_gap_se`, `_low` and `_high`."""
-        return {
-            "matched_gap": self.gap, "matched_gap_se": self.error,
-            "matched_gap_low": self.low, "matched_gap_high": self.high,
-        }  # fmt: skip
 
 
 def matched_error(

@@ -149,20 +149,22 @@ def resampled_gaps(
     generator: np.random.Generator,
 ) -> Floats:
     """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
-    counts: Iterable[Counts] = []
+    sizes = list(map(len, models[0]))
+    if not n or min(sizes) < 2 or (blocks is not None and blocks.n < 2):
+        return np.empty((0, len(models), 3))
     is_binary = all(side.correct.dtype == bool for side in models[0])
-    can_be_drawn = min(map(len, models[0])) > 1 and (blocks is None or blocks.n > 1)
-    if n and can_be_drawn and blocks is None and len(models) == 1 and is_binary:
+    counts: Iterable[Counts]
+    if blocks is None and len(models) == 1 and is_binary:
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
         n_source, correct_source, n_target, correct_target = binned[0].counts
         source = _draw_cells(n_source, correct_source, n, generator)
         counts = [(*source, *_draw_cells(n_target, correct_target, n, generator))]
-    elif n and can_be_drawn:
-        blocks = blocks or datapoints(*map(len, models[0]))
-        counts = _of_blocks(models, binned, blocks, n, generator)
+    else:
+        counts = _of_blocks(models, binned, blocks or datapoints(*sizes), n, generator)
     parts = [parts_of_bins(*some) for some in counts]
-    stacked = [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
-    return np.concatenate(stacked) if stacked else np.empty((0, len(models), 3))
+    return np.concatenate(
+        [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
+    )
 
 
 def _draw_cells(
@@ -223,7 +225,7 @@ def _weighted(sums: "csr_array", weights: Weights, width: int) -> tuple[Floats, 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The decomposition of one gap, signed as original minus replication; accuracies in [0, 1]."""
+    """The decomposition of one gap, signed as original minus replication, by name of column."""
 
     n_bins: int
     source_only: float
@@ -232,16 +234,21 @@ class Decomposition:
     gap_low: float
     gap_high: float
     confidence_part: float
-    confidence_low: float
-    confidence_high: float
+    confidence_part_low: float
+    confidence_part_high: float
     conditional_part: float
-    conditional_low: float
-    conditional_high: float
+    conditional_part_low: float
+    conditional_part_high: float
     gap_se: float = float("nan")
-    share: float = float("nan")
-    share_low: float = float("nan")
-    share_high: float = float("nan")
+    confidence_share: float = float("nan")
+    confidence_share_low: float = float("nan")
+    confidence_share_high: float = float("nan")
     reason: str = ""
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Both parts with their bounds, by the shorter names of some tables: `confidence_low`."""
+        return {k.replace("_part_", "_"): v for k, v in vars(self).items() if "_part" in k}
 
 
 @dataclass(frozen=True)
@@ -310,8 +317,8 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
         return replace(found, gap_se=error, reason=reason)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = defined[:, 1] / defined[:, 0]
-    share_low, share_high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
+    low, high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
     return replace(
-        found, gap_se=error, share=confidence / gap,
-        share_low=share_low, share_high=share_high,
+        found, gap_se=error, confidence_share=confidence / gap,
+        confidence_share_low=low, confidence_share_high=high,
     )  # fmt: skip

@@ -191,9 +191,9 @@ def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
 def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
     axes.axvline(0, **_ZERO)
     labels = ["matched gap", "of it at equal confidence", "of it with confidence", "gap"]
-    looks = {"matched_gap": MATCHED_GAP} | dict(reversed(_PARTS.items())) | {"gap": GAP}
-    for at, ((name, look), label) in enumerate(zip(looks.items(), labels, strict=True)):
-        value, lengths = _with_bars(gap, name)
+    names = ("matched_gap", "conditional_part", "confidence_part", "gap")
+    for at, (name, label) in enumerate(zip(names, labels, strict=True)):
+        look, (value, lengths) = (_GAPS | _PARTS)[name], _with_bars(gap, name)
         axes.errorbar(
             [value], [at], xerr=lengths[:, None], fmt=look.marker, color=look.color, label=label,
             **_BARS,

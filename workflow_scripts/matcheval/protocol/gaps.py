@@ -11,7 +11,7 @@ References
 After Ñopo (2008), Review of Economics and Statistics 90.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,15 +41,7 @@ class GapTerms:
     dropped_targets: Floats
 
 
-def gap_terms(
-    *,
-    accuracy_source: npt.ArrayLike,
-    matched_accuracy_source: npt.ArrayLike,
-    matched_accuracy_target: npt.ArrayLike,
-    unmatched_accuracy_target: npt.ArrayLike,
-    fraction_unmatched: npt.ArrayLike,
-    source_is_original: npt.ArrayLike = True,
-) -> GapTerms:
+def gap_terms(runs: Mapping[str, npt.ArrayLike], *, source_is_original: bool = True) -> GapTerms:
     """Divide the gaps of runs into their terms.
 
     A mean over seeds is the mean of each term over the seeds with a matched pair: a product of
@@ -57,11 +49,9 @@ def gap_terms(
 
     Parameters
     ----------
-    accuracy_source, matched_accuracy_source, matched_accuracy_target : array-like, shape (n,)
-        As in `schemas.RUN_COLUMNS`, a run each.
-    unmatched_accuracy_target, fraction_unmatched : array-like, shape (n,)
-        Likewise. The first is not used where the second is 0.
-    source_is_original : array-like of bool
+    runs : mapping of str to array-like, shape (n,)
+        Accuracies of runs and `fraction_unmatched`, by column of `schemas.RUN_COLUMNS`.
+    source_is_original : bool
         Sign of the terms: they are original minus replication.
 
     Returns
@@ -69,20 +59,14 @@ def gap_terms(
     GapTerms
         Arrays of shape (n,).
     """
-    share = np.asarray(fraction_unmatched, np.float64)
-    sign = np.where(source_is_original, 1.0, -1.0)
-    dropped = share * np.subtract(matched_accuracy_target, unmatched_accuracy_target)
+    share, sign = np.asarray(runs["fraction_unmatched"]), 1.0 if source_is_original else -1.0
+    source, target = runs["matched_accuracy_source"], runs["matched_accuracy_target"]
+    dropped = share * np.subtract(target, runs["unmatched_accuracy_target"])
     return GapTerms(
-        matched_gap=sign * np.subtract(matched_accuracy_source, matched_accuracy_target),
-        source_selection=sign * np.subtract(accuracy_source, matched_accuracy_source),
+        matched_gap=sign * np.subtract(source, target),
+        source_selection=sign * np.subtract(runs["accuracy_source"], source),
         dropped_targets=sign * np.where(share == 0, 0.0, dropped),
     )
-
-
-_TERM_COLUMNS = (
-    "accuracy_source", "matched_accuracy_source", "matched_accuracy_target",
-    "unmatched_accuracy_target", "fraction_unmatched",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -120,7 +104,7 @@ def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTab
         if defined and left_out:
             of_mean = _decomposed([of_model.one.comparison for of_model in defined], blocks)[-1]
         unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
-        gaps = [(of.error.gap, of.one.comparison.gap) for of in averaged]
+        gaps = [(of.error.matched_gap, of.one.comparison.gap) for of in averaged]
         means.append(
             found[0].one.identity | sampling | sizes
             | {
@@ -166,10 +150,7 @@ class _Matched:
     def of(cls, one: MatchedModel, blocks: Blocks | None) -> "_Matched":
         """Measure a matched model and its reference."""
         runs = one.measured
-        terms = gap_terms(
-            **{name: runs[name] for name in _TERM_COLUMNS},
-            source_is_original=one.comparison.source_is_original,
-        )
+        terms = gap_terms(runs, source_is_original=one.comparison.source_is_original)
         values = {
             "source_selection": mean_of_defined(terms.source_selection),
             "dropped_targets": mean_of_defined(terms.dropped_targets),
@@ -198,7 +179,7 @@ class _Matched:
 def _quantities(
     found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None
 ) -> dict[str, Any]:
-    """Return the columns of `schemas.GAP_QUANTITIES`."""
+    """Return the columns of `schemas.GAP_QUANTITIES`, and reasons that make up its remarks."""
     (parts, further), reference = decomposed, found.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
@@ -212,22 +193,13 @@ def _quantities(
         remarks.append(
             f"the no-warning reference is of {found.n_reference} of {found.n_models} models"
         )
-    columns = {_PART_COLUMNS.get(name, name): value for name, value in vars(parts).items()}
+    matched_gap = found.error.matched_gap
     return (
-        {name: value for name, value in columns.items() if name in GAPS.names}
+        vars(parts)
         | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, further, strict=True)}
-        | found.error.columns
+        | vars(found.error)
         | found.values
-        | {"narrowing": 1 - found.error.gap / parts.gap if parts.gap else float("nan")}
+        | {"narrowing": 1 - matched_gap / parts.gap if parts.gap else float("nan")}
         | reference.columns
         | {"remarks": "; ".join(filter(None, remarks))}
     )
-
-
-# Columns of the fields of a `Decomposition` that have other names.
-_PART_COLUMNS = {
-    "share": "confidence_share",
-    **{f"{part}_{end}": f"{part}_part_{end}" for part in ("confidence", "conditional")
-       for end in ("low", "high")},
-    **{f"share_{end}": f"confidence_share_{end}" for end in ("low", "high")},
-}  # fmt: skip

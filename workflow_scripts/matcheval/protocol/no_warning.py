@@ -45,7 +45,7 @@ class NoWarning:
         """Values of the columns `error_ratio` to `excess_narrowing` of `schemas.GAP_QUANTITIES`."""
         reference = _narrowing(self.reference_gap, self.reference_matched_gap)
         real = _narrowing(self.same_size_gap, self.same_size_matched_gap)
-        return {name: value for name, value in vars(self).items() if name != "reason"} | {
+        return vars(self) | {
             "reference_narrowing": reference, "same_size_narrowing": real,
             "excess_narrowing": real - reference,
         }  # fmt: skip

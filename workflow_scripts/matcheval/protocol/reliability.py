@@ -77,6 +77,7 @@ class Subset:
 
     role: Role
     dataset: str
+    look: style.SeriesStyle
     probability: npt.NDArray[np.float64]
     correct: npt.NDArray[np.bool_]
     n_seeds: int = 1
@@ -125,11 +126,14 @@ def reliability_data(
     }
     subsets = []
     for role, (rows, n_seeds) in chosen.items():
-        is_source = role in (Role.SOURCE, Role.MATCHED_SOURCE)
-        side = source if is_source else target
-        name = comparison.source_name if is_source else comparison.target_name
+        is_original = role.endswith("source") == comparison.source_is_original
+        origin = "original" if is_original else "replication"
+        side, name = getattr(comparison, origin), comparison.pair.datasets[origin]
+        look = style.SETS[origin][role.startswith("matched")]
+        if role is Role.UNMATCHED_TARGET:
+            look = style.UNMATCHED
         probability = side.probability[rows].astype(np.float64)
-        subsets.append(Subset(role, name, probability, side.correct[rows], n_seeds))
+        subsets.append(Subset(role, name, look, probability, side.correct[rows], n_seeds))
     return ReliabilityData(comparison, title, epsilon, tuple(subsets))
 
 
@@ -164,11 +168,10 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
         reliability, density = figure.subplots(1, 2)
         densities, has_few = [], False
         for subset in data.subsets:
-            series = _series(subset, data)
             curve = reliability_curve(subset.probability, subset.correct, bins)
-            has_few |= _draw_curve(reliability, curve, subset, series)
+            has_few |= _draw_curve(reliability, curve, subset)
             fine = reliability_curve(subset.probability, subset.correct, DENSITY_BINS)
-            _draw_density(density, fine, subset, series)
+            _draw_density(density, fine, subset)
             densities.append(fine.density)
         identity = "confidence = accuracy"
         reliability.plot([0, 1], [0, 1], label=identity, zorder=1, **style.REFERENCE)
@@ -196,30 +199,19 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
     return figure
 
 
-def _series(subset: Subset, data: ReliabilityData) -> style.SeriesStyle:
-    """Return the style of a subset, which its set has in all figures."""
-    if subset.role is Role.UNMATCHED_TARGET:
-        return style.UNMATCHED
-    is_matched = subset.role in (Role.MATCHED_SOURCE, Role.MATCHED_TARGET)
-    is_original = subset.dataset == data.comparison.pair.original
-    return style.SETS["original" if is_original else "replication"][is_matched]
-
-
-def _draw_curve(
-    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: style.SeriesStyle
-) -> bool:
+def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> bool:
     """Plot a reliability curve; return whether any of its bins has few datapoints."""
     is_few = curve.count < FEW * subset.n_seeds
     x, y = curve.confidence, curve.accuracy
     width, size, order = _LOOKS[subset.role]
     axes.plot(
         np.where(is_few, np.nan, x), np.where(is_few, np.nan, y), label=subset.label,
-        marker=series.marker, markersize=size, markeredgewidth=0, linewidth=width, zorder=order,
-        **series.line_options(),
+        marker=subset.look.marker, markersize=size, markeredgewidth=0, linewidth=width,
+        zorder=order, **subset.look.line_options(),
     )  # fmt: skip
     few = is_few & (curve.count > 0)
     if few.any():
-        axes.plot(x[few], y[few], **_hollow(series.marker, series.color))
+        axes.plot(x[few], y[few], **_hollow(subset.look.marker, subset.look.color))
     return bool(few.any())
 
 
@@ -231,9 +223,7 @@ def _hollow(marker: str, color: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _draw_density(
-    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: style.SeriesStyle
-) -> None:
+def _draw_density(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> None:
     if not len(subset.probability):
         return
     width, _, order = _LOOKS[subset.role]
@@ -241,7 +231,7 @@ def _draw_density(
     heights = np.where(curve.count > 0, curve.density, np.nan)
     axes.stairs(
         heights, curve.edges, baseline=None, label=subset.label, linewidth=width, zorder=order,
-        **series.line_options(),
+        **subset.look.line_options(),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.io.tables import MODEL, Column, TableSchema, fraction
+from matcheval.io.tables import MODEL, Column, TableSchema, fraction, text
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
@@ -32,19 +32,17 @@ PAIRS = TableSchema(
     ),
 )
 
-PAIR = Column("pair", pa.string(), "", "name of the pair of sets")
-MATCHING = Column("matching", pa.string(), "", "name of the matching")
-CRITERION = Column(
-    "criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"
-)
+PAIR = text("pair", "name of the pair of sets")
+MATCHING = text("matching", "name of the matching")
+CRITERION = text("criterion", "label_probability (Algorithm 1) or probability (2)")
 
 IDENTITY_COLUMNS = (
     MODEL,
     PAIR,
     CRITERION,
-    Column("original", pa.string(), "", "the original set"),
-    Column("replication", pa.string(), "", "the replication set"),
-    Column("source", pa.string(), "", "which of the two is the source of the matching"),
+    text("original", "the original set"),
+    text("replication", "the replication set"),
+    text("source", "which of the two is the source of the matching"),
     Column("epsilon", pa.float64(), "1", "largest difference of matched probabilities"),
 )
 
@@ -121,7 +119,7 @@ GAP_QUANTITIES = (
     fraction("same_size_matched_gap", "matched gap of the real pair at these sizes"),
     fraction("same_size_narrowing", "narrowing of the real gap at these sizes"),
     fraction("excess_narrowing", "same_size_narrowing minus reference_narrowing"),
-    Column("remarks", pa.string(), "", "why values are NaN, and what else to know"),
+    text("remarks", "why values are NaN, and what else to know"),
 )
 
 SAMPLING_COLUMNS = (

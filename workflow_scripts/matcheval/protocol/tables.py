@@ -59,8 +59,6 @@ def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
         source, target = frame[f"{quantity}_source"], frame[f"{quantity}_target"]
         frame[f"{quantity}_original"] = source.where(original_is_source, target)
         frame[f"{quantity}_replication"] = target.where(original_is_source, source)
-    frame["gap"] = frame["accuracy_original"] - frame["accuracy_replication"]
-    frame["matched_gap"] = (
-        frame["matched_accuracy_original"] - frame["matched_accuracy_replication"]
-    )
+    for gap, accuracy in (("gap", "accuracy"), ("matched_gap", "matched_accuracy")):
+        frame[gap] = frame[f"{accuracy}_original"] - frame[f"{accuracy}_replication"]
     return frame
