@@ -113,7 +113,7 @@ class Compared:
         if kind == "confidence":
             return plot_confidence(table)
         if kind == "matched_accuracy":
-            return plot_matched_accuracy(table, gaps=gaps)
+            return plot_matched_accuracy(table, gaps, criterion.description)
         if kind == "reliability":
             if len(self.models.comparisons) > 1:
                 n = len(self.models.comparisons)

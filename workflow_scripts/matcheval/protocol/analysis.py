@@ -114,7 +114,7 @@ def draw_confidence(*, table: Path, outputs: Sequence[Path]) -> None:
 def draw_matched_accuracy(*, table: Path, gaps: Path, title: str, outputs: Sequence[Path]) -> None:
     """Plot accuracies and gaps of the models on one pair before and after matching."""
     models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
-    save_figure(plot_matched_accuracy(models, title, of_models), *outputs)
+    save_figure(plot_matched_accuracy(models, of_models, title), *outputs)
 
 
 def draw_gaps(

@@ -11,7 +11,6 @@ from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, Floats, point_options
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
-from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import verdict
 from matcheval.statistics.intervals import clopper_pearson
 
@@ -69,10 +68,9 @@ def note_of(table: pd.DataFrame) -> str:
             "(of fewer at both ends)."
         )
     if table["n_seeds"].max() > 1:
-        others = " of accuracies and shares" if "matched_gap_low" in table else ""
         notes.append(
-            f"Faint bars{others}: ±1 SD over the {_seeds(table)} of the matching; they do not "
-            "include the sampling error of the test sets."
+            f"Faint bars of accuracies and shares: ±1 SD over the {_seeds(table)} of the matching; "
+            "they do not include the sampling error of the test sets."
         )
     undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
     if undefined:
@@ -214,17 +212,12 @@ _NAME_SIZE = 6.0  # points
 _FAINT = 0.3
 
 
-def plot_matched_accuracy(
-    table: pd.DataFrame, title: str = "", gaps: pd.DataFrame | None = None
-) -> "Figure":
+def plot_matched_accuracy(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
     """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
-    title = title or Criterion(table["criterion"].iloc[0]).description
-    if gaps is not None:
-        if len(table) == 1:
-            return plot_one_model(table, gaps, title)
-        bounds = ["matched_gap_low", "matched_gap_high"]
-        table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
-    table = by_accuracy(table)
+    if len(table) == 1:
+        return plot_one_model(table, gaps, title)
+    bounds = gaps[["model", "matched_gap_low", "matched_gap_high"]]
+    table = by_accuracy(table.merge(bounds, on="model", validate="one_to_one"))
     names = [style.shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else []
     note = note_of(table)
     room = _AROUND_PANELS + _INCHES_PER_CHARACTER * max(map(len, names), default=0)
@@ -271,7 +264,7 @@ def _draw_all_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
 def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.axhline(0, **_ZERO)
     _draw(axes, table, "gap", GAP, "all points")
-    label = "matched points" + ", 95 % intervals" * ("matched_gap_low" in table)
+    label = "matched points, 95 % intervals"
     _draw(axes, table, "matched_gap", MATCHED_GAP, label, has_seeds=True)
     half = 100 * sampling_range(table)
     band = axes.stairs(
@@ -283,8 +276,8 @@ def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.update_datalim([(1, -half.max()), (1, half.max())])
     axes.autoscale_view()
     title = f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}"
-    legend: dict[str, Any] = {"title": title, "alignment": "left", "title_fontsize": 6.5}
-    _finish(axes, "Difference\n(percentage points)", **legend)
+    label = "Difference\n(percentage points)"
+    _finish(axes, label, title=title, alignment="left", title_fontsize=6.5)
 
 
 def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:

@@ -87,9 +87,7 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     return n_original - of_replication, of_replication
 
 
-def no_warning_reference(
-    comparison: Comparison, method: MatchingMethod, n_splits: int = N_SPLITS
-) -> NoWarning:
+def no_warning_reference(comparison: Comparison, method: MatchingMethod) -> NoWarning:
     """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
     n_original, n_replication = split_sizes(len(original), len(replication))
@@ -104,7 +102,7 @@ def no_warning_reference(
         return found.without("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
     of_splits = []
-    for split in range(n_splits):
+    for split in range(N_SPLITS):
         # The rows of a split depend on its number and the pair only.
         name = comparison.pair.name
         sequence = matching.named_sequence(name, "no-warning reference", child=split)
