@@ -61,18 +61,6 @@ class TestGroups:
         assert all(one.sum() == n_source for one in divisions)
         assert divisions[0].tolist() == [True] * n_source + [False] * n_target
 
-    def test_whole_groups_change_sets(self):
-        names = np.arange(40) // 4, np.arange(30) // 3
-        blocks = groups(*names)
-        arrangements = Arrangements(40, 30, blocks, 50)
-        assert not arrangements.is_exact
-        assert arrangements.smallest_p(mirrored=True) == 1 / 51
-        for one in arrangements.draw(np.random.default_rng(0)):
-            whole = [*one[:40].reshape(10, 4), *one[40:].reshape(10, 3)]
-            assert all(len(set(group)) == 1 for group in whole)
-            assert sum(group[0] for group in whole) == 10  # groups, not datapoints
-
-
 class TestPaired:
     def test_every_image_is_exchanged_in_half_of_the_divisions(self):
         one = right_or_wrong([1] * 40)
@@ -182,7 +170,6 @@ class TestTable:
     def test_a_row_per_quantity(self):
         known = models(80, 60)
         table = tabulate(known, permutations=9)
-        assert list(table) == null.SCHEMA.names
         assert len(table) == 2 * 5
         gap = table[table.statistic == "gap"].iloc[0]
         assert gap.mean_over_seeds == pytest.approx(known.comparisons[0].gap) == gap.observed
