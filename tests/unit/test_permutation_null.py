@@ -61,6 +61,7 @@ class TestGroups:
         assert all(one.sum() == n_source for one in divisions)
         assert divisions[0].tolist() == [True] * n_source + [False] * n_target
 
+
 class TestPaired:
     def test_every_image_is_exchanged_in_half_of_the_divisions(self):
         one = right_or_wrong([1] * 40)

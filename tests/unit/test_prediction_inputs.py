@@ -42,10 +42,10 @@ def per_class(name, matrix=MATRIX, classes=range(3)):
     return {name.format(k): matrix[:, i] for i, k in enumerate(classes)}
 
 
-# By class; of the most probable class only; and the other way round, as pairs.
+# Scores by class, as pairs, and of the two most probable classes only.
 BY_NAME = [dict(zip(PETS, row, strict=True)) for row in MATRIX.tolist()]
 PAIRS = [[{"label": p, "score": row[p]} for p in sorted(row, key=row.get)] for row in BY_NAME]
-BEST = [[{"label": PETS[np.argmax(row)], "score": max(row)}] for row in MATRIX.tolist()]
+BEST = [pairs[1:] for pairs in PAIRS]
 
 # Files, of any form, with the predictions `COLUMNS`.
 FORMS = [

@@ -86,7 +86,10 @@ def suspicions(
     accuracy = float(np.mean(predicted == labels))
     found = [*_one_off(labels, predicted, accuracy)]
     if n_classes is not None and n_classes > 1:
-        if not found and _is_below_chance(accuracy, n, n_classes):
+        from scipy.stats import binom
+
+        n_correct = round(accuracy * n)
+        if not found and binom.cdf(n_correct, n, 1 / n_classes) < _CHANCE:
             found.append(
                 f"the accuracy, {100 * accuracy:.2g} %, is below chance, {100 / n_classes:.2g} % "
                 "for so many classes: are labels and predictions in the same order?"
@@ -114,10 +117,3 @@ def _one_off(
                 "from 0?"
             ]
     return []
-
-
-def _is_below_chance(accuracy: float, n: int, n_classes: int) -> bool:
-    """Whether guessing would hardly ever be so bad; by the binomial distribution."""
-    from scipy.stats import binom
-
-    return bool(binom.cdf(round(accuracy * n), n, 1 / n_classes) < _CHANCE)
