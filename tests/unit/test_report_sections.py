@@ -1,7 +1,6 @@
 """Sections of the report that two analyses have designed themselves."""
 
 import pandas as pd
-import pytest
 
 from matcheval.accuracy_prediction.errors import ERRORS
 from matcheval.domain_generalization.tables import RESULTS
@@ -29,19 +28,13 @@ def rendered(name, data, values=None):
     return render_report("Study s", [section], Provenance({}, "study: s\n"))
 
 
-@pytest.fixture
-def photographs():
-    """Errors of real studies, as the documentation shows them."""
-    table = pd.read_csv(ROOT / "docs" / "accuracy" / "cifar10-shifts.csv")
-    texts = ["variant", "calibrated_on", "regressor"]
-    return table.assign(**{name: table[name].astype(object).fillna("") for name in texts})
-
-
-def test_errors_of_predicted_accuracies(photographs, tmp_path):
-    page = rendered(
-        "accuracy_prediction",
-        {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")},
-    )
+def test_errors_of_predicted_accuracies(tmp_path):
+    """Of real studies, as the documentation shows them."""
+    texts = dict.fromkeys(["variant", "calibrated_on", "regressor"], "")
+    file = ROOT / "docs" / "accuracy" / "cifar10-shifts.csv"
+    photographs = pd.read_csv(file, dtype=dict.fromkeys(texts, object)).fillna(texts)
+    data = {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")}
+    page = rendered("accuracy_prediction", data)
     of_all = photographs[(photographs["group"] == "all") & (photographs["method"] == "doc")]
     doc = of_all[(of_all["calibrated_on"] == "Syn1") & (of_all["regressor"] == "linear")].iloc[0]
     error = "{:.1f} [{:.1f}, {:.1f}]".format(
