@@ -86,8 +86,3 @@ class ClassBalanced(DatasetTableAnalysis):
         "with equally many images of each class, and averaged over classes."
     )
     Settings: ClassVar[type[ClassBalancedSettings]] = ClassBalancedSettings
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Seed of the subsets, and confidence level of the intervals."""
-        return {"seed": self.settings.seed, "confidence": self.study.confidence}

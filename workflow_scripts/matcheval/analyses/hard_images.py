@@ -44,8 +44,6 @@ def tabulate(
     known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
 ) -> pd.DataFrame:
     """List the hardest images of a dataset."""
-    if not 0 < share <= 1:
-        raise InputError(f"{share} is not in (0, 1]", field="hard_images.share")
     n_right = known.right.sum(axis=0)
     # In floating point, 0.07 * 100 is slightly above 7; without the margin, 8 would be listed.
     wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
@@ -124,11 +122,6 @@ class HardImages(DatasetTableAnalysis):
             "the number of models that classify them correctly.",
             {"table": self.name, "of": "{dataset} (images)"},
         )  # fmt: skip
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Smallest share of the images that is listed."""
-        return {"share": self.settings.share}
 
     @property
     def targets(self) -> list[str]:

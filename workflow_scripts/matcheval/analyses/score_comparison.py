@@ -349,12 +349,6 @@ class ScoreComparison(PairTableAnalysis):
     settings: ScoreComparisonSettings
     has_figure: ClassVar[bool] = True
 
-    @classmethod
-    def options(cls, settings: PairTableSettings) -> dict[str, Any]:
-        """Return the ensembles; the files on validation data are added for a study."""
-        assert isinstance(settings, ScoreComparisonSettings)
-        return {"ensembles": {name: list(of) for name, of in settings.ensembles.items()}}
-
     def check(self) -> None:
         """Check pairs, models, ensembles and the validation set."""
         super().check()

@@ -248,12 +248,11 @@ class Severity(SuiteTableAnalysis):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Matchings and seeds, and whether sets show the base's images."""
+        """Also the matchings and seeds."""
         methods = self.matching.settings.methods
-        return {
+        return super().options | {
             "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
-            "seeds": list(range(self.matching.settings.seeds)),
-            "paired": self.settings.paired,
+            "seeds": self.matching.seeds,
         }
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:

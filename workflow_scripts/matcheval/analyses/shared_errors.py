@@ -140,8 +140,3 @@ class SharedErrors(DatasetTableAnalysis):
     )
     Settings: ClassVar[type[DatasetTableSettings]] = DatasetTableSettings
     has_figure: ClassVar[bool] = True
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """No options: the table has no confidence intervals."""
-        return {}

@@ -264,11 +264,6 @@ class SuiteAccuracies(SuiteTableAnalysis):
                     remedy="Leave 'groups' out, or the suite out of suite_accuracies",
                 )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The level of intervals."""
-        return {"confidence": self.study.confidence}
-
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         """By the number of models and the sizes of the sets."""
         datasets = self.datasets_of(wildcards.suite)

@@ -145,7 +145,7 @@ def compare_models(
     found = {}
     for kind in each(analyses, "analyses", progress=progress):
         module = import_module(kind.__module__)
-        table = module.tabulate(models, **kind.options(kind.Settings()))
+        table = module.tabulate(models)
         found[kind.name] = AnalysisTable(kind, module, table)
     matched = {
         Criterion(name): [MatchedModel.of(one, method, models.seeds) for one in models.comparisons]

@@ -53,11 +53,6 @@ class PairTableAnalysis(TableAnalysis):
     Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
     settings: PairTableSettings
 
-    @classmethod
-    def options(cls, settings: PairTableSettings) -> dict[str, Any]:
-        """Return the further arguments of `tabulate`: the analysis's own settings."""
-        return settings.model_dump(mode="json", exclude=set(PairTableSettings.model_fields))
-
     @property
     def matching(self) -> Matching:
         """The analysis that names matchings and seeds."""
@@ -84,7 +79,7 @@ class PairTableAnalysis(TableAnalysis):
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_pair`."""
         files = self.matching.files(wildcards.pair, self.models)
-        return {"analysis": self.module, "files": files, "options": self.options(self.settings)}
+        return {"analysis": self.module, "files": files, "options": self.options}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -94,6 +95,13 @@ class TableAnalysis(Analysis):
         names = {self.per: self.subjects}
         figures = self.plot.expand(**names) if self.has_figure else []
         return [*self.result.expand(**names), *figures]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the module's `tabulate` asks for by name: settings, and the level of intervals."""
+        given = self.settings.model_dump(mode="json") | {"confidence": self.study.confidence}
+        asked = signature(import_module(self.module).tabulate).parameters
+        return {name: value for name, value in given.items() if name in asked}
 
     @property
     def rules(self) -> list[Rule]:
@@ -191,11 +199,6 @@ class DatasetTableAnalysis(TableAnalysis):
     def subjects(self) -> list[str]:
         """Names of the datasets."""
         return list(self.dataset_files)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Further arguments of the function `tabulate` that makes the table."""
-        return {"confidence": self.study.confidence}
 
     def check(self) -> None:
         """Check datasets, files and models."""
@@ -356,11 +359,6 @@ class SuiteTableAnalysis(TableAnalysis):
             Naming the key and the value.
         """
         raise NotImplementedError
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Further arguments of the function `tabulate` that makes the table."""
-        return {}
 
     def datasets_of(self, suite: str) -> list[str]:
         """Return the names of the base and of the sets of a suite, each once.
