@@ -3,7 +3,7 @@
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt

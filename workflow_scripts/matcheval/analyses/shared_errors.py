@@ -4,7 +4,7 @@ Recht et al. (2019), arXiv 1902.10811, section 5.1: models make similar errors, 
 accuracies on one sample of images are less independent than their number suggests.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
