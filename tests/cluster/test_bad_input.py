@@ -43,8 +43,7 @@ def run(cluster, prepared, tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_refused(run, case):
     arguments, message = CASES[case]
-    code, output = run.run(checkpoint("linear"), *arguments)
-    assert code == 1
+    output = run.run(checkpoint("linear"), *arguments, code=1)
     assert message in output
     assert "has been submitted" not in output
     assert "Traceback" not in output

@@ -31,8 +31,7 @@ def interrupted(request, tmp_path_factory):
     cluster.command("scontrol", "update", f"jobid={numbers['again']}", "starttime=now")
     run.wait(lambda: len(run.starts) == 6, "the second starts")
     (run.folder / "go").touch()
-    output = run.finish(process)
-    assert process.returncode == 0, output
+    run.finish(process)
     return run, numbers
 
 
@@ -79,7 +78,6 @@ def test_submissions_that_slurm_refuses_for_now(accounted, oldest_plugin, tmp_pa
     run.wait(lambda: "SLURM does not accept job" in run.output, "a refusal")
     accounted.start_munge()
     output = run.finish(process)
-    assert process.returncode == 0, output
     assert "Munge" in output or "authentication" in output
     assert "QOSMaxSubmitJobPerUserLimit" in output
     assert sorted(run.starts) == ["a", "b", "c", "d"]
