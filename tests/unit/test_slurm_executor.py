@@ -6,9 +6,10 @@ tests/cluster has it run jobs on a real SLURM.
 import logging
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,41 +84,30 @@ class Job:
         return False
 
 
-def job(**resources):
-    return Job("train_model", resources)
+@pytest.mark.parametrize(
+    ("request_", "given", "changed"),
+    [
+        ({}, {}, {"slurm_extra": "--nice=5 --no-requeue", "gpu_model": None}),
+        ({}, {"requeue": True}, {"slurm_extra": "--nice=5 --requeue", "gpu_model": None}),
+        ({"gpus": 1}, {}, {"slurm_extra": "--nice=5 --no-requeue"}),
+        ({"gpus": 2}, {"gres": "gpu:a100"},
+         {"slurm_extra": "--nice=5 --no-requeue", "gpu": None, "gres": "gpu:a100:2"}),
+        # A resumable job is told when its time is nearly over.
+        ({"gpus": 1, "resumable": True}, {},
+         {"slurm_extra": "--nice=5 --no-requeue --signal=B:USR1@300"}),
+        ({"gpus": 1, "resumable": True, "minutes": 1}, {},
+         {"slurm_extra": "--nice=5 --no-requeue --signal=B:USR1@30", "runtime": 1}),
+    ],
+)  # fmt: skip
+def test_what_is_submitted(request_, given, changed):
+    limited = replace(Request("train_model", 2, 1000, 60), **request_)
+    resources = {"mem_mb": 4000, "runtime": 90, "slurm_extra": "--nice=5"}
+    found = jobs.changes(Job("a", resources), limited, plugin.ExecutorSettings(**given))
+    assert found == {"mem_mb": 1000, "runtime": 60} | changed
 
 
-def submitted(gpus=0, settings=None, **resources):
-    limited = Request("train_model", 2, 1000, 60, gpus=gpus)
-    settings = plugin.ExecutorSettings(**(settings or {}))
-    return jobs.changes(job(**resources), limited, settings)
-
-
-class TestWhatIsSubmitted:
-    def test_limits_and_options(self):
-        assert submitted(mem_mb=4000, runtime=90, slurm_extra="--nice=5") == {
-            "mem_mb": 1000, "runtime": 60, "slurm_extra": "--nice=5 --no-requeue",
-            "gpu_model": None,
-        }  # fmt: skip
-        assert submitted(settings={"requeue": True})["slurm_extra"] == "--requeue"
-
-    def test_a_resumable_job_is_told_when_its_time_is_nearly_over(self):
-        for minutes, seconds in ((60, 300), (1, 30)):
-            limited = Request("train_model", 2, 1000, minutes, resumable=True)
-            changed = jobs.changes(job(), limited, plugin.ExecutorSettings())
-            assert changed["slurm_extra"] == f"--no-requeue --signal=B:USR1@{seconds}"
-
-    def test_gpus_as_generic_resources(self):
-        changed = submitted(gpus=2, settings={"gres": "gpu:a100"})
-        assert (changed["gpu"], changed["gres"]) == (None, "gpu:a100:2")
-        assert "gres" not in submitted(settings={"gres": "gpu"})
-
-    def test_a_type_of_gpu_for_jobs_that_have_one(self):
-        assert "gpu_model" not in submitted(gpus=1)
-        assert submitted()["gpu_model"] is None
-
-    def test_comments_name_the_job(self):
-        assert jobs.comment_of(job()) == "rule_train_model_wildcards_cnn_a"
+def test_comments_name_the_job():
+    assert jobs.comment_of(Job("train_model")) == "rule_train_model_wildcards_cnn_a"
 
 
 class TestWaitingJobs:
@@ -171,29 +161,32 @@ class TestWaitingJobs:
         assert list(waiting.due()) == []
 
 
-class TestVersions:
-    def check(self, monkeypatch, version):
-        def installed(name):
-            if version is None:
-                raise metadata.PackageNotFoundError(name)
-            return version
+@pytest.fixture
+def check(monkeypatch):
+    """Check a version of the plugin that the executor is based on, or that there is none."""
 
-        monkeypatch.setattr(metadata, "version", installed)
+    def check(version):
+        error = metadata.PackageNotFoundError("it") if version is None else None
+        monkeypatch.setattr(metadata, "version", Mock(return_value=version, side_effect=error))
         versions.check(logging.getLogger())
 
-    def test_tested_ones_and_newer_ones(self, monkeypatch, caplog):
-        for version in ("2.0.0", "2.3.1", "2.8.0", "2.8.3"):
-            self.check(monkeypatch, version)
-        assert caplog.text == ""
-        self.check(monkeypatch, "2.9.0")
-        assert "2.9.0 is newer than the versions" in caplog.text
-        assert "pip install 'snakemake-executor-plugin-slurm==2.8.0'" in caplog.text
+    return check
 
-    @pytest.mark.parametrize("version", ["1.9.2", "3.0.0", None])
-    def test_others_are_refused(self, version, monkeypatch):
-        message = r"tested with 2\.0\.0 to 2\.8\.0" if version else "is not installed"
-        with pytest.raises(workflow_errors.WorkflowError, match=message):
-            self.check(monkeypatch, version)
+
+def test_tested_ones_and_newer_ones(check, caplog):
+    for version in ("2.0.0", "2.3.1", "2.8.0", "2.8.3"):
+        check(version)
+    assert caplog.text == ""
+    check("2.9.0")
+    assert "2.9.0 is newer than the versions" in caplog.text
+    assert "pip install 'snakemake-executor-plugin-slurm==2.8.0'" in caplog.text
+
+
+def test_others_are_refused(check):
+    tested = r"tested with 2\.0\.0 to 2\.8\.0"
+    for version, told in (("1.9.2", tested), ("3.0.0", tested), (None, "is not installed")):
+        with pytest.raises(workflow_errors.WorkflowError, match=told):
+            check(version)
 
 
 def test_finding_the_executor_loads_no_other():

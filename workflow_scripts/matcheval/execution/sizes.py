@@ -8,7 +8,6 @@ small is repeated with more (see `resources`). They affect no results.
 import dataclasses
 import functools
 import itertools
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from matcheval.errors import InputError
+from matcheval.io.json_files import read_json
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,8 @@ def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
     description = folder / "dataset.json"
     if not description.is_file():
         return guess
-    try:
-        content = json.loads(description.read_text(encoding="utf-8"))
-        images, classes = int(content["n"]), int(content["n_classes"])
-    except (ValueError, KeyError, TypeError) as error:
-        problem = f"does not contain the number of images and classes ({error})"
-        remedy = "Delete the folder and build the dataset again"
-        raise InputError(problem, file=description, remedy=remedy) from error
-    known = dataclasses.replace(guess, images=images, classes=classes)
+    content = read_json(description, remedy="Delete the folder and build the dataset again")
+    known = dataclasses.replace(guess, images=content["n"], classes=content["n_classes"])
     shape = content.get("shape") or np.load(folder / "images.npy", mmap_mode="r").shape
     if len(shape) != 4:  # image files, stored one after the other
         return dataclasses.replace(known, encoded=True)
