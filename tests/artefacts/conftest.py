@@ -1,6 +1,5 @@
 """Options of the checks of results; `snakemake check` gives `--study FOLDER --results FILE ...`."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +22,11 @@ class Results:
 
     def of_stage(self, stage: str, suffix: str = "") -> list[Path]:
         """The files in a folder of the study, such as `matched` or `replication`."""
-        return list(self._below(self.study / stage, suffix))
+        return self._below(self.study / stage, suffix)
 
     def shared(self, folder: str, suffix: str = "") -> list[Path]:
         """The files in a folder that studies share, such as `datasets` or `sampling`."""
-        return list(self._below(self.study.parent / folder, suffix))
+        return self._below(self.study.parent / folder, suffix)
 
     def predictions(self) -> dict[Path, str]:
         """The prediction files that the indexes of inference list, with their SHA-256."""
@@ -38,10 +37,9 @@ class Results:
             for model, digest in digests.items()
         }
 
-    def _below(self, folder: Path, suffix: str) -> Iterator[Path]:
-        for path in self.files:
-            if path.is_relative_to(folder) and path.name.endswith(suffix):
-                yield path
+    def _below(self, folder: Path, suffix: str) -> list[Path]:
+        below = [path for path in self.files if path.is_relative_to(folder)]
+        return [path for path in below if path.name.endswith(suffix)]
 
 
 @pytest.fixture(scope="session")

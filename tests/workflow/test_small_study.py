@@ -49,13 +49,3 @@ def test_the_studys_own_report_tells_results_and_where_they_come_from(workflow):
         assert heading in page
     assert page.count("<img src=") == 9
     assert "snakemake." not in page  # wildcards of captions are filled in
-
-
-def test_prediction_files_keep_the_contract(workflow):
-    for name, size in SIZES.items():
-        for path in (workflow.results / "predictions" / name).glob("*.parquet"):
-            table = pq.read_table(path)
-            assert [str(t) for t in table.schema.types] == ["int32", "int16", "int16", "float"]
-            assert table["index"].to_pylist() == list(range(size))
-            metadata = {k.decode() for k in table.schema.metadata}
-            assert {"model", "dataset", "n_classes", "weights_sha256"} <= metadata

@@ -129,15 +129,15 @@ def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
     sets: dict[str, PlannedSet] = {}
     for group, settings in groups.items():
         for planned in _sets_of_group(group, settings):
+            field = f"plan.{group}.name"
             if not is_name(planned.name):
-                problem, remedy = f"'{planned.name}' cannot be the name of a set", _NAMES
-            elif planned.name in sets:
-                problem = f"two sets are named '{planned.name}'"
+                problem = f"'{planned.name}' cannot be the name of a set"
+                raise configuration_error(problem, field=field, remedy=_NAMES)
+            if planned.name in sets:
                 remedy = "Name them by {group}, {source}, {colour} and {key}"
-            else:
-                sets[planned.name] = planned
-                continue
-            raise configuration_error(problem, field=f"plan.{group}.name", remedy=remedy)
+                problem = f"two sets are named '{planned.name}'"
+                raise configuration_error(problem, field=field, remedy=remedy)
+            sets[planned.name] = planned
     return sets
 
 

@@ -22,9 +22,9 @@ from matcheval.settings import (
     Number,
     PathText,
     Settings,
+    SomeUnique,
     Texts,
-    Unique,
-    UniqueItems,
+    UniqueTuple,
     read_settings,
 )
 
@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 # Pillow itself refuses images of twice as many pixels as its own limit.
 _MOST_PIXELS = 178_956_970
 
-Colours = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Unique, UniqueItems]
+Colours = UniqueTuple[Annotated[str, Field(min_length=1)]]
 
 
 def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
@@ -128,7 +128,7 @@ class LicenceSettings(Settings):
     fallback: str | None = Field(
         None, description="Licence of images for which none is stated; by default `unstated`"
     )
-    export: Annotated[tuple[str, ...], Unique, UniqueItems] | None = Field(
+    export: UniqueTuple[str] | None = Field(
         None, description="Only images with one of these licences are exported; by default, all"
     )
 
@@ -136,9 +136,7 @@ class LicenceSettings(Settings):
 class ExportSettings(Settings):
     """The images that are written."""
 
-    sides: Annotated[tuple[Count, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
-        (32, 224), description="Heights and widths in pixels"
-    )
+    sides: SomeUnique[Count] = Field((32, 224), description="Heights and widths in pixels")
     fit: Literal["squash", "crop"] = Field(
         "squash", description="Resized to the square directly, or by the shorter side, then cropped"
     )
