@@ -323,26 +323,24 @@ def check_shared(
         probe = results.resolve() / f".seen-by-nodes-{secrets.token_hex(4)}"
         probe.touch()
         try:
-            missing, reason = _missing_on_node(partition, options, [probe, *others])
+            problem = _problem_on_node(partition, options, [probe, *others])
+        except InputError as error:
+            message = "whether the nodes of partition '%s' see %s was not checked: %s"
+            LOGGER.warning(message, partition, results, error)
+            continue
         finally:
             probe.unlink()
-        if missing is None:
-            message = (
-                "whether the nodes of partition '%s' see %s was not checked: no node is free%s"
-            )
-            LOGGER.warning(message, partition, results, reason)
-            continue
         nodes = f"nodes of partition '{partition}'"
-        if missing and missing[0].startswith("missing "):
-            file = missing[0].removeprefix("missing ")
+        if problem.startswith("missing "):
+            file = problem.removeprefix("missing ")
             raise InputError(
                 f"{nodes} do not see {results if file == str(probe) else file}",
                 remedy="Run this in a folder that all nodes share (often below the home, project "
                 "or scratch folders), with 'results' and .venv in such folders, too",
             )
-        if missing:
+        if problem:
             raise InputError(
-                f"{nodes} cannot write to {results}: {missing[0]}",
+                f"{nodes} cannot write to {results}: {problem}",
                 remedy="Choose a folder for 'results' that the nodes may write to; some clusters "
                 "mount the home folders read-only on their nodes",
             )
@@ -351,10 +349,8 @@ def check_shared(
         partial.write_text(json.dumps(known))
 
 
-def _missing_on_node(
-    partition: str, options: Sequence[str], files: Sequence[Path]
-) -> tuple[list[str] | None, str]:
-    """List the files that a node does not see, and what it says of writing to the first one."""
+def _problem_on_node(partition: str, options: Sequence[str], files: Sequence[Path]) -> str:
+    """Return the first file that a node misses, or what it says of writing to the first one."""
     command = [
         "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
         f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *_given_options(partition=partition),
@@ -364,12 +360,12 @@ def _missing_on_node(
         result = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=4 * _PATIENCE_SECONDS
         )
-    except subprocess.TimeoutExpired:
-        return None, ""
+    except subprocess.TimeoutExpired as error:
+        raise InputError("no node is free") from error
     lines = result.stdout.splitlines()
-    if lines and lines[-1] == "looked":
-        return lines[:-1], ""
-    return None, f" ({last_lines(result.stderr)})"
+    if lines[-1:] != ["looked"]:
+        raise InputError(f"no node is free ({last_lines(result.stderr)})")
+    return lines[0] if len(lines) > 1 else ""
 
 
 def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
