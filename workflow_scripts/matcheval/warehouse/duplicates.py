@@ -5,7 +5,6 @@ differ in at most so many bits (near).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, count, pairwise
 
 import numpy as np
@@ -74,30 +73,7 @@ def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[
     return np.delete(pairs, np.flatnonzero(is_again), axis=0)
 
 
-@dataclass(frozen=True)
-class _Pictures:
-    """Images of several sets, one after the other."""
-
-    sets: Sequence[str]
-    names: Sequence[str]
-    classes: Sequence[str]
-    sha256: Sequence[str]
-    phash: npt.NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, tables: Mapping[str, pa.Table]) -> "_Pictures":
-        """Join tables of `REFERENCE_SCHEMA` by set."""
-        sets = [name for name, table in tables.items() for _ in range(len(table))]
-        empty = REFERENCE_SCHEMA.arrow.empty_table()
-        joined = pa.concat_tables([empty, *tables.values()], promote_options="permissive")
-        names, classes, digests = (joined[key].to_pylist() for key in ("name", "class", "sha256"))
-        return cls(sets, names, classes, digests, joined["phash"].to_numpy())
-
-    def of_image(self, i: int) -> tuple[str, str, str]:
-        """Return set, name and class of an image."""
-        return self.sets[i], self.names[i], self.classes[i]
-
-
+_Image = tuple[str, str, str]  # set, name and class
 # Position of an image of the warehouse, and its row: a finding without the image itself.
 _Finding = tuple[int, tuple[str, str, int, str, str, str]]
 
@@ -112,27 +88,37 @@ def find_duplicates(
         .rename_columns(REFERENCE_SCHEMA.names)
         for name, table in read.items()
     }
-    ours, theirs = _Pictures.of(sound), _Pictures.of(references)
+    ours, theirs = _joined(sound), _joined(references)
+    images, others = (
+        list(zip(t["set"], t["name"], t["class"], strict=True)) for t in (ours, theirs)
+    )
     likeness = _Likeness(ours, theirs, distance)
-    found = [*_within_and_across(ours, likeness), *_leaks(ours, theirs, likeness)]
+    found = [*_within_and_across(images, likeness), *_leaks(others, likeness)]
     found.sort(key=lambda finding: finding[0])  # stable: findings of an image keep their order
-    rows = [(*ours.of_image(i), *row) for i, row in found]
+    rows = [(*images[i], *row) for i, row in found]
     return DUPLICATES_SCHEMA.from_frame(
         pd.DataFrame(rows, columns=DUPLICATES_SCHEMA.names, dtype=object)
     )
 
 
+def _joined(tables: Mapping[str, pa.Table]) -> pd.DataFrame:
+    """The images of tables of `REFERENCE_SCHEMA`, one after the other, with the names of sets."""
+    sets = [name for name, table in tables.items() for _ in range(len(table))]
+    parts = [REFERENCE_SCHEMA.arrow.empty_table(), *tables.values()]
+    return pa.concat_tables(parts, promote_options="permissive").to_pandas().assign(set=sets)
+
+
 class _Likeness:
     """Which images show the same picture, by codes: of pixels, or of perceptual hashes."""
 
-    def __init__(self, ours: _Pictures, theirs: _Pictures, distance: int | str) -> None:
-        pixels = pd.factorize(np.array([*ours.sha256, *theirs.sha256], object))[0]
+    def __init__(self, ours: pd.DataFrame, theirs: pd.DataFrame, distance: int | str) -> None:
+        pixels = pd.factorize(np.array([*ours["sha256"], *theirs["sha256"]], object))[0]
         codes, pairs = pixels, np.empty((0, 3), np.int64)
         if distance != "off":
-            both = np.concatenate([ours.phash, theirs.phash])
+            both = np.concatenate([ours["phash"], theirs["phash"]])
             hashes, codes = np.unique(both, return_inverse=True)
             pairs = similar_pairs(hashes, int(distance))
-        n = len(ours.names)
+        n = len(ours)
         self.pixels, self.their_pixels = pixels[:n], pixels[n:]
         self.codes, self.their_codes = codes[:n], codes[n:]
         either_way = np.concatenate([pairs, pairs[:, [1, 0, 2]]])
@@ -146,18 +132,18 @@ class _Likeness:
         return [[code, 0], *self._others[start:stop].tolist()]
 
 
-def _within_and_across(ours: _Pictures, likeness: _Likeness) -> Iterator[_Finding]:
+def _within_and_across(images: Sequence[_Image], likeness: _Likeness) -> Iterator[_Finding]:
     """Go through the images in order; those that are no copies within their set stay."""
 
     def finding(i: int, kind: str, j: int, bits: int) -> _Finding:
         match = "exact" if likeness.pixels[i] == likeness.pixels[j] else "near"
-        return i, (kind, match, bits, *ours.of_image(j))
+        return i, (kind, match, bits, *images[j])
 
     staying: dict[int, dict[str, int]] = {}  # of the set: by code and class, the first image
     earlier: dict[int, int] = {}  # by code, the first image of earlier sets
     marked: set[int] = set()
-    for i, (name, class_name) in enumerate(zip(ours.sets, ours.classes, strict=True)):
-        if i and name != ours.sets[i - 1]:
+    for i, (name, _, class_name) in enumerate(images):
+        if i and name != images[i - 1][0]:
             for code, by_class in staying.items():
                 earlier.setdefault(code, min(by_class.values()))
             staying = {}
@@ -182,14 +168,14 @@ def _within_and_across(ours: _Pictures, likeness: _Likeness) -> Iterator[_Findin
         staying.setdefault(code, {}).setdefault(class_name, i)
 
 
-def _leaks(ours: _Pictures, theirs: _Pictures, likeness: _Likeness) -> Iterator[_Finding]:
+def _leaks(others: Sequence[_Image], likeness: _Likeness) -> Iterator[_Finding]:
     """For every image and reference, the most similar image: an exact copy, or the fewest bits."""
     by_code: dict[int, dict[str, int]] = {}
     by_pixels: dict[int, dict[str, int]] = {}
-    for j, name in enumerate(theirs.sets):
+    for j, (name, _, _) in enumerate(others):
         by_code.setdefault(int(likeness.their_codes[j]), {}).setdefault(name, j)
         by_pixels.setdefault(int(likeness.their_pixels[j]), {}).setdefault(name, j)
-    for i in range(len(ours.names)):
+    for i in range(len(likeness.codes)):
         found: dict[str, tuple[int, int]] = {}
         for near, bits in likeness.near(int(likeness.codes[i])):
             for name, j in by_code.get(near, {}).items():
@@ -197,6 +183,6 @@ def _leaks(ours: _Pictures, theirs: _Pictures, likeness: _Likeness) -> Iterator[
         exact = by_pixels.get(int(likeness.pixels[i]), {})
         for name, (bits, j) in found.items():
             if name in exact:
-                yield i, (LEAKED, "exact", 0, *theirs.of_image(exact[name]))
+                yield i, (LEAKED, "exact", 0, *others[exact[name]])
             else:
-                yield i, (LEAKED, "near", bits, *theirs.of_image(j))
+                yield i, (LEAKED, "near", bits, *others[j])
