@@ -105,7 +105,8 @@ def _joined(tables: Mapping[str, pa.Table]) -> pd.DataFrame:
     """The images of tables of `REFERENCE_SCHEMA`, one after the other, with the names of sets."""
     sets = [name for name, table in tables.items() for _ in range(len(table))]
     parts = [REFERENCE_SCHEMA.arrow.empty_table(), *tables.values()]
-    return pa.concat_tables(parts, promote_options="permissive").to_pandas().assign(set=sets)
+    joined: pd.DataFrame = pa.concat_tables(parts, promote_options="permissive").to_pandas()
+    return joined.assign(set=sets)
 
 
 class _Likeness:
