@@ -76,8 +76,6 @@ def test_hard_images_come_with_their_ties():
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
     assert [c.cells for c in hard.text_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
-    with pytest.raises(InputError, match=r"'hard_images\.share'"):
-        hard.tabulate(models, "set", share=0)
 
 
 def test_balanced_subsets_are_exactly_balanced():
