@@ -1,6 +1,4 @@
-"""Predicted beside matched gaps against a literal computation; parts of sets."""
-
-import dataclasses
+"""Predicted beside matched gaps, against a literal computation."""
 
 import numpy as np
 import pandas as pd
@@ -9,8 +7,6 @@ from scipy.stats import rankdata, spearmanr
 
 from matcheval.accuracy_prediction.gaps import GAPS, MEASURES, MIN_SETS, join, tabulate_comparison
 from matcheval.accuracy_prediction.predicting import PREDICTED
-from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.accuracy_prediction.scoring import Views
 
 SIZES = {"a": 9, "b": 8, "few": MIN_SETS - 1}  # sets of every model
 
@@ -18,26 +14,18 @@ SIZES = {"a": 9, "b": 8, "few": MIN_SETS - 1}  # sets of every model
 def tables(seed=0):
     """Predictions of one method, and gaps, of models with some of nine sets each."""
     rng = np.random.default_rng(seed)
-    predicted, gaps = [], []
-    for model, n in SIZES.items():
-        for number in range(n):
-            gap, base = rng.uniform(0, 0.5), rng.uniform(0.8, 1)
-            of_set = {"model": model, "suite": "s", "base": "base", "dataset": f"set-{number}"}
-            parts = {name: gap * rng.uniform(0.5, 1.5) for name in MEASURES}
-            gaps.append({**of_set, "gap": gap, "gap_se": 0.01, "share_matched": 0.5, **parts})
-            for view in ("all", "n=100"):
-                predicted.append(
-                    {
-                        **of_set, "method": "ac", "variant": "", "seed": 0, "view": view,
-                        "protocol": "direct", "regressor": "", "calibrated_on": "",
-                        "accuracy_base": base, "accuracy": base - gap,
-                        "predicted": base - gap * rng.uniform(0.2, 1.2),
-                    }
-                )  # fmt: skip
-    return tuple(
-        pd.DataFrame(rows).reindex(columns=schema.names)
-        for rows, schema in ((predicted, PREDICTED), (gaps, GAPS))
-    )
+    sets = [(model, f"set-{number}") for model, n in SIZES.items() for number in range(n)]
+    gaps = pd.DataFrame(sets, columns=["model", "dataset"]).assign(suite="s", gap_se=0.01)
+    gaps["gap"], base = rng.uniform(0, 0.5, len(gaps)), rng.uniform(0.8, 1, len(gaps))
+    for measure in MEASURES:
+        gaps[measure] = gaps["gap"] * rng.uniform(0.5, 1.5, len(gaps))
+    predicted = gaps.assign(
+        method="ac", variant="", seed=0, view="all", protocol="direct", regressor="",
+        calibrated_on="", accuracy_base=base, accuracy=base - gaps["gap"],
+        predicted=base - gaps["gap"] * rng.uniform(0.2, 1.2, len(gaps)),
+    )  # fmt: skip
+    predicted = pd.concat([predicted, predicted.assign(view="n=100", predicted=0.0)])
+    return predicted.reindex(columns=PREDICTED.names), gaps.reindex(columns=GAPS.names)
 
 
 def test_gaps_are_joined_on_whole_sets_of_models_that_have_gaps():
@@ -95,51 +83,3 @@ def test_correlations_and_intervals_by_loops(measure):
         low, high = np.nanquantile(values, [0.05, 0.95])
         assert found[f"{name}_low"] == pytest.approx(low, abs=1e-9)
         assert found[f"{name}_high"] == pytest.approx(high, abs=1e-9)
-
-
-def test_a_measure_that_follows_the_gap_alone_tells_nothing_about_the_error():
-    predicted, gaps = tables()
-    gaps["matched_gap"] = gaps["gap"] ** 3
-    joined = join(predicted, gaps).assign(group="", subgroup="")
-    found = tabulate_comparison(joined, resamples=5).set_index("measure")
-    assert found.loc["matched_gap", "with_gap"] > 0
-    assert np.isnan(found.loc["matched_gap", "given_gap"])
-
-
-LABELS = np.array([0, 0, 1, 1, 1, 2])
-CLASSES = ("ape", "bee", "cow", "dog")  # no dog is in the set
-
-
-def outputs(seed=0):
-    rng = np.random.default_rng(seed)
-    return Outputs(LABELS, rng.integers(0, 3, 6), rng.uniform(size=6), features=np.eye(6))
-
-
-def parts(views, target, name="set"):
-    (whole, *found) = views.parts(target, name, CLASSES)
-    assert whole == ("all", 0, None)
-    return [(view, draw, target.rows(rows)) for view, draw, rows in found]
-
-
-def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
-    views = Views(test_sizes=(2, 4, 6), draws=3)
-    one, other = (parts(views, outputs(seed)) for seed in (0, 1))
-    assert [view[:2] for view in one] == [(f"n={n}", d) for n in (2, 4) for d in range(3)]
-    for (*_, a), (*_, b) in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a.features, b.features)  # which rows
-        assert len(np.unique(a.features.argmax(axis=1))) == len(a)  # without replacement
-    assert len({part.features.tobytes() for view, _, part in one if view == "n=2"}) > 1
-    renamed = parts(views, outputs(), "another")
-    assert any((a[2].features != b[2].features).any() for a, b in zip(one, renamed, strict=True))
-
-
-def test_missing_classes_are_those_of_the_set_singly_and_in_pairs():
-    found = {view: part for view, _, part in parts(Views(missing_classes="pairs"), outputs())}
-    sizes = {view.removeprefix("without "): len(part) for view, part in found.items()}
-    assert sizes == {"ape": 4, "bee": 3, "cow": 5, "ape+bee": 1, "ape+cow": 3, "bee+cow": 2}
-    assert not (found["without bee"].labels == 1).any()
-    several = dataclasses.replace(outputs(), labels=np.stack([LABELS, [-1, -1, 2, -1, -1, -1]], 1))
-    singles = parts(Views(missing_classes="singles"), several)
-    assert {view: len(part) for view, _, part in singles} == {
-        "without ape": 4, "without bee": 3, "without cow": 4,
-    }  # fmt: skip

@@ -10,7 +10,6 @@ import pytest
 
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
-    ESTIMATES,
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
@@ -87,12 +86,7 @@ class TestPredictions:
         line = np.polyfit(entropy[:-1], [one.accuracy for one in CALIBRATION], 1)
         assert found["entropy"]["predicted"] == pytest.approx(np.polyval(line, entropy[-1]))
         assert found["doc"]["n_fitted"] == 5
-
-    def test_all_methods_are_chosen_with_further_sets(self):
-        names = {score.name for score in choose_methods(calibrated=True)}
-        assert {"doc", "doe", "frechet", *DIRECT} <= names
-        assert "base_accuracy" not in names
-        assert [score.name for score in choose_methods()] == list(DIRECT)
+        assert {"doc", "frechet", *DIRECT} <= {one.name for one in choose_methods(calibrated=True)}
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
         names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "rotation"]
@@ -116,13 +110,10 @@ class TestPredictions:
         names = ("base_accuracy", "ac", "doc", "nuclear_norm")
         found = estimated(*names, target=certain, calibration=[certain, *CALIBRATION])
         assert [row["reason"] for row in found.values()] == ["", NO_SPREAD, NO_SPREAD, ""]
-        missing = [math.isnan(row["predicted"]) for row in found.values()]
-        assert missing == [False, True, True, False]
         # The score of a set to fit on that has none is not counted.
         assert [row["n_fitted"] for row in found.values()] == [0, 0, 5, 6]
         row = estimated("doc", calibration=[certain] * 3)["doc"]
         assert row["reason"] == f"its score is defined on 0 sets to calibrate on: {NO_SPREAD}"
-        assert row["n_fitted"] == 0
 
 
 class TestIntervals:
@@ -152,11 +143,9 @@ class TestIntervals:
         estimate = partial(estimate_accuracies, BASE, methods=choose_methods(), n_resamples=20)
         alone = estimate([("t", TARGET)])
         assert by_method(estimate([other, ("t", TARGET)]), "t") == by_method(alone)
-        again = estimate([("t", TARGET)], seed=1)
-        assert again["predicted"] == alone["predicted"]
-        renamed = estimate([("u", TARGET)])
-        assert renamed["predicted_low"] != alone["predicted_low"]
-        assert again["predicted_low"] != alone["predicted_low"]
+        for another in (estimate([("t", TARGET)], seed=1), estimate([("u", TARGET)])):
+            assert another["predicted"] == alone["predicted"]
+            assert another["predicted_low"] != alone["predicted_low"]
 
     def test_none_without_resamples_and_for_features(self):
         base, target, *calibration = (
@@ -199,7 +188,6 @@ def files(tmp_path):
         "base": write("base", 400, 0, 0),
         "photos": write("photos", 200, 1, 1, labelled=False),
         "sketches": write("sketches", 200, 2, 2),
-        "further": [write(f"set{i}", 200, 5 + i, i / 2) for i in range(3)],
     }
 
 
@@ -217,30 +205,10 @@ class TestCommand:
         assert blocks[1].startswith("photos: 200 datapoints, no labels\nmethod")
         assert "error" not in blocks[1]
         sketches = read_user_file(files["sketches"]).outputs
-        assert f"sketches: 200 datapoints, accuracy {100 * sketches.accuracy:.2f} %" in blocks[2]
         (line,) = [line for line in blocks[2].splitlines() if line.startswith("AC  ")]
         ac = sketches.confidences.mean()
         assert line.split()[1] == f"{100 * ac:.2f}"
         assert line.split()[-1] == f"{100 * abs(ac - sketches.accuracy):.2f}"
-        assert len({len(line) for line in blocks[2].splitlines()[1:]}) == 1
-
-    def test_json_is_the_table_of_the_library(self, files, capsys):
-        options = ["--methods", "ac", "doc", "frechet", "--resamples", 10, "--seed", 3]
-        paths = [files["base"], files["photos"], "--calibrate-on", *files["further"]]
-        rows = json.loads(run(capsys, *paths, *options, "--json"))
-        read = [read_user_file(path).outputs for path in (files["base"], *files["further"])]
-        table = estimate_accuracies(
-            read[0],
-            [("photos", read_user_file(files["photos"], labels="optional").outputs)],
-            methods=choose_methods(["ac", "doc", "frechet"]),
-            calibration=read[1:],
-            n_resamples=10,
-            seed=3,
-        )
-        assert [list(row) for row in rows] == [["base", *ESTIMATES.names]] * 3
-        for row, expected in zip(rows, table.to_pylist(), strict=True):
-            for key, value in expected.items():
-                assert row[key] == (None if value != value else value)
 
     def test_n_a_with_a_reason(self, files, capsys):
         out = run(capsys, files["base"], files["photos"], "--methods", "doc", "--resamples", 0)
@@ -250,9 +218,7 @@ class TestCommand:
         ("arguments", "message"),
         [
             (["photos", "sketches"], "photos.npz: column label missing; found logits"),
-            (["base", "missing"], "missing: no such file"),
             (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
-            (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: column label missing"),
             (
                 ["base", "sketches", "--calibrate-on", "base"],
                 "1 sets to calibrate on. Give at least 3",
@@ -274,15 +240,6 @@ class TestCommand:
         out = run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
         rows = json.loads(out)
         assert [row["target"] for row in rows] == ["photos", str(copy)]
-
-    def test_another_number_of_classes(self, files, tmp_path, capsys):
-        np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
-        with pytest.raises(SystemExit):
-            run(capsys, files["base"], tmp_path / "wide.npz")
-        assert (
-            "wide.npz: 'n_classes': the number of classes is 5 in base.npz, and 9 in wide.npz"
-            in capsys.readouterr().err
-        )
 
 
 def test_rows_of_what_was_computed_before():

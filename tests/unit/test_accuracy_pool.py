@@ -1,15 +1,28 @@
-"""Several models on the same sets: scores of agreement, and ensembles."""
+"""Several models on the same sets: agreement, ALine, ensembles; and parts of sets."""
 
 import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from matcheval.accuracy_prediction.gaps import single_labels
-from matcheval.accuracy_prediction.output_files import OutputFiles, average
+from matcheval.accuracy_prediction.output_files import average
 from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
-from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict
-from matcheval.accuracy_prediction.scores.score import Sides, Sources
+from matcheval.accuracy_prediction.scores.agreement import (
+    Agreements,
+    agreement,
+    aline_d,
+    aline_s,
+    mean_agreement,
+)
+from matcheval.accuracy_prediction.scores.outputs import (
+    ClassRule,
+    Outputs,
+    from_logits,
+    restrict,
+)
+from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scoring import (
     ModelScorer,
     SuiteOutputs,
@@ -19,6 +32,101 @@ from matcheval.accuracy_prediction.scoring import (
 )
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
+
+
+def models(generator, labels, accuracy, k=10):
+    """Predictions of models that err independently."""
+    wrong = (labels + generator.integers(1, k, (len(accuracy), len(labels)))) % k
+    right = generator.random(wrong.shape) < np.asarray(accuracy)[:, None]
+    return np.where(right, labels, wrong).astype(np.int16)
+
+
+def pool(seed=0, n=400, accuracy=(0.6, 0.7, 0.75, 0.8, 0.85, 0.9), drop=0.15):
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, 10, (2, n))
+    base = models(generator, y[0], accuracy)
+    target = models(generator, y[1], np.array(accuracy) - drop)
+    return base, y[0], target
+
+
+def of(base, labels, target):
+    return Agreements(agreement(target), agreement(base), (base == labels).mean(axis=1))
+
+
+def literally(base, labels, target):
+    """ALine-S and ALine-D as the specification has them, in loops over pairs."""
+    n = len(base)
+    acc = [norm.ppf(np.mean(one == labels)) for one in base]
+    pairs = []
+    for i in range(n):
+        for j in range(n):
+            known, new = np.mean(base[i] == base[j]), np.mean(target[i] == target[j])
+            if i != j and 0.05 <= known <= 0.98 and 0.05 <= new <= 0.98:
+                pairs.append((i, j, norm.ppf(known), norm.ppf(new)))
+    slope, bias = np.polyfit([p[2] for p in pairs], [p[3] for p in pairs], 1)
+    rows, wanted = [], []
+    for i, j, known, new in pairs:
+        rows.append([(k == i) / 2 + (k == j) / 2 for k in range(n)])
+        wanted.append(new + slope * ((acc[i] + acc[j]) / 2 - known))
+    w = np.linalg.pinv(np.array(rows)) @ wanted
+    return norm.cdf(slope * np.array(acc) + bias), norm.cdf(w)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int64])
+def test_agreement_by_a_literal_count(dtype):
+    predictions = pool(n=203)[0].astype(dtype)
+    expected = [[np.mean(a == b) for b in predictions] for a in predictions]
+    np.testing.assert_allclose(agreement(predictions), expected, rtol=1e-15)
+    means = [np.mean([e for j, e in enumerate(row) if j != i]) for i, row in enumerate(expected)]
+    np.testing.assert_allclose(
+        mean_agreement(Agreements(agreement(predictions), None, None)), means
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_aline_by_literal_loops(seed):
+    some = pool(seed)
+    single, double = literally(*some)
+    np.testing.assert_allclose(aline_s(of(*some)), single, atol=1e-9)
+    np.testing.assert_allclose(aline_d(of(*some)), double, atol=1e-9)
+
+
+def test_models_outside_of_the_pool_have_no_influence_on_it():
+    agreements = of(*pool())
+    inside = np.array([True, True, True, True, False, False])
+    for score in POOL_SCORES.values():
+        found = score.of_models(agreements, inside)
+        alone = score.compute(agreements.among(np.arange(4)))
+        np.testing.assert_array_equal(found[:4], alone)
+        joined = score.compute(agreements.among(np.array([0, 1, 2, 3, 5])))
+        assert found[5] == joined[4]
+
+
+def test_too_few_pairs_and_models_that_no_pair_determines():
+    base, labels, target = pool()
+    with pytest.raises(NotAvailableError, match=r"in \[0.05, 0.98\] on base and target: 1; .* 3"):
+        aline_s(of(base[:2], labels, target[:2]))
+    same = np.repeat(base[:1], 6, axis=0)
+    with pytest.raises(NotAvailableError, match="target: 0;"):
+        aline_d(of(same, labels, same))
+    agreements = of(base, labels, target)
+    agreements.target[5, :] = agreements.target[:, 5] = 0.99  # no usable pair
+    assert np.isnan(aline_d(agreements)).tolist() == [False] * 5 + [True]
+    square = Agreements(np.ones((4, 4)), agreements.base[:4, :4], agreements.accuracy[:4])
+    for i, j in ((0, 1), (1, 2), (2, 3), (3, 0)):  # a constant may be moved along such a cycle
+        square.target[i, j] = square.target[j, i] = 0.5 + 0.1 * i
+    assert np.isnan(aline_d(square)).all()
+    square.target[0, 2] = square.target[2, 0] = 0.6
+    assert np.isfinite(aline_d(Agreements(square.target, square.base, square.accuracy))).all()
+    perfect = of(
+        np.concatenate([base, labels[None].astype(np.int16)]), labels, target[[*range(6), 0]]
+    )
+    for estimate in (aline_s, aline_d):  # the probit of the last one's accuracy is infinite
+        assert np.isnan(estimate(perfect)).tolist() == [False] * 6 + [True]
+    level = Agreements(agreements.target[:5, :5], np.full((5, 5), 0.7), agreements.accuracy[:5])
+    with pytest.raises(NotAvailableError, match="agree equally often on the base"):
+        aline_s(level)
+
 
 CLASSES, MODELS = ["ape", "bee", "cat", "dog"], ["m0", "m1", "m2", "m3"]
 SUITE = Suite("s", (Member("whole"), Member("part", classes=("cat", "ape"))))
@@ -149,12 +257,30 @@ def test_outputs_of_other_classes_and_of_no_numbers():
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 
-def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):
-    from matcheval.accuracy_prediction import output_files
+def parts(views, target, name="set"):
+    _, *found = views.parts(target, name, CLASSES)
+    return [(view, draw, target.rows(rows)) for view, draw, rows in found]
 
-    # In place of outputs, the kinds of files that would be read.
-    monkeypatch.setattr(output_files, "read_outputs", lambda files: (set(files), {}))
-    files = OutputFiles(tmp_path, ("logits", "features", "statistics"))
-    assert files.read("d", "m") == {"predictions", "logits", "features", "statistics"}
-    assert files.read("d", "m", wanted=["logits"]) == {"predictions", "logits"}
-    assert files.read("d", "m", wanted=()) == {"predictions"}
+
+def labelled(labels):
+    """Outputs whose features tell the rows."""
+    return Outputs(labels, np.zeros(6, int), np.ones(6), features=np.eye(6))
+
+
+def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
+    views, target = Views(test_sizes=(2, 4, 6), draws=3), labelled(np.arange(6) % 3)
+    one, other = parts(views, target), parts(views, target, "another")
+    assert [view[:2] for view in one] == [(f"n={n}", d) for n in (2, 4) for d in range(3)]
+    assert all(len(np.unique(a.features.argmax(axis=1))) == len(a) for *_, a in one)
+    assert any((a[2].features != b[2].features).any() for a, b in zip(one, other, strict=True))
+
+
+def test_missing_classes_are_those_of_the_set_singly_and_in_pairs():
+    labels = np.array([0, 0, 1, 1, 1, 2])  # no dog is in the set
+    found = parts(Views(missing_classes="pairs"), labelled(labels))
+    assert {view.removeprefix("without "): len(part) for view, _, part in found} == {
+        "ape": 4, "bee": 3, "cat": 5, "ape+bee": 1, "ape+cat": 3, "bee+cat": 2,
+    }  # fmt: skip
+    several = labelled(np.stack([labels, [-1, -1, 2, -1, -1, -1]], axis=1))
+    found = parts(Views(missing_classes="singles"), several)
+    assert [len(part) for *_, part in found] == [4, 3, 4]

@@ -62,29 +62,16 @@ def test_invariants(both):
         # Rounding at 1000 moves a threshold's own datapoint, so ATC may move by one datapoint.
         slack = 1.01 / len(target) if name.startswith("atc") else 1e-6
         assert value(name, *moved) == pytest.approx(expected, abs=slack, nan_ok=True), name
-    k = target.logits.shape[1]
-    long = np.tile(target.probabilities, (2, 1))
-    assert 1 / k - 1e-9 <= nuclear_norm(long) <= 1 + 1e-9
-    scaled = softmax(target.logits, fit_temperature(base.logits, base.labels))
-    assert (scaled.argmax(axis=1) == target.predicted).all()
 
 
-def test_temperature_against_a_grid():
+def test_no_other_temperature_has_a_smaller_loss():
     generator = np.random.default_rng(1)
-    grid = np.exp(np.linspace(*np.log(BRACKET), 20_001))
     for true in (0.4, 1.0, 3.0):
         base = calibrated(generator, 400)
-        z = base.logits * true
-
-        def lowest(temperatures, z=z, labels=base.labels):
-            scaled = [z / t for t in temperatures]
-            return int(
-                np.argmin([np.mean(logsumexp(s, 1) - s[range(400), labels]) for s in scaled])
-            )
-
-        near = grid[max(0, 20 * lowest(grid[::20]) - 20) :][:41]
-        expected = near[lowest(near)]
-        assert fit_temperature(z, base.labels) == pytest.approx(expected, rel=1e-3)
+        found = fit_temperature(base.logits * true, base.labels)
+        scaled = [base.logits * true / (found * factor) for factor in (1, 0.5, 0.999, 1.001, 2)]
+        losses = [np.mean(logsumexp(z, 1) - z[range(400), base.labels]) for z in scaled]
+        assert np.argmin(losses) == 0
     sure = from_logits(30 * np.eye(3), [0, 1, 2])  # losses of 1e-13 and less
     assert fit_temperature(sure.logits, sure.labels) == pytest.approx(BRACKET[0], rel=1e-4)
     assert fit_temperature(sure.logits, np.array([1, 2, 0])) == pytest.approx(BRACKET[1], rel=1e-4)
@@ -103,14 +90,11 @@ def test_temperature_of_a_subset_is_that_of_all_classes():
 
 @pytest.mark.parametrize(("n", "k"), [(50, 7), (7, 50), (1, 3)])
 def test_nuclear_norm_against_singular_values(n, k):
-    """Also of a matrix of low rank, and from the statistics of a forward pass."""
+    """Of a matrix of low rank, too, and from the statistics of a forward pass."""
     generator = np.random.default_rng(n)
     p = softmax(generator.normal(0, 3, (n, 2)) @ generator.normal(0, 1, (2, k)))
     expected = np.linalg.svd(p, compute_uv=False).sum() / np.sqrt(min(n, k) * n)
     assert nuclear_norm(p) == pytest.approx(expected, abs=1e-7)
-    low_rank = np.repeat(p[:1], n, axis=0)
-    exact = np.sqrt(n * (p[0] ** 2).sum() / (min(n, k) * n))
-    assert nuclear_norm(low_rank) == pytest.approx(exact, abs=1e-12)
     running = RunningStatistics()
     running.add(np.zeros((n, 1), np.float32), p.astype(np.float32))
     only = Outputs(None, p.argmax(1), p.max(1), statistics=running.result())
@@ -129,24 +113,6 @@ def test_atc_at_its_limits():
     assert value("atc_mc:garg_code", some, some) == pytest.approx(some.accuracy + 0.01)
     assert value("atc_ne:autoeval_baselines", some, some) == pytest.approx(some.accuracy)
     assert np.isnan(value("atc_ne:autoeval_baselines", right, some))
-
-
-def test_truth_of_a_calibrated_model_under_covariate_shift():
-    """Where the softmax is the truth on every datapoint, AC and DoC with slope 1 are right."""
-    generator = np.random.default_rng(4)
-    base = calibrated(generator, 100_000)
-    scores, gaps = [], []
-    for spread in np.linspace(0.3, 4, 40):
-        target = calibrated(generator, 20_000, spread=spread)
-        scale = 0.5 / np.sqrt(20_000)  # the largest standard error of an accuracy
-        assert value("ac", base, target) == pytest.approx(target.accuracy, abs=4.5 * scale)
-        assert value("doc_feat", base, target) == pytest.approx(target.accuracy, abs=5 * scale)
-        assert value("atc_mc", base, target) != pytest.approx(target.accuracy, abs=1e-9)
-        scores.append(value("doc", base, target))
-        gaps.append(base.accuracy - target.accuracy)
-    slope, intercept = np.polyfit(scores, gaps, 1)
-    assert slope == pytest.approx(1, abs=0.02)
-    assert intercept == pytest.approx(0, abs=0.005)
 
 
 def test_size_of_blocks_changes_nothing(monkeypatch):
@@ -197,11 +163,8 @@ def test_what_is_missing_is_named():
     known = from_logits(np.eye(3), [0, 1, 2])
     bare = Outputs(known.labels, known.predicted, known.confidences)
     missing = {name: missing_inputs(SCORES[name], Sources(bare), bare) for name in NAMES}
-    assert {name for name in NAMES if missing[name]} == {
-        "ac_temperature", "doe", "entropy", "atc_ne", "atc_ne:garg_code",
-        "atc_ne:autoeval_baselines", "nuclear_norm",
-    }  # fmt: skip
     assert missing["nuclear_norm"] == [Need.GRAM]
+    assert sum(map(bool, missing.values())) == 7
     unlabelled = replace(known, labels=None)
     assert missing_inputs(SCORES["doc"], Sources(unlabelled), known) == [Need.BASE_LABELS]
     assert not any(missing_inputs(SCORES[name], Sources(known), unlabelled) for name in NAMES)

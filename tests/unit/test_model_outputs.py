@@ -14,7 +14,6 @@ from matcheval.inference.outputs import _vector_schema
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import check_predictions, write_predictions
 from matcheval.predictions.softmax import most_probable
 
@@ -34,36 +33,34 @@ def per_class(prefix, matrix):
     return {f"{prefix}{k}": matrix[:, k] for k in range(matrix.shape[1])}
 
 
+FORMS = {  # in which a file can have the scores of all classes
+    "npz logits": {"logits": LOGITS},
+    "npz": {"probabilities": PROBABILITIES},
+    "lists.parquet": {"logits": list(LOGITS)},
+    "fixed.parquet": {"logits": pa.FixedSizeListArray.from_arrays(pa.array(LOGITS.ravel()), K)},
+    "columns.parquet": per_class("logit_", LOGITS),
+    "columns.csv": per_class("p_", PROBABILITIES),
+}
+
+
 def file_of(folder, form, *, labels=True):
-    """The same outputs in each of the forms that a file can have."""
-    columns = {"label": LABELS} if labels else {}
+    """The same outputs in each of the forms."""
     if form.startswith("npz"):
-        scores = {"logits": LOGITS} if form == "npz logits" else {"probabilities": PROBABILITIES}
-        np.savez(folder / "m.npz", **scores, **({"labels": LABELS} if labels else {}))
+        np.savez(folder / "m.npz", **FORMS[form], **({"labels": LABELS} if labels else {}))
         return folder / "m.npz"
-    if form == "lists":
-        return write(folder / "m.parquet", columns | {"logits": list(LOGITS)})
-    if form == "lists of a fixed size":
-        lists = pa.FixedSizeListArray.from_arrays(pa.array(LOGITS.ravel()), K)
-        return write(folder / "m.parquet", columns | {"logits": lists})
-    if form == "columns of logits":
-        return write(folder / "m.parquet", columns | per_class("logit_", LOGITS))
-    return write(folder / "m.csv", columns | per_class("p_", PROBABILITIES))
-
-
-FORMS = ["npz logits", "npz", "lists", "lists of a fixed size", "columns of logits", "csv"]
+    return write(folder / form, ({"label": LABELS} if labels else {}) | FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
 class TestForms:
     def test_all_forms_give_the_same(self, tmp_path, form):
         path = file_of(tmp_path, form)
-        found = read_scores(path)
+        found = read_user_file(path).outputs
         np.testing.assert_allclose(found.probabilities, PROBABILITIES, rtol=1e-12)
         np.testing.assert_allclose(found.confidences, PROBABILITIES.max(1), rtol=1e-12)
         assert found.predicted.tolist() == LOGITS.argmax(1).tolist()
         assert found.labels.tolist() == LABELS.tolist()
-        assert (found.logits is None) == (form in ("npz", "csv"))
+        assert (found.logits is None) == (form in ("npz", "columns.csv"))
         plain = read_predictions(path)
         assert plain.prediction.tolist() == LOGITS.argmax(1).tolist()
         np.testing.assert_allclose(plain.probability, PROBABILITIES.max(1), rtol=1e-6)
@@ -71,9 +68,8 @@ class TestForms:
 
     def test_without_labels_where_asked_for(self, tmp_path, form):
         path = file_of(tmp_path, form, labels=False)
-        assert read_scores(path, labels="optional").labels is None
         assert read_user_file(path, labels="optional").outputs.labels is None
-        for read in (read_scores, read_predictions, read_user_file):
+        for read in (read_predictions, read_user_file):
             with pytest.raises(InputError, match=r"true classes are needed here|Give 'labels'"):
                 read(path)
 
@@ -82,7 +78,7 @@ class TestRows:
     def test_scores_follow_the_index(self, tmp_path):
         index = np.random.default_rng(2).permutation(N)
         columns = {"index": index, "label": LABELS, "logits": list(LOGITS)}
-        found = read_scores(write(tmp_path / "m.parquet", columns))
+        found = read_user_file(write(tmp_path / "m.parquet", columns)).outputs
         assert found.index.tolist() == list(range(N))
         np.testing.assert_array_equal(found.logits[index], LOGITS)
         np.testing.assert_array_equal(found.labels[index], LABELS)
@@ -90,9 +86,9 @@ class TestRows:
     def test_large_logits_do_not_overflow_and_predictions_may_be_alone(self, tmp_path):
         path = write(tmp_path / "m.parquet", {"label": [0], "logits": [[1e4, 1e4 - 1.0]]})
         expected = [[1 / (1 + np.exp(-1)), 1 / (1 + np.e)]]
-        np.testing.assert_allclose(read_scores(path).probabilities, expected)
+        np.testing.assert_allclose(read_user_file(path).outputs.probabilities, expected)
         columns = {"prediction": [1, 0], "probability": [0.75, 0.5]}
-        found = read_scores(write(tmp_path / "m.csv", columns), labels="optional")
+        found = read_user_file(write(tmp_path / "m.csv", columns), labels="optional").outputs
         assert found.confidences.tolist() == [0.75, 0.5]
         assert (found.probabilities, found.logits, found.labels) == (None, None, None)
 
@@ -118,7 +114,7 @@ BAD = [
 def test_bad_scores(tmp_path, columns, message):
     path = write(tmp_path / "bad.parquet", columns)
     with pytest.raises(InputError) as caught:
-        read_scores(path)
+        read_user_file(path)
     assert message in str(caught.value)
     assert "bad.parquet" in str(caught.value)
 
@@ -127,7 +123,7 @@ def test_scores_of_another_number_of_classes_than_said(tmp_path):
     table = pa.table(ROWS | {"logits": [[1.0, 2.0]] * 2})
     pq.write_table(table.replace_schema_metadata({"n_classes": "9"}), tmp_path / "m.parquet")
     with pytest.raises(InputError, match="has 2 columns, but the file is of 9 classes"):
-        read_scores(tmp_path / "m.parquet")
+        read_user_file(tmp_path / "m.parquet")
 
 
 class TestFilesOfInference:

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from helpers import written
+from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.predictions.files import read_predictions, shared_classes
 from matcheval.predictions.layout import Layout, layout_of
-from matcheval.predictions.model_outputs import read_scores
 
 PETS = ("cat", "dog", "owl")
 NAMED, FROM_1 = Layout(classes=PETS), Layout(first_label=1)
@@ -105,7 +105,7 @@ def test_all_forms_give_the_same(tmp_path, name, content, layout):
 @pytest.mark.parametrize(("name", "content"), SCORES)
 def test_scores_of_all_classes(tmp_path, name, content):
     path = written(tmp_path / name, content)
-    found = read_scores(path, layout=NAMED).probabilities
+    found = read_user_file(path, layout=NAMED).outputs.probabilities
     np.testing.assert_allclose(found, MATRIX, atol=1e-200)
     assert shared_classes([path]) == PETS
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import simulate
-from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.output_files import OutputFiles, read_user_file
 from matcheval.analyses.suite_accuracies import SuiteCorrectness
 from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
@@ -16,15 +16,10 @@ from matcheval.errors import InputError
 from matcheval.inference.forward import ModelPass
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import suspicions
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison, suspicions_in, suspicions_of, with_suspicions
-from matcheval.protocol.gaps import estimate_gaps
-from matcheval.protocol.settings import Criterion, MatchingMethod
-from matcheval.protocol.words import write_summary
+from matcheval.protocol.comparisons import Comparison, suspicions_of
 from matcheval.study.tables import SuiteFiles
 
 N, K = 400, 10
@@ -43,7 +38,7 @@ def saved(path, **columns):
 class TestDoubleSoftmax:
     def test_logits_that_are_probabilities_are_refused(self, tmp_path):
         path = saved(tmp_path / "p.npz", labels=LABELS, logits=softmax(LOGITS))
-        for read in (read_predictions, read_scores):
+        for read in (read_predictions, read_user_file):
             with pytest.raises(InputError, match=r"sum to 1: these are prob.*Name them 'probabil"):
                 read(path)
 
@@ -82,11 +77,9 @@ class TestLabels:
         shuffled = (LABELS + 5) % K
         (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, K)
         assert "below chance, 10 % for so many classes" in told
-        assert suspicions(shuffled, PREDICTED, CONFIDENCES) == []  # classes unknown
-        guesses = RNG.permutation(LABELS)
-        assert suspicions(guesses, PREDICTED, CONFIDENCES, K) == []
-
-    def test_a_few_datapoints_or_no_labels_say_nothing(self):
+        # Of unknown classes, of guesses, of a few datapoints and without labels nothing is said.
+        assert suspicions(shuffled, PREDICTED, CONFIDENCES) == []
+        assert suspicions(RNG.permutation(LABELS), PREDICTED, CONFIDENCES, K) == []
         assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], K) == []
         assert suspicions(None, PREDICTED, CONFIDENCES, K) == []
 
@@ -116,25 +109,6 @@ class TestPairs:
         shifted = {name: getattr(self.NEW, name) + 5 for name in ("label", "prediction")}
         (told,) = suspicions_of(compared(self.OLD, dataclasses.replace(self.NEW, **shifted)))
         assert told == "no label occurs in both sets; labels are 0 to 4 and 5 to 9"
-
-    def test_they_are_kept_until_the_summary(self):
-        comparison = compared(self.OLD, self.NEW)
-        method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=1e-9)
-        runs = MatchedModel.of(comparison, method, range(2)).runs()
-        kept = with_suspicions(runs, [("m", "new: odd"), ("m", "new: odd")])
-        assert suspicions_in([runs]) == []
-        assert with_suspicions(runs, []) is runs
-        assert kept.schema.metadata.items() > runs.schema.metadata.items()
-        page = self.page(comparison, method, suspicions_in([kept, kept]))
-        told = page.split("## Warnings\n\n")[1]
-        assert told.startswith("- m, new: odd.\n- p, ")
-        assert "more than half of the targets of 1 of 1 model are unmatched" in told
-        method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=0.5)
-        assert "Warnings" not in self.page(comparison, method)
-
-    def page(self, comparison, method, suspicions=()):
-        known = ComparedModels(PAIR, (comparison,), {"wide": method}, (0, 1))
-        return write_summary("s", estimate_gaps(known).means, {"wide": "wide"}, suspicions)
 
 
 MODEL = {

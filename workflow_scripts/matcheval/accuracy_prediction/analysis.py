@@ -104,13 +104,7 @@ class AccuracyPrediction(CheckedPrediction):
         return self.study.suites[suite].datasets if asked == "all" else list(asked)
 
     def table_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite that are drawn from its tables: kind and options, by name.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the figures of a suite that are drawn from its tables, by name."""
         return figures.figures_of_tables(self.settings, self.study.suites[suite], self.chosen)
 
     def output_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
@@ -122,22 +116,20 @@ class AccuracyPrediction(CheckedPrediction):
     @property
     def report_section(self) -> Section:
         """Errors of all methods by suite, besides tables and figures."""
-        errors = Artifact(self.errors.file(".parquet"), ("",))
-        if not self.settings.suites:
-            return self.section()
-        return self.section({"errors": errors.expand(suite=list(self.settings.suites))})
+        suites = self.settings.suites
+        errors = [self.errors.file(".parquet", suite=suite) for suite in suites]
+        return self.section({"errors": errors} if suites else None)
 
     @property
     def targets(self) -> list[str]:
         """Predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        of_suite = [self.predicted, self.errors, self.correlations, self.group_gaps]
-        of_suite += [self.rankings, self.counts]
-        if self.settings.matching:
-            of_suite.append(self.comparison)
+        of_suite = [
+            self.predicted, self.errors, self.correlations, self.group_gaps, self.rankings,
+            self.counts, *([self.comparison] if self.settings.matching else []),
+        ]  # fmt: skip
         targets = [path for table in of_suite for path in table.expand(suite=suites)]
-        models = list(self.settings.figure_models)
-        targets += self.errors_of_model.expand(suite=suites, scored=models)
+        targets += self.errors_of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
             names = [*self.table_figures(suite), *self.output_figures(suite)]
             targets += self.figure_of_suite.expand(suite=suite, figure=names)

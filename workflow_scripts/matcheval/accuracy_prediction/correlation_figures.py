@@ -189,9 +189,8 @@ def _matrix(
 ) -> "Figure":  # fmt: skip
     """Draw a matrix of correlations, with their numbers unless there are many."""
     has_numbers = len(columns) <= _MOST_NUMBERS
-    with drawing.drawing(max(size[0], 3.0), size[1], note) as figure:
-        drawing.add_heat_map(figure, values, columns, rows, 1.0, label, has_numbers=has_numbers)
-    return figure
+    size = max(size[0], 3.0), size[1]
+    return drawing.heat_map(values, columns, rows, size, label, note, has_numbers=has_numbers)
 
 
 def _side(columns: Sequence[str]) -> float:

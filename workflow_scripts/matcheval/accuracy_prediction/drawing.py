@@ -146,23 +146,25 @@ def add_points(
         )  # fmt: skip
 
 
-def add_heat_map(
-    figure: "Figure", values: Floats, columns: Sequence[str], rows: Sequence[str], limit: float,
-    label: str, *, has_numbers: bool = False,
-) -> "Axes":  # fmt: skip
+def heat_map(
+    values: Floats, columns: Sequence[str], rows: Sequence[str], size: tuple[float, float],
+    label: str, note: str, *, limit: float = 1.0, has_numbers: bool = False, xlabel: str = "",
+) -> "Figure":  # fmt: skip
     """Draw a matrix in colours from blue to red, with its numbers if asked for."""
-    axes = figure.add_subplot()
-    image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-    axes.set_xticks(np.arange(len(columns)), list(columns), rotation=90, fontsize=style.NOTE_SIZE)
-    axes.set_yticks(np.arange(len(rows)), list(rows))
-    axes.grid(visible=False)
-    for (row, column), value in np.ndenumerate(values):
-        if has_numbers and np.isfinite(value):
-            color = "white" if abs(value) > 0.6 * limit else "black"
-            axes.text(column, row, signed(value, 2), ha="center", va="center",
-                      fontsize=style.NOTE_SIZE, color=color)  # fmt: skip
-    figure.colorbar(image, label=label, fraction=0.05)
-    return axes
+    with drawing(*size, note) as figure:
+        axes = figure.add_subplot()
+        image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+        axes.set_xticks(np.arange(len(columns)), columns, rotation=90, fontsize=style.NOTE_SIZE)
+        axes.set_yticks(np.arange(len(rows)), rows)
+        axes.set_xlabel(xlabel)
+        axes.grid(visible=False)
+        for (row, column), value in np.ndenumerate(values):
+            if has_numbers and np.isfinite(value):
+                color = "white" if abs(value) > 0.6 * limit else "black"
+                axes.text(column, row, signed(value, 2), ha="center", va="center",
+                          fontsize=style.NOTE_SIZE, color=color)  # fmt: skip
+        figure.colorbar(image, label=label, fraction=0.05)
+    return figure
 
 
 def with_titles(table: pd.DataFrame) -> pd.DataFrame:

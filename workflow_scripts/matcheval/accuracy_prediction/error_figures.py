@@ -168,14 +168,11 @@ def plot_missing_classes(results: Results) -> "Figure":
     note = f"{_procedure_of(rows)}. Errors without some classes minus errors with all."
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
-    width, height = 2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(errors), 0.9)
-    with drawing.drawing(width, height, note) as figure:
-        drawing.add_heat_map(
-            figure, change[:, shown], [views[i].removeprefix("without ") for i in shown],
-            list(errors.index), np.abs(np.nan_to_num(change)).max(initial=0) or 1.0,
-            "Change (points)",
-        ).set_xlabel("Missing classes")  # fmt: skip
-    return figure
+    return drawing.heat_map(
+        change[:, shown], [views[i].removeprefix("without ") for i in shown], list(errors.index),
+        (2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(errors), 0.9)), "Change (points)", note,
+        limit=np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, xlabel="Missing classes",
+    )  # fmt: skip
 
 
 def _counted(results: Results) -> pd.DataFrame:

@@ -71,24 +71,7 @@ def embed(features: Features) -> Floats:
 
 
 def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
-    """Draw features of one class in two dimensions: P2, Figure 8.
-
-    Parameters
-    ----------
-    model, class_name : str
-        Names.
-    features : mapping of str to float32 array, shape (n, n_features)
-        Of the base, under `BASE`, and of other sets, by their label.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        As `embed`.
-    """
+    """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
     known = {label: part for label, part in features.items() if len(part)}
     total = sum(map(len, known.values()))
     points = embed(np.concatenate(list(known.values())) if known else np.empty((0, 1), np.float32))

@@ -16,13 +16,16 @@ from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import output_files
-from matcheval.predictions.files import ScoreMatrix, read_predictions
+from matcheval.predictions.files import read_contents, read_predictions
+from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
-from matcheval.predictions.records import LabelRule
+from matcheval.predictions.records import LabelRule, check_columns
 from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)
+# A stored prediction may be another class than that of the highest score by no more than this, as
+# a probability: rounding in half precision can make the two highest scores equal.
+_ROUNDING = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,67 +39,89 @@ class UserFile:
 
 
 def read_user_file(
-    path: str | Path,
+    source: Source,
     *,
     labels: LabelRule = "required",
     n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
-    """Read one model's outputs on one dataset from a prediction file."""
-    path = Path(path)
-    found = read_scores(path, labels=labels, n_classes=n_classes, layout=layout)
-
-    def vectors(output: str) -> npt.NDArray[np.float32] | None:
-        beside = _beside(path, output)
-        if beside is None:
-            return None
-        read = read_vectors(beside, output)
-        is_alike = np.array_equal(read.index, found.index)
-        return read.values if _is_used(is_alike, beside, path) else None
-
-    if found.probabilities is None and (logits := vectors("logits")) is not None:
-        found = with_scores(found, ScoreMatrix("logits", logits), _beside(path, "logits"))
-    outputs = outputs_of_model(found, vectors("features"))
-    if beside := _beside(path, "statistics"):
-        statistics = read_statistics(beside)[0]
-        if _is_used(statistics.n == len(found), beside, path):
-            outputs = replace(outputs, statistics=statistics)
-    return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
-
-
-def _beside(path: Path, output: str) -> Path | None:
-    """Return the file of an output beside a prediction file, if there is one."""
-    beside = path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[output]}")
-    return beside if path.suffix.lower() == ".parquet" and beside.is_file() else None
-
-
-def _is_used(is_alike: bool, beside: Path, path: Path) -> bool:
-    """Warn of a file that is of other datapoints than the prediction file beside it."""
-    if not is_alike:
-        LOGGER.warning("%s is not used: it is of other datapoints than %s", beside, path.name)
-    return is_alike
-
-
-def outputs_of_model(
-    found: ModelOutputs, features: npt.NDArray[np.float32] | None = None
-) -> Outputs:  # fmt: skip
-    """Return checked outputs as scores take them.
-
-    Parameters
-    ----------
-    found : ModelOutputs
-    features : float32 array, shape (n, n_features), optional
-        Of the same datapoints, in their order.
-    """
-    return Outputs(
-        labels=None if found.labels is None else found.labels.astype(np.int64),
-        predicted=found.predicted.astype(np.int64),
-        confidences=found.confidences,
-        logits=found.logits,
-        probabilities=found.probabilities,
-        features=features,
-        index=found.index,
+    """Read one model's outputs on one dataset from a prediction file, or from memory."""
+    found = read_contents(source, layout, scores=True, labels=labels)
+    metadata, scores = found.metadata, found.scores
+    checked = check_columns(found.columns, file=source, n_classes=n_classes, metadata=metadata)
+    outputs = Outputs(
+        labels=checked["label"].astype(np.int64) if "label" in checked else None,
+        predicted=checked["prediction"].astype(np.int64),
+        confidences=checked["probability"].astype(np.float64),
+        index=checked["index"],
     )
+    if scores is not None:
+        values = scores.values
+        if len(values) != len(outputs):
+            problem = f"has {len(values)} rows, the other columns {len(outputs)}"
+            raise InputError(problem, file=source, field=scores.kind)
+        if "index" in found.columns:
+            values = values[np.argsort(found.columns["index"], kind="stable")]
+        outputs = _with_scores(outputs, values, scores.kind, source)
+    if isinstance(source, InMemory):
+        name, path = source.name, Path(source.name)
+    else:
+        path = Path(source)
+        name, outputs = path.stem, _with_files_beside(outputs, path)
+    return UserFile(metadata.get("dataset", name), path, outputs, metadata)
+
+
+def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:
+    """Return outputs with the scores of all classes, and the confidences that follow from them."""
+    is_logits = kind == "logits"
+    probabilities = values.astype(np.float64)
+    if is_logits:
+        probabilities = np.exp(probabilities - probabilities.max(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+    highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
+    predicted = outputs.predicted
+    bad = predicted >= probabilities.shape[1]
+    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - _ROUNDING
+    if bad.any():
+        row = int(bad.argmax())
+        assert outputs.index is not None
+        raise InputError(
+            f"datapoint {outputs.index[row]}: the highest score is that of class "
+            f"{probabilities[row].argmax()}, the predicted class is {predicted[row]}",
+            file=file, field=kind, remedy="Scores and predictions must come from the same model",
+        )  # fmt: skip
+    return replace(
+        outputs, confidences=np.minimum(highest, 1), logits=values if is_logits else None,
+        probabilities=probabilities,
+    )  # fmt: skip
+
+
+def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
+    """Return outputs with those in files of inference beside, if they are of its datapoints."""
+
+    def beside(kind: str) -> Path | None:
+        file = path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[kind]}")
+        return file if path.suffix.lower() == ".parquet" and file.is_file() else None
+
+    def is_used(is_alike: bool, file: Path) -> bool:
+        if not is_alike:
+            LOGGER.warning("%s is not used: it is of other datapoints than %s", file, path.name)
+        return is_alike
+
+    for kind in ("logits", "features") if outputs.probabilities is None else ("features",):
+        if file := beside(kind):
+            vectors = read_vectors(file, kind)
+            if not is_used(np.array_equal(vectors.index, outputs.index), file):
+                continue
+            if kind == "logits":
+                outputs = _with_scores(outputs, vectors.values, kind, file)
+            else:
+                outputs = replace(outputs, features=vectors.values)
+    if file := beside("statistics"):
+        statistics = read_statistics(file)[0]
+        if is_used(statistics.n == len(outputs), file):
+            outputs = replace(outputs, statistics=statistics)
+    return outputs
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:

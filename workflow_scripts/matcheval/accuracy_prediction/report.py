@@ -7,7 +7,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import how, titles
+from matcheval.accuracy_prediction.tables import titles, ways
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
@@ -43,7 +43,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all sets, with `title` of the method, `how` it was used, and `name`."""
     rows = table[(table["view"] == WHOLE) & (table["group"] == ALL) & (table["subgroup"] == ALL)]
-    rows = rows.assign(title=titles(rows), how=[how(row) for row in rows.to_dict("records")])
+    rows = rows.assign(title=titles(rows), how=ways(rows))
     return rows.assign(name=rows["title"] + ", " + rows["how"])
 
 

@@ -29,7 +29,7 @@ from matcheval.accuracy_prediction.scoring import (
 )
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.outputs import FeatureWriter
 from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
 from matcheval.inference.settings import InferenceConfig
@@ -115,7 +115,7 @@ class _RotatedPasses:
 
     @cached_property
     def _base_features(self) -> Floats:
-        return self._pass(self.job.given.base, np.copy)
+        return self._pass(self.job.given.base, np.asarray)
 
     @cached_property
     def _runner(self) -> ModelRunner:
@@ -123,26 +123,11 @@ class _RotatedPasses:
 
     def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
         """Run the model on all orientations of a dataset's images, and map their features."""
-        start, writer = time.perf_counter(), _FeatureFunction(function)
-        self._runner.run_rotated(self._model, read_dataset(self.job.datasets / dataset), writer)
+        start, images = time.perf_counter(), read_dataset(self.job.datasets / dataset)
+        writer = FeatureWriter(ORIENTATIONS * len(images), function)
+        self._runner.run_rotated(self._model, images, writer)
         log.info("%s, turned: %.1f s", dataset, time.perf_counter() - start)
-        rows = np.concatenate(writer.parts)
-        return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])
-
-
-class _FeatureFunction(Writer):
-    """An output writer that applies a function to the features of each batch, in memory."""
-
-    needs_features = True
-
-    def __init__(self, function: Callable[[Floats], Floats]) -> None:
-        self._function = function
-        self.parts: list[Floats] = []
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Apply the function to the next features."""
-        assert batch.features is not None
-        self.parts.append(self._function(batch.features))
+        return writer.values.reshape(-1, ORIENTATIONS, *writer.values.shape[1:])
 
 
 def _read_kept(path: Path, inputs: str) -> Floats | None:

@@ -19,7 +19,7 @@ from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TextColumn, signed, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
 
 LOGGER = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ _PROTOCOLS = {
     "leave_one_out": "leave one set out",
 }
 _REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
-_text = partial(TextColumn, is_number=False)
+_COEFFICIENTS = {"Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}"}
 
 
 def how(row: Mapping[Any, Any]) -> str:
@@ -114,6 +114,11 @@ def how(row: Mapping[Any, Any]) -> str:
     text = _PROTOCOLS[row["protocol"]]
     text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
     return text + _REGRESSORS.get(row["regressor"], "")
+
+
+def ways(rows: pd.DataFrame) -> list[str]:
+    """Return how the predictions of rows were made, in words."""
+    return [how(row) for row in rows.to_dict("records")]
 
 
 _TITLES = {(one.method, one.variant): one.full_title for one in ALL_SCORES.values()}
@@ -127,14 +132,6 @@ def titles(rows: pd.DataFrame) -> list[str]:
 def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
     """Format numbers of two digits; a dash stands for an unknown one."""
     return [DASH if np.isnan(v) else signed(scale * v, 2, **options) for v in values]
-
-
-def _with_bounds(table: pd.DataFrame) -> list[str]:
-    """Format a column of numbers with the two columns of its bounds."""
-    return [
-        DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
-        for value, low, high in table.itertuples(index=False, name=None)
-    ]
 
 
 def error_columns(
@@ -213,20 +210,24 @@ def _marked(column: pd.DataFrame) -> list[str]:
 def correlation_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models."""
     keys = ["method", "variant"]
+    heads = {"spearman": "Spearman ρ", "pearson": "Pearson r", "kendall": "Kendall τ-b"}
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
     whole = whole[whole["subgroup"] == ALL]
-    every = whole[whole["group"] == ALL]
-    rows = every[keys].drop_duplicates()
-    columns = [_text("Method", titles(rows))]
-    for kind, head in (("spearman", "Spearman ρ"), ("pearson", "Pearson r"), _KENDALL):
-        values = every.groupby(keys, sort=False)[kind].agg(["mean", "min", "max"])
-        head += ", mean [lowest, highest] over models"
-        columns.append(TextColumn(head, _with_bounds(values)))
+    every = whole[whole["group"] == ALL].groupby(keys, sort=False)
+    means = every[list(heads)].agg(["mean", "min", "max"])
+    means.columns = pd.Index([kind + end for kind in heads for end in ("", "_low", "_high")])
+    columns = lay_out(
+        means.assign(title=titles(means.reset_index())),
+        {"Method": "{title}"} | {
+            f"{head}, mean [lowest, highest] over models": with_interval(kind, "z.2f")
+            for kind, head in heads.items()
+        },
+    )  # fmt: skip
     for group in dict.fromkeys(whole["group"]):
         if group != ALL:
-            means = whole[whole["group"] == group].groupby(keys, sort=False)["spearman"].mean()
-            values = means.reindex(pd.MultiIndex.from_frame(rows))
-            columns.append(TextColumn(f"ρ in {group or 'no group'}", _numbers(values)))
+            values = whole[whole["group"] == group].groupby(keys, sort=False)["spearman"].mean()
+            cells = _numbers(values.reindex(means.index))
+            columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
     return columns
 
 
@@ -234,16 +235,16 @@ def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with what the protocol says of a gap: a row per method."""
     keys = [*PROCEDURE, "method", "variant"]
     rows = table[keys].drop_duplicates()
-    columns = [_how_column(rows), _text("Method", titles(rows))]
+    rows = rows.assign(how=ways(rows), title=titles(rows))
+    heads = {"How": "{how}", "Method": "{title}", "Error (points)": "{mae:.2%}"}
+    columns: list[TextColumn] = []
     for measure, title in matched.MEASURES.items():
+        heads |= {f"ρ with {title}": with_interval("with_error", "z.2f")}
+        if measure != "confidence_part":  # given the gap, it says what the conditional part does
+            heads |= {f"ρ with {title}, given the gap": with_interval("given_gap", "z.2f")}
         part = rows.merge(table[table["measure"] == measure], on=keys, how="left")
-        if len(columns) == 2:
-            columns.append(TextColumn("Error (points)", _numbers(part["mae"], 100)))
-        for name, condition in (("with_error", ""), ("given_gap", ", given the gap")):
-            # Given the gap, the confidence part says what the conditional part does.
-            if (name, measure) != ("given_gap", "confidence_part"):
-                cells = _with_bounds(part[[name, f"{name}_low", f"{name}_high"]])
-                columns.append(TextColumn(f"ρ with {title}{condition}", cells))
+        columns += lay_out(part, heads)
+        heads = {}
     return columns
 
 
@@ -263,7 +264,7 @@ def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[Text
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
     means = gaps[~gaps.index.isin(uncounted)].mean()
-    columns = [_text("Model", [*gaps.index, "mean of models"])]
+    columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
     for group in groups:
         values = _numbers([*gaps[group], means[group]], 100)
         columns.append(TextColumn(place_name(group, ALL), values))
@@ -274,41 +275,29 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how methods rank on two groups of sets: a row per pair."""
     if len(table) > MAX_PAIRS:
         table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
-    return [
-        _how_column(table),
-        _places(table, "First sets", 1),
-        _places(table, "Second sets", 2),
-        TextColumn("Methods", [str(n) for n in table["n_methods"]]),
-        *_coefficients(table),
-    ]
-
-
-def _places(table: pd.DataFrame, head: str, which: int) -> TextColumn:
-    groups, subgroups = table[f"group_{which}"], table[f"subgroup_{which}"]
-    return _text(head, list(map(place_name, groups, subgroups)))
+    places = {
+        which: list(map(place_name, table[f"group_{number}"], table[f"subgroup_{number}"]))
+        for number, which in ((1, "first"), (2, "second"))
+    }
+    return lay_out(
+        table.assign(how=ways(table), **places),
+        {
+            "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
+            "Methods": "{n_methods:d}", **_COEFFICIENTS,
+        },
+    )  # fmt: skip
 
 
 def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with numbers of images: a row per group."""
-    return [
-        _how_column(table),
-        _text("Group", ["All" if g == ALL else g or "no group" for g in table["group"]]),
-        TextColumn("Subgroups", [str(n) for n in table["n_subgroups"]]),
-        TextColumn("Images", [f"{n:,}" for n in table["n_images"]]),
-        *_coefficients(table),
-    ]
-
-
-def _how_column(rows: pd.DataFrame) -> TextColumn:
-    return _text("How", [how(row) for row in rows.to_dict("records")])
-
-
-_KENDALL = ("kendall", "Kendall τ-b")
-
-
-def _coefficients(table: pd.DataFrame) -> list[TextColumn]:
-    heads = (("spearman", "Spearman ρ"), _KENDALL)
-    return [TextColumn(head, _numbers(table[name])) for name, head in heads]
+    groups = ["All" if group == ALL else group or "no group" for group in table["group"]]
+    return lay_out(
+        table.assign(how=ways(table), group=groups),
+        {
+            "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",
+            "Images": "{n_images:,d}", **_COEFFICIENTS,
+        },
+    )  # fmt: skip
 
 
 def write_predictions(

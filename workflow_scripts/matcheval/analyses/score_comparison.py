@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -361,10 +362,8 @@ class ScoreComparison(PairTableAnalysis):
                 problem = f"'{left_out[0]}' is left out"
             if problem:
                 raise configuration_error(problem, field=field)
-        if self.settings.validation is not None:
-            self._check_validation(self.settings.validation)
-
-    def _check_validation(self, validation: str) -> None:
+        if (validation := self.settings.validation) is None:
+            return
         field = self.field("validation")
         self.study.check_dataset(validation, field)
         if not self.study.datasets[validation].has_probabilities:
@@ -389,14 +388,13 @@ class ScoreComparison(PairTableAnalysis):
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a pair, and of the validation set."""
-        validation = self.settings.validation
-        further = self.study.results_inputs(validation, self.models) if validation else []
-        return list(dict.fromkeys([*super().inputs(wildcards), *further]))
+        further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
+        return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a pair's table, with the files on the validation set."""
-        parameters, validation = super().arguments(wildcards), self.settings.validation
-        if validation:
+        parameters = super().arguments(wildcards)
+        for validation in self.evaluated:
             layout = asdict(layout_of(self.study.datasets[validation]))
             parameters["options"]["validation"] = {
                 model: {"path": self.study.predictions_file(validation, model), "layout": layout}
@@ -406,6 +404,5 @@ class ScoreComparison(PairTableAnalysis):
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files of the pair and the validation set."""
-        validation = self.settings.validation
-        further = self.study.custom_results_state(validation, self.models) if validation else []
-        return [*super().custom_files_state(wildcards), *further]
+        further = [self.study.custom_results_state(name, self.models) for name in self.evaluated]
+        return list(chain(super().custom_files_state(wildcards), *further))

@@ -1,7 +1,7 @@
 """`matcheval.predict_accuracy`: how accurate a model will be on sets without labels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,7 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )  # fmt: skip
-from matcheval.accuracy_prediction.output_files import (
-    UserFile,
-    check_comparable,
-    outputs_of_model,
-    read_user_file,
-)  # fmt: skip
+from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.api.inputs import (
     Data,
@@ -34,7 +29,6 @@ from matcheval.api.inputs import (
 from matcheval.errors import InputError
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import LabelRule
 from matcheval.predictions.suspicions import suspicions
 
@@ -81,7 +75,10 @@ def predict_given(
     chosen = choose_methods(methods, calibrated=bool(given.calibration))
 
     def read(source: Path | InMemory, labels: LabelRule) -> UserFile:
-        found = _read_outputs(source, labels, layout, n_classes)
+        found = read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
+        if isinstance(source, InMemory):
+            features = features_of(source, len(found.outputs))
+            found = replace(found, outputs=replace(found.outputs, features=features))
         if source is not given.base:
             check_comparable(base, found)
         outputs, told = found.outputs, found.metadata.get("n_classes")
@@ -107,18 +104,6 @@ def predict_given(
         n_resamples=int(resamples), seed=int(seed),
     )  # fmt: skip
     return base, table
-
-
-def _read_outputs(
-    source: Path | InMemory, labels: LabelRule, layout: Layout, n_classes: int | None
-) -> UserFile:
-    """Read and check one model's outputs on one dataset."""
-    if isinstance(source, Path):
-        return read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
-    found = read_scores(source, labels=labels, n_classes=n_classes, layout=layout)
-    outputs = outputs_of_model(found, features_of(source, len(found)))
-    name = found.metadata.get("dataset", source.name)
-    return UserFile(name, Path(source.name), outputs, found.metadata)
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,24 @@ class Writer(ABC):
         """Remove what has been written so far; called instead of `finish` if the pass fails."""
 
 
+class FeatureWriter(Writer):
+    """Keeps the features of n datapoints in memory, or what a function makes of them."""
+
+    needs_features = True
+
+    def __init__(self, n: int, function: Callable[[Rows], Rows] = np.asarray) -> None:
+        self._n, self._function = n, function
+        self.values: Rows = np.empty(0, np.float32)
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Keep the features of a batch."""
+        assert batch.features is not None
+        values = self._function(batch.features)
+        if batch.start == 0:
+            self.values = np.empty((self._n, *values.shape[1:]), np.float32)
+        self.values[batch.start : batch.start + len(values)] = values
+
+
 class FileWriter(Writer):
     """Writes one file."""
 

@@ -25,22 +25,7 @@ Part = tuple[Features, Classes]
 
 
 def features_of(outputs: Outputs) -> Features:
-    """Return the features of a set.
-
-    Parameters
-    ----------
-    outputs : Outputs
-
-    Returns
-    -------
-    float array, shape (n, n_features)
-        Finite; at least one datapoint.
-
-    Raises
-    ------
-    NotAvailableError
-        If they are not on file or not finite, or there are no datapoints.
-    """
+    """Return the features of a set, finite and of at least one datapoint."""
     if outputs.features is None:
         raise NotAvailableError("no features on file: inference.outputs: [features]")
     if not len(outputs):

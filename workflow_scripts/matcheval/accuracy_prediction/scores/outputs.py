@@ -175,13 +175,7 @@ class Outputs:
         return Moments(known.n, known.feature_mean, known.feature_covariance)
 
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
-        """Return the outputs on some of the datapoints.
-
-        Parameters
-        ----------
-        chosen : bool array, shape (n,), or int64 array
-            Rows. Statistics are dropped: they are those of all datapoints.
-        """
+        """Return the outputs on some datapoints, without statistics, which are those of all."""
         arrays = {name: getattr(self, name) for name in _BY_DATAPOINT}
         cut: dict[str, Any] = {n: None if a is None else a[chosen] for n, a in arrays.items()}
         found = replace(self, statistics=None, **cut)
@@ -315,20 +309,7 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
 def class_probabilities(
     logits: npt.NDArray[Any], rule: ClassRule, temperature: float = 1.0
 ) -> Floats:
-    """Compute the probabilities of the classes that count from the logits of all.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    rule : ClassRule
-    temperature : float
-        Positive number that the logits are divided by.
-
-    Returns
-    -------
-    float64 array, shape (n, n_columns)
-        A column for every member of `rule.columns`; of all classes if the rule has none.
-    """
+    """Compute the probabilities of the classes that count, a column each, from all logits."""
     if not rule.columns:
         return softmax(logits, temperature)
     if rule.renormalise:  # the same as dividing by their sum, which may underflow
@@ -337,18 +318,7 @@ def class_probabilities(
 
 
 def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
-    """Return the largest probability of a class of the target (P1, equation 5).
-
-    Parameters
-    ----------
-    probabilities : float64 array, shape (n, n_columns)
-        Of the classes that count, as `class_probabilities` returns them.
-    rule : ClassRule
-
-    Returns
-    -------
-    float64 array, shape (n,)
-    """
+    """Return the largest probability of a class of the target (P1, equation 5)."""
     is_max = rule.group_probability == "max"
     return np.asarray((probabilities if is_max else _grouped(probabilities, rule)).max(axis=1))
 

@@ -3,34 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
-from matcheval.inference.outputs import ForwardBatch, Writer
+from matcheval.inference.outputs import FeatureWriter
 from matcheval.inference.running import open_reader, provenance
 from matcheval.inference.settings import InferenceConfig
 from matcheval.models.loading import load_network
 from matcheval.models.networks import head_of
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
-
-
-class FeatureWriter(Writer):
-    """Keeps the features of a forward pass in memory."""
-
-    needs_features = True
-
-    def __init__(self, n: int) -> None:
-        self.features: npt.NDArray[np.float32] = np.empty((n, 0), np.float32)
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Keep the features of a batch."""
-        assert batch.features is not None
-        if not self.features.size:
-            shape = len(self.features), batch.features.shape[1]
-            self.features = np.empty(shape, np.float32)
-        self.features[batch.start : batch.start + len(batch.features)] = batch.features
 
 
 def extract_features(
@@ -89,7 +71,7 @@ def extract_features(
     described = provenance(source, loaded, dataset, config)
     del described["n_classes"], described["model"]
     return make_dataset(
-        name, writer.features[:, np.newaxis, np.newaxis], dataset.labels,
+        name, writer.values[:, np.newaxis, np.newaxis], dataset.labels,
         classes=dataset.classes, max_value=1, names=dataset.names,
         source=f"features of {dataset.name}: {loaded.description}",
         provenance={"kind": "features", "of": dataset.name, **described},
