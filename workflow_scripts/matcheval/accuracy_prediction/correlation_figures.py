@@ -141,6 +141,7 @@ def _line(axes: "Axes", x: Floats, y: Floats) -> None:
 
 _CELL, _SMALL, _ROW = 0.28, 0.125, 0.17  # inches: a cell with its number, and without
 _COLOUR_BAR, _CHARACTER = 0.8, 0.056  # inches; a character of a label
+_WIDTH = 3.0  # inches, at least
 _MOST_NUMBERS = 16  # columns with numbers
 MAX_PLACES = 40  # with more, groups only
 Place = tuple[str, str]
@@ -158,8 +159,11 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
     names = _names([place for place, is_known in zip(places, known, strict=True) if is_known])
     note = f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
     width = _room(methods) + _COLOUR_BAR + _side(names)
-    height = 0.5 + _room(names) + max(_ROW * len(methods), 0.9)
-    return _matrix(values[:, known], names, methods, (width, height), "Spearman's ρ", note)
+    size = max(width, _WIDTH), 0.5 + _room(names) + max(_ROW * len(methods), 0.9)
+    return drawing.heat_map(
+        values[:, known], names, methods, size, "Spearman's ρ", note,
+        has_numbers=len(names) <= _MOST_NUMBERS,
+    )  # fmt: skip
 
 
 def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
@@ -179,18 +183,11 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
         f"{drawing.procedure_text(procedure)}. Correlations of the methods' errors, above the "
         "diagonal Spearman's ρ, below Kendall's τ-b. Empty: not compared."
     )
-    size = _side(names) + _room(names) + _COLOUR_BAR, _side(names) + _room(names) + 0.6
-    return _matrix(values, names, names, size, "Correlation", note)
-
-
-def _matrix(
-    values: Floats, columns: Sequence[str], rows: Sequence[str], size: tuple[float, float],
-    label: str, note: str,
-) -> "Figure":  # fmt: skip
-    """Draw a matrix of correlations, with their numbers unless there are many."""
-    has_numbers = len(columns) <= _MOST_NUMBERS
-    size = max(size[0], 3.0), size[1]
-    return drawing.heat_map(values, columns, rows, size, label, note, has_numbers=has_numbers)
+    side = _side(names) + _room(names)
+    return drawing.heat_map(
+        values, names, names, (max(side + _COLOUR_BAR, _WIDTH), side + 0.6), "Correlation", note,
+        has_numbers=len(names) <= _MOST_NUMBERS,
+    )  # fmt: skip
 
 
 def _side(columns: Sequence[str]) -> float:

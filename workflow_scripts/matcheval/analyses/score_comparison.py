@@ -14,11 +14,7 @@ from pydantic import Field
 
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
-from matcheval.accuracy_prediction.scores.outputs import (
-    Outputs,
-    class_probabilities,
-    largest_probability,
-)
+from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
@@ -122,8 +118,7 @@ def measure(
         return margin(given) if score is Uncertainty.MARGIN else certainty(given)
     if temperature is None:
         return "no validation data to fit a temperature on"
-    probabilities = class_probabilities(given, outputs.rule, temperature)
-    return largest_probability(probabilities, outputs.rule)
+    return np.asarray(softmax(given, temperature).max(axis=1))
 
 
 RANKS, AS_IS = "ranks", "as is"
