@@ -131,6 +131,7 @@ def test_too_few_pairs_and_models_that_no_pair_determines():
 CLASSES, MODELS = ["ape", "bee", "cat", "dog"], ["m0", "m1", "m2", "m3"]
 SUITE = Suite("s", (Member("whole"), Member("part", classes=("cat", "ape"))))
 COLUMNS = {"whole": (), "part": ((0,), (2,))}
+NAMES = {"whole": CLASSES, "part": ["ape", "cat"]}
 
 
 def outputs_of(dataset, model):
@@ -150,38 +151,26 @@ def score(read, *options):
 
 
 @pytest.mark.parametrize("whole_accuracy", [False, True])
-def test_parts_of_sets_are_those_of_the_scores_of_single_models(whole_accuracy):
+@pytest.mark.parametrize("dataset", COLUMNS)
+def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset, whole_accuracy):
     views = Views((20,), 2, "singles", "whole" if whole_accuracy else "drawn")
     found = score(outputs_of, (), views).set_index(["dataset", "view", "seed", "model"])
-    assert found.loc["part"].index.get_level_values("view").nunique() == 4  # all, 2 classes, n=20
-    outputs = {model: outputs_of("whole", model) for model in MODELS}
+    rule = ClassRule(COLUMNS[dataset])
+    cut = {m: restrict(outputs_of(dataset, m), rule, is_base=False) for m in MODELS}
+    base = restrict(outputs_of("base", "m0"), rule, is_base=True)
     seen = set()
-    _, *parts = views.parts(outputs["m0"], "whole", CLASSES)
-    for view, draw, rows in parts:
-        part = outputs["m0"].rows(rows)
-        row = found.loc["whole", view, draw, "m0"]
-        others = [outputs[m].rows(part.index).predicted for m in MODELS[1:]]
-        agree = [(part.predicted == one).mean() for one in others]
+    for view, draw, rows in views.parts(cut["m0"], dataset, NAMES[dataset]):
+        first, *others = (one if rows is None else one.rows(rows) for one in cut.values())
+        row = found.loc[dataset, view, draw, "m0"]
+        agree = [(first.predicted == one.predicted).mean() for one in others]
         assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
-        full = whole_accuracy and view == "n=20"
-        assert row["accuracy"] == (outputs["m0"].accuracy if full else part.accuracy)
-        assert row["n"] == len(part)
+        whole = whole_accuracy and view == "n=20"
+        assert row["accuracy"] == (cut["m0"] if whole else first).accuracy
+        assert (row["n"], row["n_base"]) == (len(first), len(base))
+        assert row["accuracy_base"] == base.accuracy
         seen.add((view, draw))
-    assert seen == {("n=20", 0), ("n=20", 1), *((f"without {name}", 0) for name in CLASSES)}
-
-
-def test_scores_are_of_the_datapoints_and_classes_that_count():
-    found = score(outputs_of).set_index(["dataset", "model"])
-    for dataset, columns in COLUMNS.items():
-        rule = ClassRule(columns)
-        cut = {m: restrict(outputs_of(dataset, m), rule, is_base=False) for m in MODELS}
-        for model, one in cut.items():
-            row = found.loc[dataset, model]
-            of_base = restrict(outputs_of("base", model), rule, is_base=True)
-            agree = [(one.predicted == cut[m].predicted).mean() for m in MODELS if m != model]
-            assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
-            assert (row["n"], row["n_base"]) == (len(one), len(of_base))
-            assert (row["accuracy"], row["accuracy_base"]) == (one.accuracy, of_base.accuracy)
+    missing = {(f"without {name}", 0) for name in NAMES[dataset]}
+    assert seen == {("all", 0), ("n=20", 0), ("n=20", 1), *missing}
 
 
 def test_single_models_are_compared_with_the_pool_only():

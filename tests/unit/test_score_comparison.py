@@ -108,9 +108,9 @@ class TestTable:
         scaled = table[table.score == "temperature"]
         assert scaled.matched_gap.isna().all()
         assert scaled.reason.str.contains("no validation data").all()
-        parts = table.confidence_part + table.conditional_part
-        known_rows = table.reason == ""
-        np.testing.assert_allclose(parts[known_rows], table.gap[known_rows], atol=1e-12)
+        rows = table[table.reason == ""]
+        parts = rows.confidence_part + rows.conditional_part
+        np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
         cells = {column.head: column.cells for column in score_comparison.text_columns(table)}
         assert cells["Models"] == ["2", "2", "2", "2", "0"] * 2
         assert len(score_comparison.plot(table).axes) == 4

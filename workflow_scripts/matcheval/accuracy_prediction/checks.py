@@ -93,15 +93,12 @@ class CheckedPrediction(Analysis):
         """Whether inference keeps one of some outputs."""
         return not set(outputs).isdisjoint(self.study.inference.outputs)
 
-    def _has_images(self, dataset: str) -> bool:
-        """Whether models are run on a dataset, rather than their results being on file."""
-        return self.study.datasets[dataset].has_images
-
     def _check_inputs(self) -> None:
         """Check that there is what ensembles need, and the methods that are asked for by name."""
         settings, suites = self.settings, self.study.suites
         members = (name for suite in settings.suites for name in suites[suite].datasets)
-        is_run = any(self._has_images(name) for name in (*self.evaluated, *members))
+        datasets = self.study.datasets  # those with images: models are run on them
+        is_run = any(datasets[name].has_images for name in (*self.evaluated, *members))
         if settings.ensembles and is_run and not self._keeps("logits"):
             raise configuration_error(
                 "the probabilities of models are averaged, and are not on file",
@@ -175,7 +172,7 @@ class CheckedPrediction(Analysis):
         known = study.datasets[dataset].settings.known_classes
         if known is not None:
             check_subset(suite, member, known)
-        if self._has_images(dataset) and not self._keeps("logits"):
+        if study.datasets[dataset].has_images and not self._keeps("logits"):
             raise configuration_error(
                 f"'{dataset}' has a part of the classes: the probabilities of all are needed",
                 field=field, remedy="Add logits to inference.outputs",

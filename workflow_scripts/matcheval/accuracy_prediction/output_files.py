@@ -35,7 +35,7 @@ class UserFile:
     name: str
     path: Path
     outputs: Outputs
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str]
 
 
 def read_user_file(
@@ -98,29 +98,23 @@ def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: ob
 
 def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
     """Return outputs with those in files of inference beside, if they are of its datapoints."""
-
-    def beside(kind: str) -> Path | None:
+    kinds = ("logits", "features", "statistics") if path.suffix.lower() == ".parquet" else ()
+    for kind in kinds:
         file = path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[kind]}")
-        return file if path.suffix.lower() == ".parquet" and file.is_file() else None
-
-    def is_used(is_alike: bool, file: Path) -> bool:
+        if not file.is_file() or (kind == "logits" and outputs.probabilities is not None):
+            continue
+        if kind == "statistics":
+            value: Any = read_statistics(file)[0]
+            is_alike = value.n == len(outputs)
+        else:
+            vectors = read_vectors(file, kind)
+            value, is_alike = vectors.values, not _differ(vectors.index, outputs.index)
         if not is_alike:
             LOGGER.warning("%s is not used: it is of other datapoints than %s", file, path.name)
-        return is_alike
-
-    for kind in ("logits", "features") if outputs.probabilities is None else ("features",):
-        if file := beside(kind):
-            vectors = read_vectors(file, kind)
-            if not is_used(np.array_equal(vectors.index, outputs.index), file):
-                continue
-            if kind == "logits":
-                outputs = _with_scores(outputs, vectors.values, kind, file)
-            else:
-                outputs = replace(outputs, features=vectors.values)
-    if file := beside("statistics"):
-        statistics = read_statistics(file)[0]
-        if is_used(statistics.n == len(outputs), file):
-            outputs = replace(outputs, statistics=statistics)
+        elif kind == "logits":
+            outputs = _with_scores(outputs, value, kind, file)
+        else:
+            outputs = replace(outputs, **{kind: value})
     return outputs
 
 
