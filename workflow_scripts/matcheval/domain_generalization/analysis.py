@@ -153,17 +153,8 @@ class DomainGeneralization(Analysis):
         """The rules from the plan to tables and figures, and those of scores."""
         study, expansion, settings = self.study, self.expansion, self.settings
         first = next((name for name in settings.algorithms if name != ERM), ERM)
-        runs, accuracies, curves, results, gains, plan = (
-            each.file(".parquet")
-            for each in (
-                self.runs,
-                self.accuracies,
-                self.curves,
-                self.results,
-                self.gains,
-                self.planned,
-            )
-        )
+        tables = (self.runs, self.accuracies, self.curves, self.results, self.gains)
+        runs, accuracies, curves, results, gains = (table.file(".parquet") for table in tables)
         return [
             Rule(
                 name="plan_domain_generalization", run=write_plan, environment="models",
@@ -185,7 +176,7 @@ class DomainGeneralization(Analysis):
                 name="collect_domain_runs", run=collect_runs, request=self._collecting_request,
                 message="Collecting the runs and their accuracies",
                 input={
-                    "plan": plan,
+                    "plan": self.planned.file(".parquet"),
                     "histories": lambda wildcards: list(map(study.history_file, self.trained)),
                     "indexes": lambda wildcards: list(
                         map(study.predicting.tested_index, expansion.tested)

@@ -115,9 +115,9 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
 
 def tabulate_choices(records: Iterable[Record], rules: Iterable[Rule] = tuple(Rule)) -> pa.Table:
     """Choose a model per algorithm, target and trial, by each of several rules."""
-    trials = sweeps.grouped(
-        records, lambda record: (record.dataset, record.algorithm, record.trial)
-    )
+    trials: dict[tuple[str, str, int], list[Record]] = {}
+    for record in records:
+        trials.setdefault((record.dataset, record.algorithm, record.trial), []).append(record)
     rows = []
     for rule in rules:
         for (dataset, algorithm, trial), of_trial in trials.items():
@@ -166,11 +166,8 @@ def domainbed_tables(targets: pa.Table) -> str:
         for dataset, each in of_rule.drop(averages.index).groupby("dataset"):
             lines += _table(f"Dataset: {dataset}, {selection}", 20, each, "target")
         if len(averages):
-            title, ordered = (
-                f"Averages, {selection}",
-                averages.sort_values("dataset", kind="stable"),
-            )
-            lines += _table(title, 25, ordered, "dataset")
+            ordered = averages.sort_values("dataset", kind="stable")
+            lines += _table(f"Averages, {selection}", 25, ordered, "dataset")
     return "\n".join(lines)
 
 

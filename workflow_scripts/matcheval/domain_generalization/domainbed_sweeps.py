@@ -10,18 +10,17 @@ test domain (Gulrajani & Lopez-Paz 2021, In search of lost domain generalization
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from matcheval.errors import InputError
 from matcheval.settings import explain
 
-Key = TypeVar("Key")
 LOGGER = logging.getLogger(__name__)
 
 RESULTS = "results.jsonl"
@@ -96,7 +95,12 @@ def read_sweep(folder: Path) -> list[Record]:
         raise InputError(problem, file=folder, remedy="Give the --output_dir of DomainBed's sweep")
     if len(found) < len(runs):
         LOGGER.warning("%d folders have no %s, or an empty one", len(runs) - len(found), RESULTS)
-    _check_distinct(found)
+    folders: dict[object, str] = {}
+    for run, (first, *_) in found.items():
+        if (other := folders.setdefault(first.run, run.name)) != run.name:
+            trial = f"{first.algorithm}, hyper-parameters {first.group}, trial {first.trial}"
+            problem = f"holds the same run as {other}: {trial}, {sorted(first.held_out)} held out"
+            raise InputError(problem, file=run, remedy="Keep one of them")
     records = [record for of_run in found.values() for record in of_run]
     domains = domains_of(records)
     for record in records:
@@ -166,18 +170,6 @@ def _record(line: str, place: str) -> Record:
     )  # fmt: skip
 
 
-def _check_distinct(found: Mapping[Path, Sequence[Record]]) -> None:
-    folders: dict[object, Path] = {}
-    for folder, (first, *_) in found.items():
-        other = folders.setdefault(first.run, folder)
-        if other != folder:
-            run = f"{first.algorithm}, hyper-parameters {first.group}, trial {first.trial}"
-            problem = (
-                f"holds the same run as {other.name}: {run}, {sorted(first.held_out)} held out"
-            )
-            raise InputError(problem, file=folder, remedy="Keep one of them")
-
-
 # --- selection
 
 
@@ -201,58 +193,33 @@ class Choice:
 
 def choose(records: Iterable[Record], target: str, rule: Rule) -> Choice | None:
     """Choose the hyper-parameters and the step of one trial by the highest validation accuracy."""
-    held_out = (record for record in records if target in record.held_out)
+    held_out = [record for record in records if target in record.held_out]
+    groups = dict.fromkeys(record.group for record in held_out)
     candidates = (
-        choice
-        for of_group in grouped(held_out, lambda record: record.group).values()
-        for choice in _CANDIDATES[rule](of_group, target)
+        Choice(record.group, record.step, sum(found) / len(found), record.accuracies[target])
+        for group in groups
+        for record, found in _scored([r for r in held_out if r.group == group], target, rule)
     )
     return max(candidates, key=lambda choice: choice.validation, default=None)
 
 
-def _by_source_validation(records: Sequence[Record], target: str) -> Iterator[Choice]:
-    for record in records:
-        if len(record.held_out) == 1:
-            sources = [record.validation[name] for name in record.validation if name != target]
-            mean = sum(sources) / len(sources)
-            yield Choice(record.group, record.step, mean, record.accuracies[target])
-
-
-def _by_leaving_one_out(records: Sequence[Record], target: str) -> Iterator[Choice]:
-    for step, of_step in grouped(records, lambda record: record.step).items():
-        runs = {record.held_out: record for record in of_step}
-        if len(runs) < len(of_step):
-            first = of_step[0]
-            run = f"{first.algorithm}, hyper-parameters {first.group}, trial {first.trial}"
-            problem = f"two records of {run}, {target} and others held out, step {step}"
-            raise InputError(problem, file=first.dataset, remedy="Keep one run of each kind")
-        tested = runs.get(frozenset({target}))
-        if tested is None:
-            continue
-        without = {name: runs.get(frozenset({target, name})) for name in tested.accuracies}
-        accuracies = [r.accuracies[name] for name, r in without.items() if r and name != target]
-        if len(accuracies) == len(without) - 1:
-            mean = sum(accuracies) / len(accuracies)
-            yield Choice(tested.group, step, mean, tested.accuracies[target])
-
-
-def _by_oracle(records: Sequence[Record], target: str) -> Iterator[Choice]:
+def _scored(
+    records: Sequence[Record], target: str, rule: Rule
+) -> Iterator[tuple[Record, list[float]]]:
+    """Yield the models of a group that saw all other domains, with what they are chosen by."""
     alone = [record for record in records if len(record.held_out) == 1]
-    if alone:
+    if rule is Rule.ORACLE and alone:
         last = max(alone, key=lambda record: record.step)
-        yield Choice(last.group, last.step, last.validation[target], last.accuracies[target])
-
-
-_CANDIDATES: dict[Rule, Callable[[Sequence[Record], str], Iterator[Choice]]] = {
-    Rule.SOURCE_VALIDATION: _by_source_validation,
-    Rule.LEAVE_ONE_OUT: _by_leaving_one_out,
-    Rule.ORACLE: _by_oracle,
-}
-
-
-def grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
-    """Return records by a key, keys in the order of their first record."""
-    groups: dict[Key, list[Record]] = {}
-    for record in records:
-        groups.setdefault(key(record), []).append(record)
-    return groups
+        yield last, [last.validation[target]]
+    elif rule is Rule.SOURCE_VALIDATION:
+        for record in alone:
+            yield record, [value for name, value in record.validation.items() if name != target]
+    elif rule is Rule.LEAVE_ONE_OUT:
+        known = {(record.step, record.held_out): record for record in records}
+        for record in alone:
+            others = [name for name in record.accuracies if name != target]
+            runs = [known.get((record.step, frozenset({target, name}))) for name in others]
+            pairs = zip(runs, others, strict=True)
+            found = [run.accuracies[name] for run, name in pairs if run is not None]
+            if len(found) == len(others):
+                yield record, found

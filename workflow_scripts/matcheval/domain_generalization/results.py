@@ -15,6 +15,7 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, without_each
 from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.files import readable
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
@@ -27,6 +28,8 @@ _NOTE = (
     "seed. A group that is selected among several favours an algorithm over ERM, which has one."
 )
 
+_AGAIN = "Train the model again"
+
 # --- what trainings and inference have written
 
 
@@ -36,15 +39,10 @@ def tabulate_curves(
     """Read the histories of trainings."""
     parts, problems = [], ErrorCollector()
     for model, file in zip(models, histories, strict=True):
-        with problems.collected():
-            try:
-                history = pd.read_csv(file)
-                history["step"] = history["epoch"] * epoch_steps
-                parts.append(history.assign(model=model)[tables.CURVES.names])
-            except (OSError, ValueError, KeyError) as error:
-                raise InputError(
-                    f"not a readable history ({error})", file=file, remedy="Train the model again"
-                ) from error
+        with problems.collected(), readable(file, "a readable history", KeyError, remedy=_AGAIN):
+            history = pd.read_csv(file)
+            steps = history["epoch"] * epoch_steps
+            parts.append(history.assign(model=model, step=steps)[tables.CURVES.names])
     problems.raise_any()
     return pd.concat(parts, ignore_index=True)
 

@@ -162,18 +162,8 @@ _PARAMETERS = {41: (13, 36.44, 2.49, 8), 68: (22, 24.48, 2.54, 16)}
 
 
 @architecture
-def regnet_x(config: NetworkConfig) -> nn.Module:
+def regnet_x(config: NetworkConfig, excitation: float = 0.0) -> nn.Module:
     """Build a RegNetX."""
-    return _regnet(config, 0.0)
-
-
-@architecture
-def regnet_y(config: NetworkConfig) -> nn.Module:
-    """Build `regnet_x` with squeeze-and-excitation in each block."""
-    return _regnet(config, 0.25)
-
-
-def _regnet(config: NetworkConfig, excitation: float) -> nn.Module:
     from timm.models.regnet import RegNet, RegNetCfg
 
     blocks, slope, factor, group = _PARAMETERS[config.depth]
@@ -186,3 +176,9 @@ def _regnet(config: NetworkConfig, excitation: float) -> nn.Module:
     for first in (model.s1.b1, model.s2.b1):
         first.conv2.conv.stride = first.downsample.conv.stride = (1, 1)
     return cast("nn.Module", model)
+
+
+@architecture
+def regnet_y(config: NetworkConfig) -> nn.Module:
+    """Build `regnet_x` with squeeze-and-excitation in each block."""
+    return regnet_x(config, excitation=0.25)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -32,9 +32,10 @@ class NetworkConfig:
 
 Builder = Callable[[NetworkConfig], nn.Module]
 BUILDERS: dict[str, Builder] = {}
+_Builder = TypeVar("_Builder", bound=Builder)
 
 
-def architecture(builder: Builder) -> Builder:
+def architecture(builder: _Builder) -> _Builder:
     """Enter the function of an architecture under its name."""
     BUILDERS[builder.__name__] = builder
     return builder

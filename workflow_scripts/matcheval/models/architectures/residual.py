@@ -13,6 +13,7 @@ inner channels; dpn.py: norms after the convolutions, and a 3 × 3 stem.
 """
 
 from collections import OrderedDict
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -234,7 +235,7 @@ def dpn(config: NetworkConfig) -> nn.Module:
     )
 
 
-_REPVGG_BLOCKS = (1, 2, 4, 14, 1)
+_REPVGG_BLOCKS = (2, 4, 14, 1)  # of the stages after the stem
 
 
 def _branch(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
@@ -266,15 +267,13 @@ class _RepBlock(nn.Module):
 def repvgg(config: NetworkConfig) -> nn.Module:
     """Build a RepVGG-A0 whose stem and first stage have stride 1."""
     width = config.width
-    channels = [width, width, 2 * width, 4 * width, 80 * width // 3]
-    inputs = config.channels
-    layers: OrderedDict[str, nn.Module] = OrderedDict()
-    for stage, (outputs, number) in enumerate(zip(channels, _REPVGG_BLOCKS, strict=True)):
-        blocks = []
-        for block in range(number):
-            blocks.append(_RepBlock(inputs, outputs, 2 if stage > 1 and block == 0 else 1))
-            inputs = outputs
-        layers[f"stage{stage}"] = nn.Sequential(*blocks) if stage else blocks[0]
-    layers["gap"] = parts.GlobalAverage()
-    layers["linear"] = nn.Linear(inputs, config.n_classes)
-    return nn.Sequential(layers)
+    channels = [width, 2 * width, 4 * width, 80 * width // 3]
+    stem = _RepBlock(config.channels, width, 1)
+    shapes = parts.stage_shapes(width, channels, _REPVGG_BLOCKS)
+    blocks = iter([_RepBlock(*shape) for shape in shapes])
+    stages = {
+        f"stage{stage}": nn.Sequential(*islice(blocks, number))
+        for stage, number in enumerate(_REPVGG_BLOCKS, 1)
+    }
+    head = nn.Linear(channels[-1], config.n_classes)
+    return nn.Sequential(OrderedDict(stage0=stem, **stages, gap=parts.GlobalAverage(), linear=head))

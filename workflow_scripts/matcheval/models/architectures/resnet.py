@@ -69,22 +69,18 @@ class _BlockA(nn.Module):
 
 
 @architecture
-def resnet_a(config: NetworkConfig) -> nn.Module:
+def resnet_a(config: NetworkConfig, *, squeezed: bool = False) -> nn.Module:
     """Build He et al.'s ResNet for CIFAR with shortcuts of option A."""
-    return _resnet_a(config, squeezed=False)
+    model = _three_stages(config, partial(_BlockA, squeezed=squeezed), "linear")
+    parts.he_normal_(model, "fan_in")
+    nn.init.kaiming_normal_(model.get_parameter("linear.weight"))
+    return model
 
 
 @architecture
 def seresnet_a(config: NetworkConfig) -> nn.Module:
     """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2)."""
-    return _resnet_a(config, squeezed=True)
-
-
-def _resnet_a(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
-    model = _three_stages(config, partial(_BlockA, squeezed=squeezed), "linear")
-    parts.he_normal_(model, "fan_in")
-    nn.init.kaiming_normal_(model.get_parameter("linear.weight"))
-    return model
+    return resnet_a(config, squeezed=True)
 
 
 @architecture
@@ -120,24 +116,10 @@ def _three_stages(
 
 
 @architecture
-def resnet_imagenet(config: NetworkConfig) -> nn.Module:
+def resnet_imagenet(
+    config: NetworkConfig, *, squeezed: bool = False, small_stem: bool = True
+) -> nn.Module:
     """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it."""
-    return _four_stages(config, squeezed=False)
-
-
-@architecture
-def resnet_7x7(config: NetworkConfig) -> nn.Module:
-    """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it."""
-    return _four_stages(config, squeezed=False, small_stem=False)
-
-
-@architecture
-def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_imagenet` with squeeze-and-excitation in each block."""
-    return _four_stages(config, squeezed=True)
-
-
-def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = True) -> nn.Module:
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
@@ -162,6 +144,18 @@ def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = Tr
     return model
 
 
+@architecture
+def resnet_7x7(config: NetworkConfig) -> nn.Module:
+    """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it."""
+    return resnet_imagenet(config, small_stem=False)
+
+
+@architecture
+def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build `resnet_imagenet` with squeeze-and-excitation in each block."""
+    return resnet_imagenet(config, squeezed=True)
+
+
 class _PreactBlock(nn.Module):
     """Residual block x + f(x), where f applies batch norm and ReLU before each convolution."""
 
@@ -170,17 +164,10 @@ class _PreactBlock(nn.Module):
     ) -> None:
         super().__init__()
         inner = outputs // expansion
-        if expansion == 1:
-            convolutions = [
-                parts.convolution(inputs, outputs, 3, stride),
-                parts.convolution(outputs, outputs),
-            ]
-        else:
-            convolutions = [
-                parts.convolution(inputs, inner, 1),
-                parts.convolution(inner, inner, 3, stride),
-                parts.convolution(inner, outputs, 1),
-            ]
+        basic = [(inputs, outputs, 3, stride), (outputs, outputs, 3)]
+        bottleneck = [(inputs, inner, 1), (inner, inner, 3, stride), (inner, outputs, 1)]
+        shapes = basic if expansion == 1 else bottleneck
+        convolutions = [parts.convolution(*shape) for shape in shapes]
         self.norms = nn.ModuleList(nn.BatchNorm2d(c.in_channels) for c in convolutions)
         self.convolutions = nn.ModuleList(convolutions)
         self.excitation = SqueezeExcitation(outputs) if squeezed else nn.Identity()
@@ -214,35 +201,30 @@ def preact_imagenet(config: NetworkConfig) -> nn.Module:
     return _preact(config, _LAYERS[config.depth])
 
 
-def _preact(config: NetworkConfig, blocks: Sequence[int], expansion: int = 1) -> nn.Module:
-    last = nn.BatchNorm2d(expansion * config.widths(len(blocks))[-1]), nn.ReLU(inplace=True)
-    stem = parts.convolution(config.channels, config.width)
-    model = _stages(config, stem, blocks, last, expansion)
-    parts.he_normal_(model, "fan_out")
-    return model
-
-
 @architecture
 def preact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
-    stem = parts.convolution(config.channels, config.width)
     expansion = _EXPANSION if config.depth >= 50 else 1
-    return _stages(config, stem, _LAYERS[config.depth], (), expansion)
+    return _preact(config, _LAYERS[config.depth], expansion, normed=False)
 
 
 @architecture
 def sepreact_unnormed(config: NetworkConfig) -> nn.Module:
     """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a normed stem."""
-    stem = parts.normed(config.channels, config.width)
-    return _stages(config, stem, _LAYERS[config.depth], (), squeezed=True)
+    return _preact(config, _LAYERS[config.depth], normed=False, squeezed=True)
 
 
-def _stages(
-    config: NetworkConfig, stem: nn.Module, blocks: Sequence[int], last: Sequence[nn.Module],
-    expansion: int = 1, *, squeezed: bool = False,
+def _preact(
+    config: NetworkConfig, blocks: Sequence[int], expansion: int = 1, *, normed: bool = True,
+    squeezed: bool = False,
 ) -> nn.Module:  # fmt: skip
-    """Join the stem, stages of `blocks` blocks, the last layers before the average, and a head."""
+    """Join a stem, stages of `blocks` blocks, a norm and ReLU if it is `normed`, and a head."""
+    stem = (parts.normed if squeezed else parts.convolution)(config.channels, config.width)
     outputs = [expansion * width for width in config.widths(len(blocks))]
     shapes = parts.stage_shapes(config.width, outputs, blocks)
     layers = [_PreactBlock(*shape, expansion, squeezed) for shape in shapes]
-    return nn.Sequential(stem, *layers, *last, *parts.classifier(outputs[-1], config))
+    last = [nn.BatchNorm2d(outputs[-1]), nn.ReLU(inplace=True)] if normed else []
+    model = nn.Sequential(stem, *layers, *last, *parts.classifier(outputs[-1], config))
+    if normed:
+        parts.he_normal_(model, "fan_out")
+    return model

@@ -201,21 +201,19 @@ class _CellB(nn.Module):
 
 
 @architecture
-def pnasnet_a(config: NetworkConfig) -> nn.Module:
+def pnasnet_a(
+    config: NetworkConfig, cell: Callable[[int, int, int], nn.Module] = _CellA
+) -> nn.Module:
     """Build a network of cells of one convolution."""
-    return _pnasnet(config, _CellA)
-
-
-@architecture
-def pnasnet_b(config: NetworkConfig) -> nn.Module:
-    """Build a network of cells of three convolutions and a reduction."""
-    return _pnasnet(config, _CellB)
-
-
-def _pnasnet(config: NetworkConfig, cell: Callable[[int, int, int], nn.Module]) -> nn.Module:
     shapes = parts.stage_shapes(config.width, config.widths(3), (6, 7, 7))
     return nn.Sequential(
         parts.normed(config.channels, config.width),
         *[cell(*shape) for shape in shapes],
         *parts.classifier(4 * config.width, config),
     )
+
+
+@architecture
+def pnasnet_b(config: NetworkConfig) -> nn.Module:
+    """Build a network of cells of three convolutions and a reduction."""
+    return pnasnet_a(config, _CellB)
