@@ -32,7 +32,7 @@ from matcheval.errors import InputError, StoppedError
 from matcheval.inference.outputs import FeatureWriter
 from matcheval.inference.readers import ORIENTATIONS
 from matcheval.inference.running import ModelRunner
-from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, inputs_digest
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.self_digests import verify_file
@@ -111,7 +111,7 @@ class _RotatedPasses:
 
     def _inputs(self, dataset: str) -> str:
         description = read_description(self.job.datasets / dataset)
-        return inputs_digest(self._identity, description, self._config.deciding)
+        return inputs_digest(self._identity, description, deciding(self._config))
 
     @cached_property
     def _base_features(self) -> Floats:

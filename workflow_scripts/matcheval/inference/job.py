@@ -12,7 +12,7 @@ from pathlib import Path
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
 from matcheval.inference import store
-from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def predict_datasets(
             missing = []
             for model, identity in zip(models, identities, strict=True):
                 files = store.output_files(predictions, name, model.source.name, outputs)
-                inputs = store.inputs_digest(identity, description, config.deciding)
+                inputs = store.inputs_digest(identity, description, deciding(config))
                 if not store.is_current(files, inputs, config.n_top):
                     missing.append(Task(model, files, inputs))
             if not missing:

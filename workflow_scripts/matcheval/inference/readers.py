@@ -1,7 +1,7 @@
 """Sources of a model's pixels: an array, or images decoded or made during the pass."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,10 +50,6 @@ class _ThreadedReader:
         self.shape = (*geometry.crop, 3) if self._is_resized else image_shape(dataset)
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="images")
 
-    def _fill(self, fill: Callable[[int], None], rows: Iterable[int]) -> None:
-        for _ in self._pool.map(fill, rows):
-            pass
-
 
 class DecodingReader(_ThreadedReader):
     """Decode images; Pillow releases Python's global lock."""
@@ -63,7 +59,7 @@ class DecodingReader(_ThreadedReader):
         dataset = self._dataset
 
         def fill(row: int) -> None:
-            pixels = decode(dataset, start + row, self._geometry)
+            pixels = np.asarray(self._geometry.apply(dataset.image(start + row)))
             if pixels.shape != self.shape:
                 size, first = (f"{shape[0]} × {shape[1]}" for shape in (pixels.shape, self.shape))
                 name = f"image {start + row} ({dataset.names[start + row]})"
@@ -72,7 +68,7 @@ class DecodingReader(_ThreadedReader):
                 raise InputError(problem, file=dataset.name, remedy=remedy)
             out[row] = pixels
 
-        self._fill(fill, range(stop - start))
+        list(self._pool.map(fill, range(stop - start)))
         release(dataset.images)
 
 
@@ -94,12 +90,7 @@ class MakingReader(_ThreadedReader):
             for row, pixels in enumerate(made, first):
                 out[row] = np.asarray(self._geometry.apply(array_image(pixels, largest)))
 
-        self._fill(fill, range(0, len(out), step))
-
-
-def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
-    """Decode, resize and crop one image."""
-    return np.asarray(geometry.apply(dataset.image(index)))
+        list(self._pool.map(fill, range(0, len(out), step)))
 
 
 ORIENTATIONS = 4

@@ -52,17 +52,17 @@ class InferenceConfig:
     compile: bool = False
     n_top: int = N_TOP
 
-    @property
-    def deciding(self) -> dict[str, Any]:
-        """The settings that predictions depend on."""
-        return {key: getattr(self, key) for key in DECIDING}
-
     def images_at_a_time(self, height: int, width: int) -> int:
         """Return the batch size for images of a given size: the configured or the automatic one."""
         if isinstance(self.batch_size, int):
             return self.batch_size
         size = 1 << max(0, int(math.log2(_BATCH_PIXELS[self.device] / (height * width))))
         return min(size, _MOST_IMAGES[self.device])
+
+
+def deciding(config: "InferenceConfig | InferenceSettings") -> dict[str, Any]:
+    """Return the settings that predictions depend on."""
+    return {key: getattr(config, key) for key in DECIDING}
 
 
 def add_inference_options(parser: argparse.ArgumentParser) -> None:
@@ -108,11 +108,6 @@ class InferenceSettings(Settings):
             problem = f"precision: device {self.device} has no tf32. Use fp32, or device cuda"
             raise ValueError(problem)
         return self
-
-    @property
-    def deciding(self) -> dict[str, Any]:
-        """The settings that predictions depend on."""
-        return {key: getattr(self, key) for key in DECIDING}
 
     @property
     def n_top_classes(self) -> int:

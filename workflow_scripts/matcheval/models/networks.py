@@ -44,8 +44,26 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
     if not features:
         return lambda images: (model(images), None)
     if hasattr(model, "forward_head") and hasattr(model, "forward_features"):
-        return _timm_network(model, name)
-    return _hooked_network(model, name)
+        timm: Any = model
+
+        def timm_network(images: Tensor) -> tuple[Tensor, Tensor | None]:
+            maps = timm.forward_features(images)
+            found: Tensor = timm.forward_head(maps, pre_logits=True)
+            return timm.forward_head(maps), _vectors(found, name)
+
+        return timm_network
+    inputs: list[Tensor] = []
+    head_of(model, name).register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+
+    def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
+        inputs.clear()
+        logits = model(images)
+        if len(inputs) != 1:
+            problem = f"the model's last linear layer ran {len(inputs)} times in one pass, not once"
+            raise InputError(problem, file=name)
+        return logits, _vectors(inputs.pop(), name)
+
+    return network
 
 
 def head_of(model: nn.Module, name: str) -> nn.Linear:
@@ -105,30 +123,6 @@ def as_trained_network(
         return logits, _vectors(features, name)
 
     return network, head
-
-
-def _timm_network(model: Any, name: str) -> Network:
-    def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
-        maps = model.forward_features(images)
-        found: Tensor = model.forward_head(maps, pre_logits=True)
-        return model.forward_head(maps), _vectors(found, name)
-
-    return network
-
-
-def _hooked_network(model: nn.Module, name: str) -> Network:
-    inputs: list[Tensor] = []
-    head_of(model, name).register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
-
-    def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
-        inputs.clear()
-        logits = model(images)
-        if len(inputs) != 1:
-            problem = f"the model's last linear layer ran {len(inputs)} times in one pass, not once"
-            raise InputError(problem, file=name)
-        return logits, _vectors(inputs.pop(), name)
-
-    return network
 
 
 def _vectors(features: Tensor, name: str) -> Tensor:

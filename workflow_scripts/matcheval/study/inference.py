@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
+from matcheval.inference.settings import deciding
 from matcheval.inference.store import digest_of, file_digest, read_index, recorded_inputs
 from matcheval.io.files import file_states
 from matcheval.models.rows import CHECKPOINT
@@ -129,7 +130,7 @@ class Predicting:
 
     @cached_property
     def _deciding(self) -> list[Any]:
-        return [INFERENCE_VERSION, self._study.inference.deciding]
+        return [INFERENCE_VERSION, deciding(self._study.inference)]
 
     @cache  # noqa: B019 - lives as long as the study
     def _identity(self, model: str) -> list[Any]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError, configuration_error
+from matcheval.inference.settings import deciding
 from matcheval.io.files import atomic_file
 from matcheval.study.contents import STUDIES_FOLDER
 from matcheval.study.study import Study
@@ -25,7 +26,7 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
         if model.source is None:
             continue
         source = json.loads(model.source.to_json())
-        models[name] = {"source": source, "inference": study.inference.deciding}
+        models[name] = {"source": source, "inference": deciding(study.inference)}
         if name in study.trained:
             trained = study.trained[name]
             sets = {"train": trained.train_text, "validation": trained.validation_text}

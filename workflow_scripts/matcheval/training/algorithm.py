@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -11,7 +11,6 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from matcheval.models.networks import as_trained_network
 from matcheval.training.losses import build_loss
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import AlgorithmOptions
 from matcheval.training.recipe import Recipe
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -108,7 +107,7 @@ class Algorithm(nn.Module):
     ----------
     network, recipe, setup
         As given.
-    options : AlgorithmOptions
+    options : options.AlgorithmOptions
         The algorithm's own options.
     loss : callable
         The recipe's loss of logits and targets.
@@ -155,7 +154,7 @@ class Algorithm(nn.Module):
         """Add what a subclass has besides the network: modules, buffers, optimisers."""
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
+        """Compute the loss of a step: the recipe's, over all images, unless a subclass replaces it.
 
         Parameters
         ----------
@@ -166,7 +165,8 @@ class Algorithm(nn.Module):
         -------
         tensor, shape ()
         """
-        raise NotImplementedError
+        every = joined(domains)
+        return self.loss(every.logits, every.targets)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
         """Update network and state by a batch of each training set.
@@ -198,11 +198,6 @@ class Algorithm(nn.Module):
     def burnt_in(self) -> bool:
         """Whether the steps of the burn-in are over."""
         return self._burn_in is not None and int(self.n_updates) >= self._burn_in
-
-    def joint_loss(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the recipe's loss over all images."""
-        every = joined(domains)
-        return self.loss(every.logits, every.targets)
 
     def risks(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the recipe's loss of each training set, shape (n_domains,)."""
@@ -352,17 +347,3 @@ def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
 def joined(domains: Sequence[Outputs]) -> Outputs:
     """Join the outputs of all training sets."""
     return Outputs(*(torch.cat(values) for values in zip(*domains, strict=True)))
-
-
-IMPLEMENTATIONS: dict[type[AlgorithmOptions], type[Algorithm]] = {}
-_Kind = TypeVar("_Kind", bound=type[Algorithm])
-
-
-def implements(options: type[AlgorithmOptions]) -> Callable[[_Kind], _Kind]:
-    """Enter a class as the algorithm with the given options."""
-
-    def enter(kind: _Kind) -> _Kind:
-        IMPLEMENTATIONS[options] = kind
-        return kind
-
-    return enter

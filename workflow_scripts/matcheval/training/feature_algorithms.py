@@ -7,15 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from matcheval.training.algorithm import (
-    Algorithm,
-    Minibatch,
-    Outputs,
-    Update,
-    concatenated,
-    implements,
-    joined,
-)
+from matcheval.training.algorithm import Algorithm, Minibatch, Outputs, Update, concatenated, joined
 from matcheval.training.augmentation import draw_beta
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
@@ -93,7 +85,6 @@ def joint_product_divergence(
     return divergence
 
 
-@implements(CoralOptions)
 class Coral(Algorithm):
     """Deep CORAL (Sun & Saenko 2016): features of all sets get the same moments."""
 
@@ -107,7 +98,6 @@ class Coral(Algorithm):
         return self.risks(domains).mean() + self.options.weight * penalty
 
 
-@implements(VneOptions)
 class Vne(Algorithm):
     """Loss over all images, minus the weighted von Neumann entropy (Kim et al. 2023)."""
 
@@ -121,7 +111,6 @@ class Vne(Algorithm):
         return self.loss(every.logits, every.targets) - self.options.weight * entropy
 
 
-@implements(RcsOptions)
 class Rcs(Algorithm):
     """Joint-product distribution alignment (Chen et al. 2023); RCS in Sun et al. (2024)."""
 
@@ -174,7 +163,6 @@ def variance_difference(variances: Tensor) -> Tensor:
     return (variances - variances.mean(dim=0)).square().mean()
 
 
-@implements(FishrOptions)
 class Fishr(Algorithm):
     """Fishr (Rame et al. 2022): after the burn-in, gradients get the same variances."""
 
@@ -199,7 +187,7 @@ class Fishr(Algorithm):
             penalised, self.averages = moving_variances(
                 self.averages, variances, self.options.decay
             )
-        loss = self.joint_loss(domains)
+        loss = super().objective(domains)
         if not self.burnt_in:
             return loss
         return loss + self.options.weight * variance_difference(penalised)
@@ -258,7 +246,6 @@ def dissimilarity(
     return share * single + (1 - share) * distance(mixed(logits), mixed(projected))
 
 
-@implements(SelfregOptions)
 class Selfreg(Algorithm):
     """SelfReg (Kim et al. 2021): images of a class, and mixtures of them, are made similar."""
 
@@ -327,7 +314,6 @@ def cross_entropy_to_uniform(logits: Tensor) -> Tensor:
     return -torch.log_softmax(logits, dim=1).mean()
 
 
-@implements(SagnetOptions)
 class Sagnet(Algorithm):
     """SagNet (Nam et al. 2021): three updates per step, each after its own forward pass."""
 
@@ -365,3 +351,8 @@ class Sagnet(Algorithm):
 
     def _permutation(self, features: Tensor) -> Tensor:
         return torch.randperm(len(features), generator=self.setup.generator).to(features.device)
+
+
+FEATURE_ALGORITHMS: dict[str, type[Algorithm]] = {
+    "coral": Coral, "vne": Vne, "rcs": Rcs, "fishr": Fishr, "selfreg": Selfreg, "sagnet": Sagnet,
+}  # fmt: skip

@@ -1,19 +1,19 @@
 """Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
 To add an algorithm, write a class of its options here, and in a family of algorithms
-(`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it. To add an
-optimiser, write a class of its options with a line in `OPTIMIZERS`, and its construction in
-`training.optimizers`. A recipe has one mapping of options for both, so that no two of them may have
-an option of the same name (`tests/unit/test_training.py` checks it).
+(`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it, each with
+a line in the table of its file. To add an optimiser, write a class of its options with a line in
+`OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping of options for
+both, so that no two of them may have an option of the same name.
 
 Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does
 not have or gives no hyper-parameters. The names in brackets are DomainBed's.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -73,26 +73,10 @@ class AlgorithmOptions(Settings):
     groups: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
 
-ALGORITHMS: dict[str, type[AlgorithmOptions]] = {}
-_Options = TypeVar("_Options", bound=type[AlgorithmOptions])
-
-
-def _algorithm(name: str) -> Callable[[_Options], _Options]:
-    """Enter a class of options in `ALGORITHMS`."""
-
-    def enter(options: _Options) -> _Options:
-        ALGORITHMS[name] = options
-        return options
-
-    return enter
-
-
-@_algorithm("erm")
 class ErmOptions(AlgorithmOptions):
     """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
 
 
-@_algorithm("sd")
 class SdOptions(AlgorithmOptions):
     """Spectral decoupling (Pezeshki et al. 2021)."""
 
@@ -101,7 +85,6 @@ class SdOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("vrex")
 class VrexOptions(AlgorithmOptions):
     """Risk extrapolation by the variance of risks (Krueger et al. 2021)."""
 
@@ -115,7 +98,6 @@ class VrexOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("group_dro")
 class GroupDroOptions(AlgorithmOptions):
     """Group distributionally robust optimisation (Sagawa et al. 2020)."""
 
@@ -126,7 +108,6 @@ class GroupDroOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("coral")
 class CoralOptions(AlgorithmOptions):
     """Alignment of means and covariances (Sun & Saenko 2016)."""
 
@@ -137,7 +118,6 @@ class CoralOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("fishr")
 class FishrOptions(AlgorithmOptions):
     """Alignment of the variances of gradients (Rame et al. 2022)."""
 
@@ -154,7 +134,6 @@ class FishrOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("eqrm")
 class EqrmOptions(AlgorithmOptions):
     """Empirical quantile risk minimisation (Eastwood et al. 2022)."""
 
@@ -179,7 +158,6 @@ class EqrmOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("sagnet")
 class SagnetOptions(AlgorithmOptions):
     """Style-agnostic network (Nam et al. 2021), on pooled features as in DomainBed."""
 
@@ -190,7 +168,6 @@ class SagnetOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("selfreg")
 class SelfregOptions(AlgorithmOptions):
     """Self-supervised contrastive regularisation (Kim et al. 2021)."""
 
@@ -207,7 +184,6 @@ class SelfregOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("rcs")
 class RcsOptions(AlgorithmOptions):
     """Joint-product distribution alignment (Chen et al. 2023), on features."""
 
@@ -229,7 +205,6 @@ class RcsOptions(AlgorithmOptions):
     )
 
 
-@_algorithm("vne")
 class VneOptions(AlgorithmOptions):
     """Change of the von Neumann entropy of the features (Kim et al. 2023)."""
 
@@ -241,6 +216,20 @@ class VneOptions(AlgorithmOptions):
         "Meant for batches of at least 32 images of all sets together",
     )
 
+
+ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {
+    "erm": ErmOptions,
+    "sd": SdOptions,
+    "vrex": VrexOptions,
+    "group_dro": GroupDroOptions,
+    "coral": CoralOptions,
+    "fishr": FishrOptions,
+    "eqrm": EqrmOptions,
+    "sagnet": SagnetOptions,
+    "selfreg": SelfregOptions,
+    "rcs": RcsOptions,
+    "vne": VneOptions,
+}
 
 _Beta = Annotated[Number, Field(ge=0, lt=1)]
 
@@ -285,15 +274,6 @@ def read_options(
         for kind in kinds
     )
     return own, of_optimizer
-
-
-def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
-    """Check that an algorithm is defined for a number of training sets."""
-    kind = ALGORITHMS[algorithm]
-    if n_sources == 1 and kind.single_source == "refused":
-        problem = f"{algorithm} needs two training sets and there is one: {kind.refusal}"
-        remedy = "Name several sets in train, or choose another algorithm"
-        raise InputError(problem, file=name, field="algorithm", remedy=remedy)
 
 
 def search_space(algorithm: str) -> dict[str, Range]:

@@ -6,24 +6,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from matcheval.training.algorithm import Algorithm, Outputs, implements, joined
+from matcheval.training.algorithm import Algorithm, Outputs, joined
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
     EqrmOptions,
-    ErmOptions,
     GroupDroOptions,
     SdOptions,
     VrexOptions,
 )
 
 
-@implements(ErmOptions)
 class Erm(Algorithm):
     """Empirical risk minimisation (Vapnik 1998): the mean loss over all images."""
-
-    def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
-        return self.joint_loss(domains)
 
 
 def mean_square(logits: Tensor) -> Tensor:
@@ -31,7 +25,6 @@ def mean_square(logits: Tensor) -> Tensor:
     return logits.square().mean()
 
 
-@implements(SdOptions)
 class Sd(Algorithm):
     """Spectral decoupling (Pezeshki et al. 2021): the mean squared logit is kept small."""
 
@@ -106,7 +99,6 @@ def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: fl
     return (start + end) / 2
 
 
-@implements(VrexOptions)
 class Vrex(Algorithm):
     """V-REx (Krueger et al. 2021): mean risk plus weighted variance; weight 1 in the burn-in."""
 
@@ -119,7 +111,6 @@ class Vrex(Algorithm):
         return risks.mean() + weight * risk_variance(risks)
 
 
-@implements(GroupDroOptions)
 class GroupDro(Algorithm):
     """Group DRO (Sagawa et al. 2020): weighted sum of risks; weights grow with the risks."""
 
@@ -141,7 +132,6 @@ class GroupDro(Algorithm):
 _QUANTILES = {"bisection": bisected_quantile, "implicit": implicit_quantile}
 
 
-@implements(EqrmOptions)
 class Eqrm(Algorithm):
     """EQRM (Eastwood et al. 2022): mean risk, after the burn-in a quantile of the risks."""
 
@@ -160,3 +150,8 @@ class Eqrm(Algorithm):
             return risks.mean()
         quantile = _QUANTILES[self.options.variant]
         return quantile(risks, kernel_bandwidth(risks), self.options.quantile)
+
+
+RISK_ALGORITHMS: dict[str, type[Algorithm]] = {
+    "erm": Erm, "sd": Sd, "vrex": Vrex, "group_dro": GroupDro, "eqrm": Eqrm,
+}  # fmt: skip

@@ -18,11 +18,13 @@ from matcheval.models.architectures.parts import Noisy, scale_dropout
 from matcheval.models.building import build_model
 from matcheval.models.devices import normalize
 from matcheval.models.loading import start_from_weights
-from matcheval.training.algorithm import IMPLEMENTATIONS, Algorithm, Minibatch, Setup
+from matcheval.training.algorithm import Algorithm, Minibatch, Setup
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
+from matcheval.training.feature_algorithms import FEATURE_ALGORITHMS
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
+from matcheval.training.risk_algorithms import RISK_ALGORITHMS
 from matcheval.training.seeds import derived_seed
 from matcheval.training.settings import Engine
 
@@ -113,10 +115,7 @@ class RunningMetrics:
 
 def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
     """Build the algorithm of a recipe."""
-    # They enter their algorithms. An import here counts for the digest of the code.
-    from matcheval.training import feature_algorithms, risk_algorithms  # noqa: F401
-
-    return IMPLEMENTATIONS[type(recipe.typed_options[0])](network, recipe, setup)
+    return (RISK_ALGORITHMS | FEATURE_ALGORITHMS)[recipe.algorithm](network, recipe, setup)
 
 
 _EVALUATION_BATCH = 1024
