@@ -1,22 +1,14 @@
 """The published networks: parameter counts, weights and random parts."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
-from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.models.architectures.parts import Dropout
 from matcheval.models.architectures.residual import ShakeBlock
-from matcheval.models.architectures.resnet import SqueezeExcitation
 from matcheval.models.building import build_model
-from matcheval.models.devices import normalize
-from matcheval.models.transforms import NORMALIZATIONS
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
@@ -77,117 +69,53 @@ COUNTS = {
     "vgg_three_linear": {(64, 13): 9_416_010 + 2 * (512 * 512 + 512)},  # 4
     # 2 has 274,847 with projections (option B), which are 2,752.
     "seresnet_a": {(16, 20): 274_847 - 2_752},
+    # Hu et al., section 3: 2 / 16 Σ N_s C_s² weights more, here with their biases.
+    "seresnet_imagenet": {(64, 18): 11_173_962 + 87_040 + 2_040},
 }  # fmt: skip
-# As the papers round them, in millions.
-MILLIONS = {
-    ("resnet_a", 16, 20): 0.27, ("resnet_a", 16, 32): 0.46, ("resnet_a", 16, 44): 0.66,
-    ("resnet_a", 16, 56): 0.85, ("resnet_a", 16, 110): 1.7, ("densenet", 12, 100): 0.8,
-    ("densenet", 24, 250): 15.3, ("densenet", 40, 190): 25.6, ("resnext", 64, 29, 8): 34.4,
-    ("preact", 16, 110): 1.7, ("preact_bottleneck", 16, 164): 1.7, ("shake_shake", 32, 26): 2.9,
-    ("shake_shake", 64, 26): 11.7, ("shake_shake", 96, 26): 26.2,
-}  # fmt: skip
-EXACT = {(name, *size): count for name, sizes in COUNTS.items() for size, count in sizes.items()}
+NETWORKS = {(name, *size): count for name, sizes in COUNTS.items() for size, count in sizes.items()}
 
 
-@pytest.mark.parametrize("network", sorted(EXACT.keys() | MILLIONS.keys()), ids=str)
+@pytest.mark.parametrize("network", NETWORKS, ids=str)
 def test_published_parameter_counts(network):
     with torch.device("meta"):
         model = build(*network)
         assert model.eval()(torch.empty(3, 3, 32, 32)).shape == (3, 10)
-    found = sum(p.numel() for p in model.parameters())
-    assert found == EXACT.get(network, found)
-    millions = str(MILLIONS.get(network, ""))
-    assert not millions or f"{found / 1e6:.{len(millions.split('.')[1])}f}" == millions
+    assert sum(p.numel() for p in model.parameters()) == NETWORKS[network]
 
 
-def test_squeeze_and_excitation_adds_the_published_number_of_parameters():
-    """Section 3: 2 / r Σ N_s C_s² weights, here with their biases."""
-    plain, squeezed = (
-        sum(p.numel() for p in build(name, 64, 18).parameters())
-        for name in ("resnet_imagenet", "seresnet_imagenet")
-    )
-    weights = 2 / 16 * sum(2 * c**2 for c in (64, 128, 256, 512))
-    biases = sum(2 * (c + c / 16) for c in (64, 128, 256, 512))
-    assert squeezed - plain == weights + biases
+@pytest.mark.parametrize("per_image", [False, True])
+def test_dropout_drops_values_or_images_by_noise_of_its_own(per_image):
+    dropout, state = Dropout(0.25, per_image=per_image).train(), torch.random.get_rng_state()
+    dropout.noise = torch.Generator().manual_seed(0)
+    x = torch.ones(4000, 3, 2, 2)
+    out = dropout(x)
+    assert out.unique().tolist() == pytest.approx([0, 4 / 3])
+    assert out.mean() == pytest.approx(1, abs=0.03)
+    assert torch.equal(out, out[:, :1, :1, :1].expand_as(out)) == per_image
+    assert not torch.equal(out, dropout(x))
+    assert torch.equal(dropout.eval()(x), x)
+    assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_squeeze_and_excitation_weighs_channels():
+def test_shake_shake_mixes_each_image_with_separate_noise_forward_and_backward():
     torch.manual_seed(0)
-    module = SqueezeExcitation(8, reduction=4)
-    x = torch.rand(2, 8, 3, 3)
-    ratio = module(x) / x
-    assert torch.allclose(ratio, ratio[:, :, :1, :1].expand_as(x))
-    assert 0 < ratio.min() < ratio.max() < 1
-
-
-@needs_cifar
-@pytest.mark.parametrize(
-    ("architecture", "size", "file", "normalization", "least"),
-    [  # all 10,000 images give 91.73 to 93.39 %, 90.65 % and 94.01 %; 500 the same within chance
-        *(("resnet_a", (16, d), f"weights/resnet{d}", "imagenet", 0.89) for d in (20, 32, 44, 56)),
-        ("shufflenet_v2", (48, 51), "weights_more/cy_shufflenetv2_x0_5", "cifar10_per_image", 0.88),
-        ("resnet_b", (16, 44), "weights_more/cy_resnet44", "cifar10_per_image", 0.88),
-    ],
-)
-def test_published_weights_classify_as_published(architecture, size, file, normalization, least):
-    test, model = cifar("test", 500), build(architecture, *size)
-    model.load_state_dict(load_file(WEIGHTS.parent / f"{file}.safetensors"))
-    mean, std = NORMALIZATIONS[normalization]
-    images = torch.from_numpy(test.images).permute(0, 3, 1, 2) / test.max_value
-    with torch.inference_mode():
-        predicted = model.eval()(normalize(images, mean=mean, std=std)).argmax(dim=1).numpy()
-    assert np.mean(predicted == test.labels) > least
-
-
-class TestDropout:
-    @pytest.mark.parametrize("per_image", [False, True])
-    def test_drops_values_or_images_by_noise_of_its_own(self, per_image):
-        dropout, state = Dropout(0.25, per_image=per_image).train(), torch.random.get_rng_state()
-        dropout.noise = torch.Generator().manual_seed(0)
-        x = torch.ones(4000, 3, 2, 2)
-        out = dropout(x)
-        assert out.unique().tolist() == pytest.approx([0, 4 / 3])
-        assert out.mean() == pytest.approx(1, abs=0.03)
-        assert torch.equal(out, out[:, :1, :1, :1].expand_as(out)) == per_image
-        assert not torch.equal(out, dropout(x))
-        assert torch.equal(dropout.eval()(x), x)
-        assert torch.equal(torch.random.get_rng_state(), state)
-
-    def test_it_is_in_the_networks_that_have_it(self):
-        rates = [m.rate for m in build("efficientnet", 32, 49).modules() if isinstance(m, Dropout)]
-        assert rates == pytest.approx([*(0.2 * i / 16 for i in range(16)), 0.2])
-
-
-class TestShakeShake:
-    def block(self, inputs=4, outputs=4, stride=1):
-        torch.manual_seed(0)
-        block = ShakeBlock(inputs, outputs, stride)
-        # Linear branches, so that the mixture has a simple gradient.
-        block.first = nn.Conv2d(inputs, outputs, 1, bias=False)
-        block.second = nn.Conv2d(inputs, outputs, 1, bias=False)
-        block.noise = torch.Generator().manual_seed(1)
-        return block
-
-    def test_mixes_each_image_with_separate_noise_forward_and_backward(self):
-        block, state = self.block(), torch.random.get_rng_state()
-        x = torch.rand(5, 4, 3, 3, generator=torch.Generator())
-        out = block.train()(x)
-        assert torch.equal(torch.random.get_rng_state(), state)
-        drawn = torch.rand(2, 5, 1, 1, 1, generator=torch.Generator().manual_seed(1))
-        forward, backward = drawn
-        assert torch.allclose(
-            out, x + forward * block.first(x) + (1 - forward) * block.second(x), atol=1e-6
-        )
-        out.sum().backward()
-        for branch, share in ((block.first, backward), (block.second, 1 - backward)):
-            sums = (share * x.sum(dim=(2, 3), keepdim=True)).sum(dim=0).flatten()
-            assert torch.allclose(branch.weight.grad[0].flatten(), sums, atol=1e-5)
-        assert not torch.allclose(forward, backward)
-
-    def test_is_even_in_evaluation(self):
-        block = self.block().eval()
-        x = torch.rand(5, 4, 3, 3)
-        assert torch.allclose(block(x), x + (block.first(x) + block.second(x)) / 2, atol=1e-6)
+    block = ShakeBlock(4, 4, 1)
+    # Linear branches, so that the mixture has a simple gradient.
+    block.first, block.second = (nn.Conv2d(4, 4, 1, bias=False) for _ in range(2))
+    block.noise, state = torch.Generator().manual_seed(1), torch.random.get_rng_state()
+    x = torch.rand(5, 4, 3, 3, generator=torch.Generator())
+    out = block.train()(x)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    forward, backward = torch.rand(2, 5, 1, 1, 1, generator=torch.Generator().manual_seed(1))
+    mixed = forward * block.first(x) + (1 - forward) * block.second(x)
+    assert torch.allclose(out, x + mixed, atol=1e-6)
+    out.sum().backward()
+    for branch, share in ((block.first, backward), (block.second, 1 - backward)):
+        sums = (share * x.sum(dim=(2, 3), keepdim=True)).sum(dim=0).flatten()
+        assert torch.allclose(branch.weight.grad[0].flatten(), sums, atol=1e-5)
+    assert not torch.allclose(forward, backward)
+    even = (block.first(x) + block.second(x)) / 2
+    assert torch.allclose(block.eval()(x), x + even, atol=1e-6)
 
 
 def test_option_a_shortcuts_subsample_and_pad_evenly():
@@ -199,20 +127,3 @@ def test_option_a_shortcuts_subsample_and_pad_evenly():
     assert torch.equal(out[:, 2:6], x[:, :, ::2, ::2])
     assert not out[:, :2].any()
     assert not out[:, 6:].any()
-
-
-def test_pyramid_channels_grow_evenly():
-    model = build("pyramidnet", 48, 110)
-    widths = [m.out_channels for m in model.modules() if isinstance(m, nn.Conv2d)][2::2]
-    assert (widths[0], widths[-1], len(widths)) == (17, 64, 54)
-    assert set(np.diff(widths)) == {0, 1}
-
-
-def test_small_networks_import_neither_torchvision_nor_timm():
-    code = (
-        "import sys; import matcheval.training.loop;"
-        "from matcheval.models.building import build_model;"
-        "build_model('resnet', width=4, depth=2, input_shape=(8, 8, 1), n_classes=10);"
-        "assert not {'torchvision', 'timm'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(SCRIPTS)})

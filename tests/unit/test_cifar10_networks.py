@@ -21,7 +21,6 @@ with (STUDIES / "cifar10-shifts-models.csv").open(encoding="utf-8") as stream:
     ROWS = {row.pop("name"): row for row in csv.DictReader(stream)}
 # Features, where they are not the 64 of the ResNets.
 WIDTHS = {"cy_shufflenetv2_x0_5": 1024, "lmfrnet": 464} | {f"tutorial_net_{x}": 84 for x in "abc"}
-MORE = [name for name, row in ROWS.items() if "weights_more" in row["source"] or not row["width"]]
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def outputs(tmp_path, monkeypatch):
 
 
 @needs_cifar
-@pytest.mark.parametrize("name", MORE)
+@pytest.mark.parametrize("name", ROWS)
 def test_networks_classify_as_published(name, outputs):
     """The note has the accuracy on all 10,000 images; 300 of them agree within chance.
 

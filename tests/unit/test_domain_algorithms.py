@@ -84,6 +84,11 @@ def separate_parts(network, batches):
     return torch.stack(risks), features
 
 
+def erm(network, batches):
+    logits, _, targets = joint_parts(network, batches)
+    return cross_entropy(logits, targets)
+
+
 def sd(network, batches):
     logits, _, targets = joint_parts(network, batches)
     return cross_entropy(logits, targets) + 0.1 * risk.mean_square(logits)
@@ -131,7 +136,7 @@ def rcs(network, batches):
     return cross_entropy(logits, targets) + divergence
 
 
-LITERAL = {each.__name__: each for each in (sd, vne, vrex, group_dro, coral, fishr, eqrm, rcs)}
+LITERAL = {each.__name__: each for each in (erm, sd, vne, vrex, group_dro, coral, fishr, eqrm, rcs)}
 
 
 @pytest.mark.parametrize("name", LITERAL)

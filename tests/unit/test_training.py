@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from warm import warm_python
 
 import trainings
-from cifar import cifar, needs_cifar
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
@@ -33,7 +32,7 @@ from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.data import ResidentSet, batches, channel_statistics
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
-from matcheval.training.optimizers import Optimizer, learning_rate_factor
+from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import Erm
@@ -232,16 +231,6 @@ def network():
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
 
 
-def test_erm_takes_the_mean_over_the_joined_batches():
-    images, targets = torch.rand(7, 1, 2, 2), torch.eye(3)[torch.arange(7) % 3]
-    apart, joined = (Erm(network(), RECIPE, Setup(n, torch.Generator())) for n in (2, 1))
-    one = apart.update([Minibatch(images[:5], targets[:5]), Minibatch(images[5:], targets[5:])], 1)
-    other = joined.update([Minibatch(images, targets)], 1)
-    assert torch.equal(one.loss, other.loss)
-    assert torch.equal(one.logits, other.logits)
-    assert torch.equal(apart.network[1].weight, joined.network[1].weight)
-
-
 def test_steps_of_sgd_equal_an_explicit_implementation():
     """With Nesterov momentum, weight decay on weights only and clipped gradients."""
     recipe = replace(
@@ -304,18 +293,6 @@ def test_options_have_one_meaning():
 # Trainings
 
 
-def test_the_model_learns(sets):
-    recipe = replace(RECIPE, width=8, epochs=8, train_fraction=1.0, augmentation="none")
-    run = train("m", recipe, *sets)
-    losses = [epoch.train_loss for epoch in run.history]
-    assert losses[-1] < losses[0] / 2
-    assert run.history[-1].validation_accuracy > 0.8
-    assert [epoch.epoch for epoch in run.history] == list(range(1, 9))
-    assert run.history[-1].learning_rate == pytest.approx(
-        0.05 * learning_rate_factor("cosine", 151, 152)
-    )
-
-
 def test_the_moving_average_is_saved(sets, recorded):
     recipe = replace(RECIPE, architecture="resnet", ema_decay=0.5, epochs=1, batch_size=40)
     run = train("m", recipe, *sets)
@@ -326,15 +303,6 @@ def test_the_moving_average_is_saved(sets, recorded):
     assert torch.equal(plain.state["0.weight"], third)
     assert run.history[0].train_loss == plain.history[0].train_loss
     assert run.history[0].validation_loss != plain.history[0].validation_loss
-
-
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_mixed_precision_is_less_exact_and_saves_float32(sets, precision):
-    full = train("m", replace(RECIPE, epochs=1), *sets)
-    mixed = train("m", replace(RECIPE, epochs=1, precision=precision), *sets)
-    assert {value.dtype for value in mixed.state.values()} == {torch.float32}
-    assert not same(full, mixed)
-    assert mixed.history[0].train_loss == pytest.approx(full.history[0].train_loss, rel=0.02)
 
 
 def test_channels_last_changes_the_last_bits_at_most(sets):
@@ -368,28 +336,6 @@ def test_the_weights_of_the_best_evaluation_are_kept():
     for epoch, one, two in zip(run.history, *each, strict=True):  # sets count the same
         mean = (one.validation_accuracy + two.validation_accuracy) / 2
         assert epoch.validation_accuracy == pytest.approx(mean)
-
-
-def test_training_on_the_shift_beats_training_without_it():
-    """ERM on both domains: above chance, and above the model that knows plain scans only."""
-
-    def digits(name, part, rows, *, inverted):
-        found = build_dataset(name, "digits", {"part": part, "rows": rows})
-        return replace(found, images=16 - found.images) if inverted else found
-
-    plain = digits("plain", "train", [0, 300], inverted=False)
-    inverted = digits("inverted", "train", [300, 600], inverted=True)
-    new = digits("new", "new-writers", [0, 200], inverted=True)
-    recipe = replace(
-        BEST, architecture="cnn", width=8, depth=2, batch_size=16, learning_rate=3e-3, epochs=1,
-        epoch_steps=150, keep="last", normalization="channels", weight_decay=0.0,
-    )  # fmt: skip
-    alone, both = (
-        train("m", recipe, sets, new).history[-1].validation_accuracy
-        for sets in ([plain], [plain, inverted])
-    )
-    assert both > 0.5
-    assert both > alone + 0.3
 
 
 def test_out_of_memory_errors_name_the_batch_size(sets, monkeypatch):
@@ -465,26 +411,6 @@ class TestResuming:
         train_to_checkpoint("cli", text, *folders, *(whole / name for name in names))
         for name in names:
             assert (whole / name).read_bytes() == (tmp_path / name).read_bytes()
-
-
-@needs_cifar
-@pytest.mark.parametrize(
-    ("architecture", "width", "depth", "groups"),
-    [("vgg", 16, 11, 1), ("resnet_a", 8, 8, 1), ("densenet", 6, 16, 1), ("resnext", 4, 11, 2),
-     ("preact", 8, 8, 1), ("shake_shake", 8, 8, 1), ("pyramidnet", 12, 8, 1),
-     ("seresnet_imagenet", 8, 18, 1)],
-)  # fmt: skip
-def test_two_epochs_on_cifar_images_lower_the_loss(architecture, width, depth, groups):
-    """Of a small and narrow member of every family."""
-    recipe = replace(
-        RECIPE, architecture=architecture, width=width, depth=depth, groups=groups,
-        augmentation="basic", schedule="onecycle", learning_rate=0.02, train_fraction=1.0,
-        normalization="channels",
-    )  # fmt: skip
-    sets = [cifar("train", 160)], cifar("train", 40, 160)
-    run = train("m", recipe, *sets, engine=Engine(channels_last=True))
-    assert run.history[1].train_loss < run.history[0].train_loss
-    assert run.mean == pytest.approx((0.49, 0.48, 0.45), abs=0.02)
 
 
 # The command line
