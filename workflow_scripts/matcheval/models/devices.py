@@ -72,14 +72,27 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 
 
 @contextmanager
-def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
-    """Make torch's results reproducible to the bit within the block, then restore its settings."""
+def arithmetic(n_threads: int, *, deterministic: bool) -> Iterator[None]:
+    """Let cuDNN choose its fastest algorithms within the block, or the fastest deterministic."""
     if n_threads < 1:
         raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=not deterministic, deterministic=deterministic, allow_tf32=False
+        ):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
+    """Make torch's results reproducible to the bit within the block, then restore its settings."""
     # Required for deterministic matrix products on CUDA; read when the first of them runs.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
-    torch.set_num_threads(n_threads)
+    mode = torch.get_deterministic_debug_mode()
     # Like use_deterministic_algorithms(True), but without importing the compiler (over a second).
     torch.set_deterministic_debug_mode("error" if strict else "warn")
     # Do not fill new tensors with NaN: it takes a tenth of the time, and only helps to find code
@@ -87,25 +100,8 @@ def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterato
     filled = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=False, deterministic=True, allow_tf32=False
-        ):
+        with arithmetic(n_threads, deterministic=True):
             yield
     finally:
         deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.set_deterministic_debug_mode(mode)
-        torch.set_num_threads(threads)
-
-
-@contextmanager
-def fast_arithmetic(n_threads: int) -> Iterator[None]:
-    """Let cuDNN choose its fastest algorithms within the block, deterministic or not."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
-    try:
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=True, deterministic=False, allow_tf32=False
-        ):
-            yield
-    finally:
-        torch.set_num_threads(threads)

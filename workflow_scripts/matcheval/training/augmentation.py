@@ -148,13 +148,8 @@ def draw_beta(parameter: float, n: int, generator: Generator) -> list[float]:
 
 
 _AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor, Generator, float], Batch]] = {
-    "none": _none,
-    "shift": _shift,
-    "noise": _noise,
-    "cutout": _cutout,
-    "mixup": _mixup,
-    "basic": _basic,
-    "basic_mixup": _basic_mixup,
-    "basic_cutmix": _basic_cutmix,
-    "basic_ricap": _basic_ricap,
-}
+    function.__name__.removeprefix("_"): function
+    for function in (
+        _none, _shift, _noise, _cutout, _mixup, _basic, _basic_mixup, _basic_cutmix, _basic_ricap,
+    )
+}  # fmt: skip

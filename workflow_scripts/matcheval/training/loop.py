@@ -103,7 +103,7 @@ def train(
     arithmetic = (
         devices.repeatable_arithmetic(engine.n_threads, strict=on_cpu)
         if engine.deterministic or on_cpu
-        else devices.fast_arithmetic(engine.n_threads)
+        else devices.arithmetic(engine.n_threads, deterministic=False)
     )
     with arithmetic, memory:
         run = Run(name, recipe, train_sets, engine, device)

@@ -161,9 +161,9 @@ def _densenet(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
 def _pooled(inputs: int, outputs: int, stride: int) -> nn.Module:
     """Max pooling, with a 1 × 1 convolution where the shape changes."""
     pool = nn.MaxPool2d(3, stride, padding=1)
-    return (
-        pool if stride == 1 else nn.Sequential(pool, parts.normed(inputs, outputs, 1, active=False))
-    )
+    if stride == 1:
+        return pool
+    return nn.Sequential(pool, parts.normed(inputs, outputs, 1, active=False))
 
 
 def _separate(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
