@@ -80,9 +80,8 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
 
 def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
-    results = data.results
-    means = results[(results["column"] == tables.MEAN) & (results["algorithm"] != ERM)]
-    kept = means[(means["design"] == "") | (means["block"] == tables.AVERAGE)]
+    means = tables.overall(data.results)
+    kept = means[means["algorithm"] != ERM]
     names = list(dict.fromkeys(kept["algorithm"]))
     panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)

@@ -19,10 +19,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     """Read the results, and make the section."""
     (path,) = data["results"]
     table = tables.RESULTS.read(path).to_pandas()
-    rows = table[
-        (table["column"] == tables.MEAN) & ~table["selection"].str.endswith(tables.PER_RUN)
-    ]
-    rows = rows[(rows["design"] == "") | (rows["block"] == tables.AVERAGE)]
+    rows = tables.overall(table)
     selected = rows[rows["selection"] == values["selection"]]
     how = values["selection"].replace("_", " ")
     headlines, charts = [], []

@@ -203,11 +203,15 @@ def counts(plan: pd.DataFrame) -> str:
     return " ".join([f"{trained} trainings.", *sentences])
 
 
+def overall(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over all sets, and over all blocks of a design, of groups for all runs."""
+    rows = results[(results["column"] == MEAN) & ~results["selection"].str.endswith(PER_RUN)]
+    return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+
+
 def result_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out the means over all sets, and over all blocks of a design, compared with ERM."""
-    rows = results[results["column"] == MEAN]
-    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
-    rows = rows[~rows["selection"].str.endswith(PER_RUN)]
+    """Lay out the overall means, compared with ERM."""
+    rows = overall(results)
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI"
     ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
     cells = [

@@ -21,7 +21,7 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.downloads.verification import file_digest
 from matcheval.errors import InputError, StoppedError
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, readable
 from matcheval.io.provenance import software_versions
 from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 from matcheval.io.tables import Column, TableSchema, write_table
@@ -37,9 +37,6 @@ from matcheval.training.settings import Engine
 log = logging.getLogger(__name__)
 
 _STATE_FORMAT = 4  # of the resume state, as part of its identity
-_UNREADABLE = (
-    InputError, RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError,
-)  # fmt: skip
 
 
 def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -56,12 +53,12 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
     if not path.is_file():
         return None
     try:
-        verify_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        found, state = json.loads(content["identity"]), content["state"]
-    except _UNREADABLE as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        log.warning("%s: not readable (%s); training starts from the beginning", path, reason)
+        with readable(path, "a state", RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
+            verify_file(path)
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            found, state = json.loads(content["identity"]), content["state"]
+    except InputError as error:
+        log.warning("not readable (%s); training starts from the beginning", error)
         return None
     wanted = json.loads(json.dumps(identity, sort_keys=True))
     if found != wanted:
