@@ -1,6 +1,5 @@
 """Algorithms of domain generalisation: their steps, switches, single sources, options, state."""
 
-import copy
 from dataclasses import replace
 from functools import partial
 
@@ -166,18 +165,6 @@ def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
     assert first is second is not third is fourth
     # The first step of Adam changes a weight by the learning rate.
     assert [sizes[0], sizes[2]] == [pytest.approx(0.01, rel=0.01), pytest.approx(rate, rel=0.2)]
-
-
-def test_weights_of_domains_are_kept():
-    algorithm, expected = built(recipe_of("group_dro", step_size=0.5), 2), torch.ones(2)
-    for seed in range(3):
-        batches = minibatches(2, seed=seed)
-        *_, risks = parts(copy.deepcopy(algorithm.network), batches, joint=False)
-        expected = expected * (0.5 * risks.detach()).exp()
-        expected = expected / expected.sum()
-        done = algorithm.update(batches, 1.0)
-        assert torch.allclose(algorithm.q, expected)
-        assert torch.allclose(done.loss, expected @ risks)
 
 
 def test_selfreg_adds_the_distances_weighed_by_the_loss():

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -28,11 +27,9 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import state_digest
-from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.data import ResidentSet, batches, channel_statistics
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
-from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import Erm
@@ -131,40 +128,6 @@ def test_batches_of_an_epoch(n, batch_size, n_batches, seed):
         assert sorted(np.concatenate(drawn[start : start + one_pass])) == rows.tolist()
 
 
-@pytest.fixture
-def recorded(monkeypatch):
-    """The batches of every step of ERM, and the network's weights after it."""
-    seen = []
-
-    class Recorded(Erm):
-        def step(self, minibatches, factor):
-            done = super().step(minibatches, factor)
-            weights = {k: v.clone() for k, v in self.network.state_dict().items()}
-            seen.append((minibatches, weights))
-            return done
-
-    monkeypatch.setattr(run_module, "build_algorithm", Recorded)
-    return seen
-
-
-def test_every_step_takes_a_batch_of_each_set(recorded):
-    recipe = replace(BEST, epochs=1, epoch_steps=0, normalization="channels")
-    run = train("m", recipe, *domains())
-    assert len(recorded) == 4  # the larger set has 30 images, in batches of at most 8
-    pixels = [set(), Counter()]
-    for minibatches, _ in recorded:
-        dark, bright = (
-            (255 * (b.images * run.std[0] + run.mean[0])).round().int() for b in minibatches
-        )
-        assert len(bright) in (5, 6)  # 11 images in two batches, twice
-        assert dark.max() < 100
-        assert bright.min() >= 150
-        pixels[0] |= {tuple(image.flatten().tolist()) for image in dark}
-        pixels[1].update(tuple(image.flatten().tolist()) for image in bright)
-    assert len(pixels[0]) == 30
-    assert set(pixels[1].values()) == {2}
-
-
 def test_statistics_of_channels(sets):
     """Of all sets together, as a training keeps them; a constant channel has deviation 1."""
     known, validation = domains()
@@ -261,28 +224,6 @@ def test_steps_of_sgd_equal_an_explicit_implementation():
         assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["adam", "adamw"])
-def test_steps_of_adam_equal_the_papers_formulas(name):
-    """Kingma & Ba (2015), algorithm 1; Loshchilov & Hutter (2019), algorithm 2."""
-    recipe = replace(ADAM, optimizer=name, weight_decay=0.1)
-    module = torch.nn.Linear(2, 1, bias=False)
-    weight = module.weight.detach().clone().double()
-    optimizer = Optimizer(module, recipe, learning_rate=0.02)
-    first = second = torch.zeros_like(weight)
-    for step, factor in enumerate((1.0, 0.5, 0.25), start=1):
-        optimizer.step((module.weight**3).sum(), factor)
-        gradient = 3 * weight**2
-        rate = 0.02 * factor
-        if name == "adam":
-            gradient = gradient + 0.1 * weight
-        first, second = 0.8 * first + 0.2 * gradient, 0.9 * second + 0.1 * gradient**2
-        size = (first / (1 - 0.8**step)) / ((second / (1 - 0.9**step)).sqrt() + 1e-6)
-        if name == "adamw":
-            weight = weight - rate * 0.1 * weight
-        weight = weight - rate * size
-        assert torch.allclose(module.weight.double(), weight, atol=1e-6)
-
-
 def test_options_have_one_meaning():
     """A recipe has one mapping for both, so that no name may be an option of two."""
     for algorithm in ALGORITHMS.values():
@@ -291,18 +232,6 @@ def test_options_have_one_meaning():
 
 
 # Trainings
-
-
-def test_the_moving_average_is_saved(sets, recorded):
-    recipe = replace(RECIPE, architecture="resnet", ema_decay=0.5, epochs=1, batch_size=40)
-    run = train("m", recipe, *sets)
-    first, second, third = (weights["0.weight"] for _, weights in recorded)
-    expected = 0.5 * (0.5 * first + 0.5 * second) + 0.5 * third
-    assert torch.allclose(run.state["0.weight"], expected, atol=1e-6)
-    plain = train("m", replace(recipe, ema_decay=0.0), *sets)
-    assert torch.equal(plain.state["0.weight"], third)
-    assert run.history[0].train_loss == plain.history[0].train_loss
-    assert run.history[0].validation_loss != plain.history[0].validation_loss
 
 
 def test_channels_last_changes_the_last_bits_at_most(sets):
