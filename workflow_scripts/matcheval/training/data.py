@@ -13,7 +13,7 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD
-from matcheval.training.options import ALGORITHMS
+from matcheval.training.options import check_n_sources
 from matcheval.training.recipe import Recipe
 
 _CHUNK = 4096  # images per partial sum of the channel statistics
@@ -118,11 +118,7 @@ _OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbour
 
 def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
     """Check training sets against a recipe."""
-    kind = ALGORITHMS[recipe.algorithm]
-    if len(train_sets) == 1 and kind.single_source == "refused":
-        problem = f"{recipe.algorithm} needs two training sets and there is one: {kind.refusal}"
-        remedy = "Name several sets in train, or choose another algorithm"
-        raise InputError(problem, file=name, field="algorithm", remedy=remedy)
+    check_n_sources(recipe.algorithm, len(train_sets), name)
     if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
         problem = f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors"
         remedy = f"Give {' or '.join(_OF_VECTORS)}"

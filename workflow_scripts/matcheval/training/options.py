@@ -276,6 +276,15 @@ def read_options(
     return own, of_optimizer
 
 
+def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
+    """Check that an algorithm is defined for a number of training sets."""
+    kind = ALGORITHMS[algorithm]
+    if n_sources == 1 and kind.single_source == "refused":
+        problem = f"{algorithm} needs two training sets and there is one: {kind.refusal}"
+        remedy = "Name several sets in train, or choose another algorithm"
+        raise InputError(problem, file=name, field="algorithm", remedy=remedy)
+
+
 def search_space(algorithm: str) -> dict[str, Range]:
     """Return the ranges that the options of an algorithm are drawn from."""
     return {
