@@ -33,7 +33,7 @@ from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.inference.forward import ForwardModel, arithmetic, run_inference
 from matcheval.inference.outputs import PredictionWriter
-from matcheval.inference.readers import ArrayReader, DecodingReader, Reader, decode
+from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
 from matcheval.inference.settings import InferenceConfig
 from matcheval.models.packages import load_timm
 from matcheval.models.transforms import Geometry, Transform
@@ -142,7 +142,8 @@ def our_pass(
 
 def decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
     """The images of a dataset as an array, decoded, resized and cropped."""
-    pixels = np.stack([decode(dataset, i, geometry) for i in range(len(dataset))])
+    images = (geometry.apply(dataset.image(i)) for i in range(len(dataset)))
+    pixels = np.stack([np.asarray(image) for image in images])
     return ArrayReader(
         make_dataset(
             "decoded", pixels, dataset.labels, classes=dataset.classes, max_value=255, source=""
