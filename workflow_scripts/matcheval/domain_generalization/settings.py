@@ -12,8 +12,7 @@ from matcheval.settings import (
     Seed,
     Settings,
     SomeNames,
-    Unique,
-    UniqueItems,
+    SomeUnique,
 )
 from matcheval.training.options import ALGORITHMS
 
@@ -38,10 +37,10 @@ class BlockSettings(Settings):
 class ScoredSettings(Settings):
     """Scores of accuracy prediction on the targets of blocks, of the models of some algorithms."""
 
-    algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+    algorithms: SomeUnique[str] = Field(
         (ERM, "sd"), description="Algorithms whose models are scored; ERM is always there"
     )
-    methods: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+    methods: SomeUnique[str] = Field(
         ("nuclear_norm", FRECHET),
         description="Methods of accuracy prediction. The base is the validation parts of the "
         "sources, the reference their training parts",
@@ -60,7 +59,7 @@ class DomainGeneralizationSettings(Settings):
     columns: Literal["group", "subgroup"] = Field(
         "group", description="Sets that tables average: of a group, or of a subgroup of it"
     )
-    algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+    algorithms: SomeUnique[str] = Field(
         tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
     )
     groups: _Few = Field(
@@ -87,7 +86,7 @@ class DomainGeneralizationSettings(Settings):
     recipe: dict[str, Any] = Field(
         {}, description="Other columns of a model catalogue: architecture, batch_size, ..."
     )
-    selection: Annotated[tuple[Rule, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+    selection: SomeUnique[Rule] = Field(
         (SOURCE_VALIDATION, ORACLE),
         description="How groups are selected; the first is that of the figures",
     )

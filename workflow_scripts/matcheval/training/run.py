@@ -103,14 +103,9 @@ class RunningMetrics:
         return self._correct.item() / self.n
 
     @property
-    def is_finite(self) -> bool:
-        """Whether the loss of every batch was finite."""
-        return math.isfinite(self._loss.item())
-
-    @property
-    def finite_steps(self) -> int:
-        """Number of batches before the first of which the loss is not finite."""
-        return int(self._finite_steps.item())
+    def diverged(self) -> int | None:
+        """The number, from 1, of the first batch of which the loss is not finite."""
+        return None if self._loss.isfinite() else int(self._finite_steps.item()) + 1
 
 
 def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
@@ -178,8 +173,8 @@ class Run:
             ]
             targets = torch.cat([batch.targets for batch in minibatches])
             metrics.add(*self.algorithm.update(minibatches, factor), targets)
-            if (i % _CHECK_STEPS == 0 or i == n_batches - 1) and not metrics.is_finite:
-                raise self._divergence(epoch, f"step {metrics.finite_steps + 1} of {n_batches}")
+            if (i % _CHECK_STEPS == 0 or i == n_batches - 1) and (step := metrics.diverged):
+                raise self._divergence(epoch, f"step {step} of {n_batches}")
         rate = recipe.learning_rate * factor
         last = epoch + 1 == recipe.epochs
         keeps_best = recipe.keep == "best"
@@ -210,7 +205,7 @@ class Run:
                 images, targets = validation.batch(slice(start, start + _EVALUATION_BATCH))
                 logits = self.algorithm.predict(normalize(images, self.mean, self.std))
                 metrics.add(self.algorithm.loss(logits, targets), logits, targets)
-        if not metrics.is_finite:
+        if metrics.diverged:
             raise self._divergence(epoch, "validation")
         return metrics.loss, metrics.accuracy
 
