@@ -239,18 +239,16 @@ class ModelPass:
         return arrays, event
 
     def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
-        dataset = self._dataset
-        if logits.ndim != 2 or logits.shape[1] != dataset.n_classes:
-            problem = f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
-            problem += dataset.name
+        name, n = self._dataset.name, self._dataset.n_classes
+        if logits.ndim != 2 or logits.shape[1] != n:
+            problem = f"logits of shape {logits.shape} for the {n} classes of {name}"
             remedy = "Use a model that was trained on these classes"
         elif are_softmaxed(logits):
-            problem = f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a "
-            problem += "softmax"
+            problem = f"its outputs on {name} all lie in [0, 1] and sum to 1, as after a softmax"
             remedy = "Return logits; where only probabilities are known, their logarithm"
         elif not (finite := np.isfinite(logits).all(axis=1)).all():
             row = start + int(finite.argmin())
-            problem = f"logits of datapoint {row} of {dataset.name} are not finite"
+            problem = f"logits of datapoint {row} of {name} are not finite"
             remedy = (
                 "Set the precision to fp32 if it is another; otherwise the weights are at fault: "
                 "train the model with a lower learning rate if it is your own"

@@ -204,20 +204,16 @@ class Recipe:
         given: dict[str, Any] = dict.fromkeys(required)
         given |= {key: cell for key, cell in cells.items() if cell not in ("", None)}
         try:
-            recipe = _READER.validate_python(given)
-            recipe._check()
+            recipe: Recipe = _READER.validate_python(given)
+            check_architecture(recipe.architecture, recipe.width, recipe.depth, recipe.groups)
+            _ = recipe.typed_options  # raises if an option is invalid
+            for field_, problem, remedy in recipe._conflicts():
+                raise InputError(problem, field=field_, remedy=remedy)
         except ValidationError as error:
             raise InputError("; ".join(explain(error, Settings, given)), file=name) from error
         except InputError as error:
             raise InputError(str(error), file=name) from error
         return recipe
-
-    def _check(self) -> None:
-        """Check what depends on several fields."""
-        check_architecture(self.architecture, self.width, self.depth, self.groups)
-        _ = self.typed_options  # raises if an option is invalid
-        for name, problem, remedy in self._conflicts():
-            raise InputError(problem, field=name, remedy=remedy)
 
     def _conflicts(self) -> Iterator[tuple[str, str, str]]:
         """Yield field, problem and remedy of values that do not go together."""
@@ -227,13 +223,14 @@ class Recipe:
         ):  # fmt: skip
             name, kind = f"{what}_parameter", getattr(self, what)
             value, parameter = getattr(self, name), parameters.get(kind)
-            if value is not None and parameter is None:
+            if value is None:
+                continue
+            if parameter is None:
                 yield name, f"is {value:g}, but {kind} has no parameter", empty
-            elif value is not None and parameter is not None:
+            elif not 0 <= value < parameter.high or (parameter.above_0 and value == 0):
                 least = "more than 0" if parameter.above_0 else "at least 0"
                 most = f" and less than {parameter.high:g}" if parameter.high < math.inf else ""
-                if not 0 <= value < parameter.high or (parameter.above_0 and value == 0):
-                    yield name, f"{parameter.symbol} is {value}", f"Give {least}{most}"
+                yield name, f"{parameter.symbol} is {value}", f"Give {least}{most}"
         rate = SPECIFICATIONS[self.architecture].dropout
         if not rate and self.dropout_factor != 1:
             yield (
