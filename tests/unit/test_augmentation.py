@@ -60,41 +60,22 @@ def test_cutout_hides_a_square_cut_off_at_the_border():
     assert set(heights.tolist()) == set(widths.tolist()) == {2, 3}
 
 
-MIXING = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
-
-
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
-    name=st.sampled_from(MIXING),
-    seed=st.integers(0, 2**32),
-    n=st.integers(1, 9),
-    side=st.integers(2, 12),
+    name=st.sampled_from(["mixup", "basic_mixup", "basic_cutmix", "basic_ricap"]),
+    seed=st.integers(0, 2**32), n=st.integers(1, 9), side=st.integers(2, 12),
     parameter=st.sampled_from([0.05, 0.3, 1.0, 4.0]),
-)
+)  # fmt: skip
 def test_mixing_gives_classes_the_mass_of_their_pixels(name, seed, n, side, parameter):
     """Every pixel of an image is its one-hot label, so the mean pixel is the mixed target."""
-    labels = torch.randint(5, (n,), generator=generator(seed))
-    targets = torch.eye(5)[labels]
+    targets = torch.eye(5)[torch.randint(5, (n,), generator=generator(seed))]
     images = targets[:, :, None, None].expand(n, 5, side, side).contiguous()
-    parameter = None if name == "mixup" else parameter
-    mixed, soft = augment(name, images, targets, generator(seed), parameter)
+    with pytest.MonkeyPatch.context() as patch:  # crops add pixels without a class
+        patch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
+        parameter = None if name == "mixup" else parameter
+        mixed, soft = augment(name, images, targets, generator(seed), parameter)
     assert torch.allclose(soft.sum(dim=1), torch.ones(n), atol=1e-5)
-    assert (soft >= 0).all()
-    if name == "mixup":  # the others also crop, which adds pixels without a class
-        assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["basic_cutmix", "basic_ricap", "basic_mixup"])
-def test_the_number_of_mixed_pixels_equals_the_mass(name, monkeypatch):
-    monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
-    targets = torch.eye(6)
-    images = targets[:, :, None, None].expand(6, 6, 16, 12).contiguous()
-    seen = 0
-    for seed in range(20):
-        mixed, soft = augment(name, images, targets, generator(seed))
-        assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
-        seen += not torch.equal(soft, targets)
-    assert 5 <= seen <= (18 if name == "basic_cutmix" else 20)
+    assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,6 @@ def test_a_class_with_too_few_images_is_named_with_its_shortfall():
         derive(origins("train"), sources)
     with pytest.raises(InputError, match="'dog' has 7, 1 too few"):
         derive(part("one", 1, 8, seed=0), sources[:1])
-
-
-def test_too_small_a_test_set_is_refused():
-    sources = [dataset("one", [0, 1, 2] * 9), dataset("two", [0, 1, 2] * 9)]
     with pytest.raises(InputError, match="per_set"):
         derive(origins("test", per_set=6), sources)
 

@@ -13,7 +13,7 @@ from torchvision import models
 
 from matcheval.errors import InputError
 from matcheval.models import transforms
-from matcheval.models.transforms import Geometry, Transform
+from matcheval.models.transforms import Transform
 from photos import jpeg, photo
 
 CONFIG = {
@@ -38,10 +38,8 @@ def assert_as_timm(image, **changes):
 @pytest.mark.parametrize("mode", ["center", "squash", "border"])
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear", "nearest", "lanczos", "hamming"])
 def test_equal_to_timm_for_every_mode_and_interpolation(mode, interpolation):
-    for size in ((500, 375), (375, 500), (224, 224), (100, 60)):
-        image = photo(*size)
-        assert_as_timm(image, crop_mode=mode, interpolation=interpolation)
-        assert_as_timm(image, crop_mode=mode, interpolation=interpolation, crop_pct=1.0)
+    for size in ((500, 375), (224, 224), (60, 100)):
+        assert_as_timm(photo(*size), crop_mode=mode, interpolation=interpolation)
 
 
 @settings(max_examples=150, deadline=None)
@@ -98,21 +96,16 @@ def test_transforms_with_equal_pixels_have_the_same_name():
     }  # fmt: skip
 
 
-def test_transforms_survive_json():
-    for mode in ("center", "border"):
-        transform = Transform.from_data_config({**CONFIG, "crop_mode": mode})
+def test_transforms_survive_json_and_are_put_in_words():
+    border = Transform.from_data_config({**CONFIG, "crop_mode": "border"})
+    for transform in (border, Transform.plain()):
         assert Transform.from_json(transform.to_json()) == transform
-    assert Transform.from_json(Transform.plain().to_json()) == Transform.plain()
-
-
-def test_descriptions_in_words():
     transform = Transform.from_data_config({**CONFIG, "input_size": (3, 224, 160)})
     assert transform.text(255) == (
         "edges to at least 256x182, aspect kept (bicubic), centre 224x160; uint8 / 255; "
         "mean (0.485, 0.456, 0.406), std (0.229, 0.224, 0.225)"
     )
     assert Transform.plain().text(16) == "uint8 / 16"
-    assert Geometry().name == "none"
 
 
 @pytest.mark.parametrize(
