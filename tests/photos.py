@@ -1,11 +1,9 @@
 """Generated photographs, and datasets of them, for tests of what happens to real images."""
 
-import io
-
 import numpy as np
 from PIL import Image
 
-from image_sets import dataset
+from image_sets import dataset, encode
 from matcheval.datasets.dataset import EncodedImages
 from matcheval.datasets.label_spaces import imagenet_classes
 
@@ -24,9 +22,7 @@ def photo(width, height, seed=0):
 
 
 def jpeg(image, **options):
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", **{"quality": 90, **options})
-    return stream.getvalue()
+    return encode(image, "JPEG", **{"quality": 90, **options})
 
 
 def encoded_dataset(files, *, name="photos", n_classes=WNIDS, seed=0):

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
-from image_sets import cifar_images, dataset, encode, npz, sources_yaml, write_files
+from image_sets import cifar_images, dataset, encode, npz, prepare, write_files
 from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import ARCHIVE
-from matcheval.datasets.dataset import EncodedImages
-from matcheval.datasets.folders import read_dataset, read_description
+from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
-from matcheval.downloads import sources
 from matcheval.errors import InputError
 from matcheval.execution.resources import BASE_TORCH_MB
 from matcheval.execution.sizes import DIGITS as DIGITS_SIZE
@@ -33,7 +31,7 @@ from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
 from matcheval.study.requests import Machine, Requests, dataset_size
-from photos import jpeg, photo
+from photos import encoded_dataset, jpeg, photo
 from studies import load
 
 CLASSES = tuple(f"class-{i}" for i in range(10))
@@ -49,9 +47,7 @@ def folder(tmp_path_factory):
     for name, pixels, most in (("colour", colour, 255), ("grey", grey, 16)):
         dataset(pixels, labels, name, CLASSES, most, folder)
     files = [jpeg(photo(*size, seed=i)) for i, size in enumerate([(300, 260), (240, 310)])]
-    offsets = np.array([0, len(files[0])])
-    data = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
-    dataset(data, labels[:2], "photos", CLASSES, folder=folder)
+    write_dataset(encoded_dataset(files, n_classes=10), folder / "photos")
     return folder
 
 
@@ -145,13 +141,12 @@ def as_jpeg(images):
     return [Image.open(io.BytesIO(encode(image, "JPEG", quality=85))) for image in images]
 
 
-@pytest.mark.parametrize("resize", ["none", "short"])
-def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
+def test_models_read_made_images_as_they_read_stored_ones(folder):
     made = corrupted(folder, "colour", **NOISE)
     kept = corrupted(folder, "colour", "kept", **NOISE, stored=True)
-    geometry = Geometry() if resize == "none" else Geometry("short", (40, 40), (36, 36), "bicubic")
-    by_making, by_decoding = MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)
-    np.testing.assert_array_equal(rows_of(by_making, 20, 29), rows_of(by_decoding, 20, 29))
+    for geometry in (Geometry(), Geometry("short", (40, 40), (36, 36), "bicubic")):
+        readers = MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)
+        np.testing.assert_array_equal(*(rows_of(reader, 20, 29) for reader in readers))
 
 
 def rows_of(reader, start, stop):
@@ -208,28 +203,23 @@ def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
         read_dataset(copy / "made")
 
 
-def test_frost_is_made_of_published_photographs(folder, tmp_path, monkeypatch):
-    texture = np.random.default_rng(1).integers(0, 256, (400, 400, 3), np.uint8)
+def test_frost_is_made_of_published_photographs(tmp_path, monkeypatch):
+    texture = encode(np.random.default_rng(1).integers(0, 256, (400, 400, 3), np.uint8))
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name in ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg"):
-            archive.writestr(f"imagecorruptions/frost/{name}", encode(texture))
-    (tmp_path / "sources.yaml").write_text(sources_yaml({ARCHIVE: content.getvalue()}))
-    known = sources.published_files(tmp_path / "sources.yaml")
-    monkeypatch.setattr(sources, "published_files", lambda: known)
-    options = {"corruption": "frost", "severity": 1}
-    with pytest.raises(InputError, match=rf"{ARCHIVE}: no such file\. Download https"):
-        corrupted(folder, "colour", **options)
-    path = folder.parent / "downloads" / ARCHIVE
-    write_files(path.parent, {ARCHIVE: content.getvalue()})
-    made = corrupted(folder, "colour", **options)
-    assert list(read_description(folder / "made")["provenance"]["files"]) == [ARCHIVE]
-    source = read_dataset(folder / "colour").pixels[:4]
-    expected = corrupt(source, "frost", 1, range(4), textures=path)
-    np.testing.assert_array_equal(made.pixels[:4], expected)
+            archive.writestr(f"imagecorruptions/frost/{name}", texture)
+    images, labels = cifar_images(4)
+    dataset(images, labels, "of", CLASSES, folder=tmp_path / "datasets")
+    options = {"of": "of", "corruption": "frost", "severity": 1}
+    made = prepare(monkeypatch, tmp_path, "corrupted", options, {ARCHIVE: content.getvalue()})
+    assert list(made.provenance["files"]) == [ARCHIVE]
+    path = tmp_path / "downloads" / ARCHIVE
+    expected = corrupt(images, "frost", 1, range(4), textures=path)
+    np.testing.assert_array_equal(made.pixels[:], expected)
     path.unlink()
-    with pytest.raises(InputError, match="no such file"):
-        read_dataset(folder / "made")
+    with pytest.raises(InputError, match=rf"{ARCHIVE}: no such file\. Download https"):
+        read_dataset(tmp_path / "datasets" / "d")
 
 
 BASE = {
@@ -255,7 +245,7 @@ def study(made, results="results", **datasets):
         (NOISE | {"of": "other"}, "is made from itself"),
         (NOISE | {"of": "known"}, "'known' has predictions only"),
         (NOISE | {"severity": 6}, r"'datasets\.made\.severity': '6' is none of 1, 2, 3, 4, 5, all"),
-        ({"corruption": "fogg", "severity": 1}, "'fogg' is no corruption. Did you mean 'fog'"),
+        ({"corruption": "fogg", "severity": 1}, "unknown value 'fogg'. Did you mean 'fog'"),
         ({"corruption": "fog"}, "corruption 'fog' needs a severity"),
         ({"corruption": "none", "severity": 1}, "corruption 'none' has no severity"),
         (NOISE | {"parameters": 64}, "'64' is none of auto, 32, 224"),
@@ -334,28 +324,26 @@ def test_a_pattern_makes_many_sets(block):
 @pytest.mark.parametrize("kind", ["arrays", "image_folder"])
 def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
     """Of classes 0 1 0 1 ..., or of all of one class and then of the other."""
-    labels, values = np.arange(12) % 2, np.arange(12, dtype=np.uint8)
-    pixels = np.tile(values[:, None, None, None], (1, 2, 2, 3))
+    pixels = np.tile(np.arange(12, dtype=np.uint8)[:, None, None, None], (1, 2, 2, 3))
     if kind == "arrays":
-        (tmp_path / "x.npz").write_bytes(npz(images=pixels, labels=labels))
-        options, order = {"file": str(tmp_path / "x.npz"), "classes": ["a", "b"]}, values
+        (tmp_path / "x.npz").write_bytes(npz(images=pixels, labels=np.arange(12) % 2))
+        options, order = {"file": str(tmp_path / "x.npz"), "classes": ["a", "b"]}, [*range(12)]
     else:
-        files = {f"{'ab'[i % 2]}/{i:02d}.png": encode(pixels[i]) for i in values}
-        write_files(tmp_path / "x", files)
-        options, order = {"path": str(tmp_path / "x")}, np.concatenate([values[::2], values[1::2]])
+        files = {f"{'ab'[i % 2]}/{i:02d}.png": encode(pixels[i]) for i in range(12)}
+        options, order = {"path": write_files(tmp_path / "x", files)}, [*range(0, 12, 2), 1, 3, 5]
 
     def prepared(**further):
         made = prepare_dataset("d", kind, options | further, tmp_path / "d", tmp_path)
         return np.asarray(made.pixels)[:, 0, 0, 0].tolist()
 
-    assert prepared(rows=[2, 9]) == order[2:9].tolist()
-    expected = [2, 3] if kind == "arrays" else [4, 1]
-    assert prepared(rows=[2, 9], per_class=1) == expected
-    rest = prepared(rows=[2, 9], skip_per_class=1)
-    assert sorted([*expected, *rest]) == sorted(order[2:9].tolist())
-    second = prepared(rows=[2, 9], skip_per_class=1, per_class=1)
-    rest = prepared(rows=[2, 9], skip_per_class=2)
-    assert sorted([*expected, *second, *rest]) == sorted(order[2:9].tolist())
+    rows = order[2:9]
+    assert prepared(rows=[2, 9]) == rows
+    first = [2, 3] if kind == "arrays" else [4, 1]
+    second = [4, 5] if kind == "arrays" else [6, 3]
+    assert prepared(rows=[2, 9], per_class=1) == first
+    assert prepared(rows=[2, 9], skip_per_class=1, per_class=1) == second
+    rest = [value for value in rows if value not in first + second]
+    assert prepared(rows=[2, 9], skip_per_class=2) == rest
     with pytest.raises(InputError, match=r"'rows': \[8, 13\] are 5 images, of which there are 4"):
         prepared(rows=[8, 13])
     with pytest.raises(InputError, match="no image is from 3 on and before 3"):

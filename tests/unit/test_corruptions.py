@@ -160,13 +160,13 @@ def test_noise_has_the_distribution_of_its_formula(name, size):
 
 def test_every_value_has_noise_of_its_own():
     noise = corrupt(np.full((2, 64, 64, 3), 128, np.uint8), "gaussian_noise", 5, [0, 1])
-    values = np.concatenate([noise[0].ravel(), noise[1].ravel()]).astype(float)
+    values = noise.ravel().astype(float)
     for lag in (1, 2, 3, 192, 64 * 64 * 3):
         assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.03, lag
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_neither_order_nor_division_changes_a_byte(name, textures, monkeypatch):
+def test_seed_and_index_decide_and_not_the_other_images(name, textures, monkeypatch):
     images, indices = photos(6, 32), np.array([0, 9, 4, 49_999, 2, 7])
     for size in (32, 224):
         monkeypatch.setattr(applying, "_BLOCK", 1 << 18)
@@ -178,47 +178,12 @@ def test_neither_order_nor_division_changes_a_byte(name, textures, monkeypatch):
         order = np.array([3, 0, 5, 1, 4, 2])
         parts = corrupt(images[order], name, 4, indices[order], **options)
         np.testing.assert_array_equal(parts, whole[order])
-        alone = corrupt(images[4:5], name, 4, [2], **options)
-        np.testing.assert_array_equal(alone, whole[4:5])
     again = corrupt(images[::-1][::-1], name, 4, list(indices), **options)  # not contiguous
     np.testing.assert_array_equal(again, whole)
-
-
-@pytest.mark.parametrize("name", CORRUPTIONS)
-def test_seed_severity_and_index_decide_on_the_randomness(name, textures):
-    image = np.repeat(photos(1, 32), 2, axis=0)
-    one, other = corrupt(image, name, 4, [0, 1], textures=textures)
-    reseeded = corrupt(image[:1], name, 4, [0], seed=1, textures=textures)[0]
-    random = CORRUPTIONS[name].random
-    assert (one != other).any() == random
-    assert (one != reseeded).any() == random
-
-
-# Where the next severity's published parameters are not stronger for the mean squared error.
-NOT_STRONGER = {
-    32: {
-        "glass_blur": (1, 2, 4), "motion_blur": (3,), "frost": (3,), "frost_procedural": (3,),
-        "spatter": (3,), "saturate": (2,), "elastic_transform": (1, 2, 3, 4),
-    },
-    224: {
-        "glass_blur": (1, 3), "fog": (3,), "frost": (3,), "frost_procedural": (3,),
-        "saturate": (2,), "elastic_transform": (2, 3, 4),
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("size", "side", "n"), [(32, 32, 60), (224, 128, 20)])
-@pytest.mark.parametrize("name", NAMES)
-def test_distortion_rises_with_severity(name, size, side, n, textures):
-    images = photos(n, side)
-    psnr = []
-    for severity in SEVERITIES:
-        found = corrupt(images, name, severity, range(n), size=size, textures=textures)
-        squares = ((found / 255 - images / 255) ** 2).mean(axis=(1, 2, 3))
-        psnr.append(-10 * np.log10(squares).mean())
-    stronger = [s for s in (1, 2, 3, 4) if s not in NOT_STRONGER[size].get(name, ())]
-    assert all(psnr[s] < psnr[s - 1] for s in stronger), psnr
-    assert 5 < min(psnr) < max(psnr) < 45, psnr
+    same = np.repeat(images[:1], 5, axis=0)
+    for others, seed in (([0] * 5, 2), (range(1, 6), 1)):
+        other = corrupt(same, name, 4, others, **options | {"seed": seed})
+        assert (other != whole[0]).any() == CORRUPTIONS[name].random
 
 
 def test_whole_levels_stay():
@@ -241,18 +206,8 @@ def test_grey_and_black_as_the_formulas_have_them():
 
 def test_names_and_groups():
     assert set(CORRUPTIONS) == set(names.ALL)
-    assert len(set(STANDARD)) == 15
     assert set(STANDARD + EXTRA) == set(get_args(Cifar10C.model_fields["corruption"].annotation))
-    assert sorted(names.SYN1 + names.SYN2) == sorted(STANDARD + EXTRA)
-    assert (len(names.SYN1), len(names.SYN2)) == (11, 8)
-    assert all(len(one) == 5 for each in CORRUPTIONS.values() for one in each.parameters.values())
-
-
-def test_bad_photographs(textures):
-    with pytest.raises(InputError, match=r"the corruption 'frost' needs photographs.*procedural"):
-        corrupt(photos(1, 8), "frost", 1, [0])
-    with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
-        corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
+    assert len(STANDARD) == 15
 
 
 FILES = {
@@ -284,18 +239,17 @@ def test_the_photographs_in_the_archive_are_used_like_those_in_a_folder(tmp_path
     assert set(np.unique(used[0])) == {int(0.2 * 40 * i) for i in range(5)}
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
+def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
+    with pytest.raises(InputError, match=r"the corruption 'frost' needs photographs.*procedural"):
+        corrupt(photos(1, 8), "frost", 1, [0])
+    with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
+        corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
+    path = tmp_path / "a.whl"
+    for content, told in (
         (archive({n: FILES[n] for n in TEXTURES[:4]}), "no frost5.jpg for 'frost'. Name the"),
-        (
-            archive(FILES | {"frost2.png": b"text"}),
-            r"a.whl.*frost2.png: not a readable image .can",
-        ),
+        (archive(FILES | {"frost2.png": b"text"}), "a.whl.*frost2.png: not a readable image"),
         (b"PK", "not a readable archive .File is not a zip file.. Name the folder"),
-    ],
-)
-def test_archives_without_the_photographs_are_refused(tmp_path, content, told):
-    (tmp_path / "a.whl").write_bytes(content)
-    with pytest.raises(InputError, match=told):
-        load_textures(tmp_path / "a.whl")
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=told):
+            load_textures(path)

@@ -19,6 +19,7 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.json_files import read_json, write_json
 from matcheval.settings import read_settings
+from photos import encoded_dataset
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 STUDIES = SCRIPTS.parent / "studies"
@@ -143,20 +144,17 @@ FILES = [
 ]  # fmt: skip
 
 
-def encoded_dataset(files=FILES):
-    offsets = np.cumsum([0, *map(len, files)])[:-1]
-    images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
-    names = [f"x/{i}" for i in range(len(files))]
-    return dataset(images, np.arange(len(files)) % 2, "mixed", names=names)
+def mixed(files=FILES):
+    return encoded_dataset(files, name="mixed", n_classes=2)
 
 
 def test_written_files_are_read_back(tmp_path):
-    written = encoded_dataset()
+    written = mixed()
     write_dataset(written, tmp_path / "mixed")
     again = read_dataset(tmp_path / "mixed")
     assert again.stored == written.stored == "files"
     assert [bytes(again.images.encoded(i)) for i in range(3)] == FILES
-    assert again.names == ("x/0", "x/1", "x/2")
+    assert again.names == ("0.jpg", "1.jpg", "2.jpg")
     assert again.sha256 == written.sha256
     assert isinstance(again.images.data, np.memmap)
     assert np.array_equal(again.image(0), noise(5, 7))
@@ -171,7 +169,7 @@ def test_the_digest_depends_on_contents_and_how_they_are_divided(small, tmp_path
     for changed in (other, small.images.reshape(3, 4, 1, 2)):
         assert content_digest(changed, small.labels) != small.sha256
     a, b = FILES[:2]
-    assert encoded_dataset([a, b]).sha256 != encoded_dataset([a + b[:1], b[1:]]).sha256
+    assert mixed([a, b]).sha256 != mixed([a + b[:1], b[1:]]).sha256
     write_dataset(small, tmp_path)
     mapped = read_dataset(tmp_path).images  # of which a view is not the whole file
     digests = {content_digest(images[1:], small.labels[1:]) for images in (mapped, small.images)}
@@ -179,8 +177,8 @@ def test_the_digest_depends_on_contents_and_how_they_are_divided(small, tmp_path
 
 
 def test_images_that_are_none_are_refused():
-    with pytest.raises(InputError, match=r"mixed: image 1 \(x/1\) cannot be decoded .*truncated"):
-        encoded_dataset([FILES[0], FILES[1][:-200]]).image(1)
+    with pytest.raises(InputError, match=r"mixed: image 1 \(1.jpg\) cannot be decoded .*truncated"):
+        mixed([FILES[0], FILES[1][:-200]]).image(1)
     with pytest.raises(InputError, match="2 offsets do not divide"):
         dataset(EncodedImages(np.zeros(4, np.uint8), np.array([0, 4])), [0, 0])
     with pytest.raises(InputError, match="pixels reach 17"):

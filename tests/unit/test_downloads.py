@@ -5,7 +5,7 @@ import hashlib
 import importlib.util
 import os
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from image_sets import npy, npz
+from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
-from matcheval.downloads.sources import SOURCES, published_file, published_files
+from matcheval.downloads.sources import SOURCES, published_files
 from matcheval.downloads.verification import Expected, check_format, file_digest
 from matcheval.errors import InputError
 from servers import serving
@@ -42,14 +42,14 @@ def server(running):
 
 
 @pytest.fixture
-def get(server, tmp_path):
+def get(server, tmp_path, monkeypatch):
     """Download `data.bin`; waits are recorded and not waited for."""
 
-    def get(expected=PUBLISHED, name="data.bin", urls=("data.bin",), **options):
+    def get(expected=PUBLISHED, name="data.bin", urls=("data.bin",), attempts=5, **options):
         get.waits, path = [], tmp_path / name
-        urls = [server.url(url) for url in urls]
-        found = download(urls, path, expected, sleep=get.waits.append, **options)
-        assert found == file_digest(path)
+        monkeypatch.setattr(fetching, "sleep", get.waits.append)
+        monkeypatch.setattr(fetching, "ATTEMPTS", attempts)
+        assert download([*map(server.url, urls)], path, expected, **options) == file_digest(path)
         return path.read_bytes()
 
     return get
@@ -178,22 +178,20 @@ def test_errors_say_what_to_do_by_hand(get, server, tmp_path, monkeypatch):
     assert get.waits == [1, 2, 4, 8]
 
 
-@pytest.mark.parametrize(("expected", "again"), [(PUBLISHED, True), (UNKNOWN, False)])
-def test_another_address_continues_an_interrupted_download(get, server, expected, again):
-    """Only if a checksum can show that both have the same file; otherwise it starts again."""
-    server.files["copy.bin"] = DATA
-    server.failures["data.bin"] = [("cut", 2_000_000), ("status", 404)]
-    assert get(expected, urls=["data.bin", "copy.bin"]) == DATA
-    last = server.requests[-1]
-    assert (last.path, last.range) == ("copy.bin", "bytes=2000000-" if again else None)
-
-
-def test_a_part_of_another_file_is_discarded(get, server):
-    """The first address has another file of the same length, which the checksum shows."""
-    server.files["other.bin"] = bytes(len(DATA))
-    server.failures["other.bin"] = [("cut", 2_000_000), ("status", 404)]
-    assert get(urls=["other.bin", "data.bin"]) == DATA
-    assert [request.range is not None for request in server.requests[2:]] == [True, False]
+@pytest.mark.parametrize(
+    ("expected", "first", "continued"),
+    [
+        (PUBLISHED, DATA, [True]),
+        (UNKNOWN, DATA, [False]),  # no checksum can show that both have the same file
+        (PUBLISHED, bytes(len(DATA)), [True, False]),  # another file, as the checksum shows
+    ],
+)
+def test_another_address_continues_an_interrupted_download(get, server, expected, first, continued):
+    server.files["first.bin"] = first
+    server.failures["first.bin"] = [("cut", 2_000_000), ("status", 404)]
+    assert get(expected, urls=["first.bin", "data.bin"]) == DATA
+    asked = [request.range for request in server.requests if request.path == "data.bin"]
+    assert asked == ["bytes=2000000-" if part else None for part in continued]
 
 
 def test_without_a_checksum_a_warning_is_logged(get, caplog):
@@ -203,43 +201,28 @@ def test_without_a_checksum_a_warning_is_logged(get, caplog):
         caplog.clear()
 
 
-@pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_a_folder_can_be_the_mirror(server, tmp_path, form):
-    (tmp_path / "mirror").mkdir()
-    mirror = form.format(tmp_path / "mirror")
-    url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "to" / "my data.bin"
+def test_a_folder_or_a_server_can_be_the_mirror(server, tmp_path):
+    url, folder = "https://nowhere.invalid/a/b?download=1", tmp_path / "mirror"
     with pytest.raises(InputError, match=r"my data.bin: could not be downloaded .*no such file"):
-        download(url, path, PUBLISHED, mirror=mirror)
-    (tmp_path / "mirror" / "my data.bin").write_bytes(DATA)
-    assert download(url, path, PUBLISHED, mirror=mirror) == SHA256
+        download(url, tmp_path / "my data.bin", PUBLISHED, mirror=str(folder))
+    folder.mkdir()
+    (folder / "my data.bin").write_bytes(DATA)
+    for i, mirror in enumerate((str(folder), f"file://{folder}")):
+        path = tmp_path / str(i) / "my data.bin"
+        assert download(url, path, PUBLISHED, mirror=mirror) == SHA256
     assert server.requests == []
-
-
-def test_a_server_can_be_the_mirror(server, tmp_path):
-    url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "data.bin"
+    path = tmp_path / "to" / "data.bin"
     assert download(url, path, PUBLISHED, mirror=f"{server.address}/") == SHA256
+    assert len(server.requests) == 1
 
 
 def test_the_second_waits_for_the_first(server, tmp_path):
-    release, done = threading.Event(), []
-    server.failures["data.bin"] = [("status", 503)]
+    def get(_):
+        return download(server.url("data.bin"), tmp_path / "data.bin", PUBLISHED)
 
-    def get(sleep):
-        path = tmp_path / "data.bin"
-        done.append(download(server.url("data.bin"), path, PUBLISHED, sleep=sleep))
-
-    first = threading.Thread(target=get, args=(lambda seconds: release.wait(),))
-    first.start()
-    while not server.requests:
-        pass
-    second = threading.Thread(target=get, args=(None,))
-    second.start()
-    second.join(0.3)
-    assert (second.is_alive(), done) == (True, [])
-    release.set()
-    first.join()
-    second.join()
-    assert (len(done), len(server.requests)) == (2, 2)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(get, range(2))) == [SHA256] * 2
+    assert len(server.requests) == 1
 
 
 def test_a_full_disk_is_reported_and_the_partial_file_kept(get, tmp_path, monkeypatch):
@@ -270,15 +253,12 @@ def test_the_list_of_published_files_is_complete():
         assert all(url.startswith("https://") for url in file.urls)
         assert re.fullmatch("[0-9a-f]{64}", file.expected.sha256 or "0" * 64)
         assert re.fullmatch("[0-9a-f]{32}", file.expected.md5 or "0" * 32)
-
-
-def test_known_checksums_are_those_of_installed_libraries():
-    """Those of torchvision, read as text because its import takes seconds."""
+    # Torchvision's, read as text because its import takes seconds.
     package = Path(importlib.util.find_spec("torchvision").origin).parent
     text = (package / "datasets" / "cifar.py").read_text()
-    file = published_file("cifar-10-python.tar.gz")
-    assert f'tgz_md5 = "{file.expected.md5}"' in text
-    assert f'url = "{file.urls[0]}"' in text
+    known = files["cifar-10-python.tar.gz"]
+    assert f'tgz_md5 = "{known.expected.md5}"' in text
+    assert f'url = "{known.urls[0]}"' in text
 
 
 class TestDownloadsThatEnd:
@@ -319,7 +299,6 @@ class TestDownloadsThatEnd:
 
 
 FORMATS = {
-    "a.npy": npy(np.arange(9)),
     "a.npz": npz(a=np.arange(9)),
     "a.safetensors": save({"w": np.zeros(2)}),
     "a.pth": b"\x80",

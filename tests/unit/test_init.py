@@ -143,35 +143,6 @@ class TestImages:
         rows = csv.DictReader(Path("mine-models.csv").read_text().splitlines())
         assert {row["name"][:5] for row in rows} == {"mine-"}
 
-    def test_what_is_refused(self, capsys):
-        images("old", ["cat", "dog", "owl"])
-        images("new", ["cat", "dog", "fox"])
-        Path("empty/cat").mkdir(parents=True)
-        images("hollow", ["cat", "dog", "owl"])
-        Path("hollow/ant").mkdir()
-        images("one", ["cat"])
-        for name in ("few", "few2", "bad"):
-            images(name, ["cat", "dog"], n=1)
-        Path("bad/cat/0.png").write_bytes(b"no image")
-        images("{x}/one", ["cat", "dog", "owl"])
-        for arguments, said in (
-            (["old", "new"], "only old has owl; only new has fox"),
-            (["old", "empty"], "empty: holds no images in class folders"),
-            (["old", "hollow"], "hollow: class folders without images: ant"),
-            (["old", "one"], "one: holds images of one class only, 'cat'"),
-            (["few", "few2"], "class 'cat' has one image, too few"),
-            (["bad", "few2"], "0.png: is not a readable image"),
-            (["digits", "old"], "which cannot be compared with images"),
-            (["cifar10", "old"], "no classes of cifar10: owl"),
-            (["old", "old/../old"], "compared with itself"),
-            (["old", "few2", "--train", "old/../few2"], "learned from"),
-            (["old", "{x}"], "braces stand for"),
-            (["x" * 5000, "old"], "no published set of this name"),
-            (["a\0b", "old"], "no published set of this name"),
-        ):
-            assert said in refused(capsys, *arguments)
-        assert not list(Path().glob("*.yaml"))
-
 
 class TestPredictions:
     def test_a_pattern_and_a_folder(self, capsys, undrawn):
@@ -206,34 +177,9 @@ class TestPredictions:
         block = written("old-new")["datasets"]["old"]
         assert (block["columns"], block["classes"]) == ({"label": "truth"}, ["cat", "dog"])
 
-    def test_a_folder_of_sets(self, capsys):
-        for name in ("base", "sets/x", "sets/y"):
-            predictions(name, ["a", "b"])
-        init(capsys, "base", "sets")
-        (member,) = written("base-sets")["suites"]["sets"]["members"]
-        assert member["dataset"] == {"kind": "predictions", "files": "sets/{set}/{model}.csv"}
-        assert member["values"] == {"set": ["x", "y"]}
-
-    def test_what_is_refused(self, capsys):
+    def test_models_without_files_and_unreadable_files(self, capsys):
         predictions("old", ["a", "b"])
         predictions("new", ["b", "c"])
-        predictions("other", ["d"])
-        predictions("mixed", ["a"])
-        predictions("mixed", ["b"], suffix="parquet")
-        images("photos", ["cat", "dog"])
-        for arguments, said in (
-            (
-                ["old", "new"],
-                "old/{model}.csv has no files of c; new/{model}.csv has no files of a",
-            ),
-            (["old", "other"], "no model has files on all sets"),
-            (["x/{model}.csv", "new"], "there are no files of this name"),
-            (["{model}/{model}.csv", "new"], "must hold {model} once"),
-            (["old/a.csv", "new"], "is the file of one model"),
-            (["mixed", "new"], "several formats: .csv, .parquet"),
-            (["old", "photos"], "prediction files, the other images"),
-        ):
-            assert said in refused(capsys, *arguments)
         init(capsys, "old", "new", "--skip-missing")
         assert Path("old-new-models.csv").read_text().count("predictions") == 1
         for name in ("old", "new"):
@@ -263,17 +209,6 @@ class TestPublished:
         rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
         assert set(rows) < set((ROOT / "studies" / f"{name}-models.csv").read_text().splitlines())
 
-    @pytest.mark.parametrize(
-        ("other", "said"),
-        [
-            ("cifr10.1", "no published set of this name. Did you mean 'cifar10.1'"),
-            ("imagenetv2", "those of cifar10 and of imagenet"),
-            ("cifar10", "compared with itself"),
-        ],
-    )
-    def test_what_is_refused(self, capsys, other, said):
-        assert said in refused(capsys, "cifar10", other)
-
 
 DIGITS = ("digits", "digits-new-writers")
 
@@ -302,33 +237,11 @@ class TestFiles:
         init(capsys, "--example", "predictions", "--force")
         assert Path("example-predictions/mine.txt").read_text() == "precious"
 
-    def test_in_a_checkout_the_study_lies_with_the_others(self, capsys):
-        Path("studies").mkdir()
-        Path("Snakefile").touch()
-        told = init(capsys, "--example", "predictions")
-        assert told["files"][0] == "studies/example-predictions.yaml"
-        assert Path("data/example-predictions/known-writers/random-forest.csv").is_file()
-
     def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys):
         Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
         err = refused(capsys, *DIGITS, "--models", "m.yaml", "--output", "m.yaml", "--force")
         assert "is the catalogue of models, too" in err
         assert "name: a" in Path("m.yaml").read_text()
-
-    @pytest.mark.parametrize(
-        ("arguments", "code", "said"),
-        [
-            (["digits"], 2, "name two sets"),
-            (["digits", "--example", "digits"], 2, "--example takes no sets"),
-            ([*DIGITS, "--name", "../x"], 1, "not a valid name"),
-            ([*DIGITS, "--output", "x.txt"], 1, "ends in .yaml"),
-            ([*DIGITS, "--resize", "0"], 1, "--resize 0"),
-            ([*DIGITS, "--name", "predictions"], 1, "predictions"),
-        ],
-    )
-    def test_invalid_arguments(self, capsys, arguments, code, said):
-        assert said in refused(capsys, *arguments, code=code)
-        assert not list(Path().glob("*.yaml"))
 
     def test_strange_names_stay_texts(self, capsys):
         """No name of a folder can become a key, a comment or a second line of the study."""
@@ -341,12 +254,59 @@ class TestFiles:
         assert sorted(datasets["new"]["classes"]) == ["- x\n#", "1e3", "no"]
 
 
+def test_what_is_refused(capsys):
+    for name, classes in (
+        ("old", ["cat", "dog", "owl"]), ("new", ["cat", "dog", "fox"]), ("one", ["cat"]),
+        ("hollow", ["cat", "dog", "owl"]), ("{x}/one", ["cat", "dog", "owl"]),
+    ):  # fmt: skip
+        images(name, classes)
+    for name in ("few", "few2", "bad"):
+        images(name, ["cat", "dog"], n=1)
+    Path("bad/cat/0.png").write_bytes(b"no image")
+    for name in ("empty/cat", "hollow/ant"):
+        Path(name).mkdir(parents=True)
+    for name, models in (("p", "ab"), ("q", "bc"), ("r", "d"), ("mixed", "a")):
+        predictions(name, models)
+    predictions("mixed", ["b"], suffix="parquet")
+    for arguments, said in (
+        ("old new", "only old has owl; only new has fox"),
+        ("old empty", "empty: holds no images in class folders"),
+        ("old hollow", "hollow: class folders without images: ant"),
+        ("old one", "one: holds images of one class only, 'cat'"),
+        ("few few2", "class 'cat' has one image, too few"),
+        ("bad few2", "0.png: is not a readable image"),
+        ("digits old", "which cannot be compared with images"),
+        ("cifar10 old", "no classes of cifar10: owl"),
+        ("old old/../old", "compared with itself"),
+        ("old few2 --train old/../few2", "learned from"),
+        ("old {x}", "braces stand for"),
+        (f"{'x' * 5000} old", "no published set of this name"),
+        ("a\0b old", "no published set of this name"),
+        ("cifar10 cifr10.1", "no published set of this name. Did you mean 'cifar10.1'"),
+        ("cifar10 imagenetv2", "those of cifar10 and of imagenet"),
+        ("p q", "p/{model}.csv has no files of c; q/{model}.csv has no files of a"),
+        ("p r", "no model has files on all sets"),
+        ("x/{model}.csv q", "there are no files of this name"),
+        ("{model}/{model}.csv q", "must hold {model} once"),
+        ("p/a.csv q", "is the file of one model"),
+        ("mixed q", "several formats: .csv, .parquet"),
+        ("p old", "prediction files, the other images"),
+        ("digits digits-new-writers --name ../x", "not a valid name"),
+        ("digits digits-new-writers --output x.txt", "ends in .yaml"),
+        ("digits digits-new-writers --resize 0", "--resize 0"),
+        ("digits digits-new-writers --name predictions", "predictions"),
+    ):
+        assert said in refused(capsys, *arguments.split(" "))
+    assert "name two sets" in refused(capsys, "digits", code=2)
+    assert "takes no sets" in refused(capsys, "digits", "--example", "digits", code=2)
+    assert not list(Path().glob("*.yaml"))
+
+
 @pytest.mark.parametrize(
     ("name_of", "text", "name"),
     [
-        (as_name, "photos", "photos"), (as_name, "Ä b/ć", "b"), (as_name, "..", "set"),
-        (as_name, "-x", "x"), (as_name, "x" * 300, "x" * 50),
-        (pattern_name, "old/{model}.csv", "old"), (pattern_name, "p/{model}-v2.csv", "v2"),
+        (as_name, "Ä b/ć", "b"), (as_name, "..", "set"), (as_name, "-x", "x"),
+        (as_name, "x" * 300, "x" * 50), (pattern_name, "p/{model}-v2.csv", "v2"),
         (pattern_name, "p/{model}/test.csv", "test"), (pattern_name, "p/old/{model}/{x}.csv", "x"),
     ],
 )  # fmt: skip

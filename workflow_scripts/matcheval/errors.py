@@ -76,6 +76,13 @@ def unknown_name_error(
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
 
 
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Name the first of several things in a message, and count the others."""
+    texts = list(map(str, names))
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"
+
+
 def check_known(
     what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
 ) -> None:

@@ -9,15 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from matcheval.errors import InputError, suggest
+from matcheval.errors import InputError, listed, suggest
 
 CIFAR10 = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 DIGITS = tuple("0123456789")
-
-_MAX_LISTED = 10  # names in a message
-
 
 # Subsets of ImageNet's classes by name, and the number of their classes.
 SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
@@ -81,7 +78,7 @@ def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
         return f"different classes: {'; '.join(problems)}"
     pairs = enumerate(zip(found, expected, strict=False))
     moved = [f"{i} is '{a}', not '{b}'" for i, (a, b) in pairs if a != b]
-    return f"classes in another order: {_listed(moved)}" if list(found) != list(expected) else ""
+    return f"classes in another order: {listed(moved)}" if list(found) != list(expected) else ""
 
 
 def labels_of_folders(
@@ -123,9 +120,4 @@ def folder_classes(folders: Collection[str], file: object) -> tuple[str, ...]:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return _listed([f"'{name}'" for name in names])
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _MAX_LISTED:,} more" if len(texts) > _MAX_LISTED else ""
-    return f"{', '.join(texts[:_MAX_LISTED])}{more}"
+    return listed(f"'{name}'" for name in names)

@@ -24,13 +24,12 @@ from matcheval.datasets import decoding, folders, kinds
 from matcheval.datasets.dataset import Dataset, EncodedImages, MadeImages
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.io.files import atomic_file, file_lock
 from matcheval.settings import read_settings
 
 # Kinds that are built; not those that have predictions only.
 KINDS = tuple(name for name, kind in kinds.KINDS.items() if kind.has_images)
-_MAX_LISTED = 20  # unreadable images in a message
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -211,10 +210,9 @@ def _inspected(image: LabelledFile) -> tuple[LabelledFile, decoding.ImageFacts |
 def _check_readable(name: str, spooled: _Spooled, skip: bool) -> None:
     bad = spooled.unreadable
     if bad and not skip:
-        more = f" and {len(bad) - _MAX_LISTED:,} more" if len(bad) > _MAX_LISTED else ""
         raise InputError(
             f"{len(bad):,} of {len(bad) + len(spooled.names):,} images cannot be decoded: "
-            f"{', '.join(bad[:_MAX_LISTED])}{more}",
+            f"{listed(bad, 20)}",
             file=name, remedy="Repair or remove them, or leave them out with 'unreadable: skip'",
         )  # fmt: skip
     if not spooled.names:

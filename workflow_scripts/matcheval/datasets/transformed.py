@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from matcheval.datasets.corruptions import names as corruptions
 from matcheval.datasets.corruptions.names import SEVERITIES
@@ -21,8 +21,8 @@ from matcheval.datasets.dataset import Dataset, MadeImages, content_digest, rele
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.kind import DatasetKind, Severity, dataset_kind
 from matcheval.datasets.sources import Sources
-from matcheval.errors import InputError, suggest
-from matcheval.settings import Boolean, Count, Integer, Name, Seed
+from matcheval.errors import InputError
+from matcheval.settings import Boolean, Count, Integer, Name, Seed, one_of
 
 NO_CORRUPTION = "none"
 _NAMES = (*corruptions.ALL, NO_CORRUPTION)
@@ -50,18 +50,12 @@ class _Transformed(DatasetKind):
         return [self.of]
 
 
-def _known(name: str) -> str:
-    if name not in _NAMES:
-        raise ValueError(f"'{name}' is no corruption. {suggest(name, _NAMES)}")
-    return name
-
-
 @dataset_kind
 class Corrupted(_Transformed):
     """The images of another dataset, corrupted as in CIFAR-10-C and ImageNet-C."""
 
     kind: Literal["corrupted"]
-    corruption: Annotated[str, AfterValidator(_known)] = Field(
+    corruption: Annotated[str, one_of(_NAMES)] = Field(
         description="Its name, or `none` to bring images to a size, or to JPEG, only",
         json_schema_extra={"enum": list(_NAMES)},
     )

@@ -9,12 +9,12 @@ import logging
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.parse import quote, unquote, urlsplit
 
 import requests
@@ -57,14 +57,13 @@ class MissingError(Exception):
 
 def download(
     url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
-    mirror: str | None = None, attempts: int = ATTEMPTS, hours: float = HOURS,
-    least_rate: float = LEAST_RATE, progress: bool = False,
-    sleep: Callable[[float], None] = time.sleep,
+    mirror: str | None = None, hours: float = HOURS, least_rate: float = LEAST_RATE,
+    progress: bool = False,
 ) -> str:  # fmt: skip
     """Download a file, unless it exists already."""
-    path, end = Path(path), time.monotonic() + 3600 * hours
+    path, end = Path(path), monotonic() + 3600 * hours
     part = path.with_name(f"{path.name}.part")
-    job = _Download(part, expected, end, least_rate, attempts, progress, sleep)
+    job = _Download(part, expected, end, least_rate, progress)
     with file_lock(path):
         if not expected.has_checksum:
             log.warning("%s: no checksum is published; the file is not verified", path.name)
@@ -134,9 +133,7 @@ class _Download:
     expected: Expected
     end: float
     least_rate: float
-    attempts: int
     progress: bool
-    sleep: Callable[[float], None]
 
     def fetch(self, address: str, *, again: bool = True) -> str:
         """Transfer the file and verify it; if it is not what is expected, once more."""
@@ -171,10 +168,10 @@ class _Download:
                 failed = 1 if is_progress else failed + 1
                 most = max(most, self._size)
                 wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
-                if failed >= self.attempts or time.monotonic() + wait > self.end:
+                if failed >= ATTEMPTS or monotonic() + wait > self.end:
                     raise
                 log.warning("%s: %s; trying again in %.0f s", address, error, wait)
-                self.sleep(wait)
+                sleep(wait)
 
     def _transfer(self, address: str) -> None:
         parts = urlsplit(address)
@@ -255,11 +252,11 @@ class _Download:
 
     def _in_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield chunks until one comes after the end, or until they come too slowly."""
-        began, received = time.monotonic(), 0
+        began, received = monotonic(), 0
         for chunk in chunks:
             yield chunk
             received += len(chunk)
-            now = time.monotonic()
+            now = monotonic()
             if now > self.end:
                 raise MissingError("the time for this download is over")
             if now - began > _RATE_WINDOW_S:

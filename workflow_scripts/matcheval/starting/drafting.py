@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.label_spaces import label_space
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH
 from matcheval.starting import looking
 from matcheval.starting.looking import Given, ImageSet, PredictionSet, PublishedSet, SetFolder
 
-_MAX_LISTED = 10  # names in a message
 _SIDE = 32  # pixels, of images that are resized
 _WNID = re.compile(r"n\d{8}")
 _MAP = "Rename or remove folders; or write the study with `label_map` (docs/datasets.md)"
@@ -34,12 +33,6 @@ def pattern_name(pattern: str) -> str:
     while "{model}" in folder.name:
         folder = folder.parent
     return as_name(rest or folder.resolve().name)
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return names for a message, shortened if there are many."""
-    first, more = list(names)[:_MAX_LISTED], list(names)[_MAX_LISTED:]
-    return ", ".join(first) + (f" and {len(more)} more" if more else "")
 
 
 @dataclass(frozen=True)
@@ -118,7 +111,7 @@ def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
     if isinstance(original, SetFolder):
         first = original.path / next(iter(original.sets))
         raise InputError(
-            f"holds several sets: {_listed(original.sets)}", file=original.path,
+            f"holds several sets: {listed(original.sets)}", file=original.path,
             remedy="Name the original first, and then the folder of the other sets: "
             f"{first} {original.path}",
         )  # fmt: skip
@@ -226,7 +219,7 @@ def _common_models(sets: Sequence[PredictionSet], skip_missing: bool) -> dict[st
     models = [set(one.files) for one in sets]
     common = set.intersection(*models)
     missing = "; ".join(
-        f"{one.pattern} has no files of {_listed(absent)}"
+        f"{one.pattern} has no files of {listed(absent)}"
         for one in sets
         if (absent := sorted(set.union(*models) - set(one.files)))
     )
@@ -371,7 +364,7 @@ def _common_space(sets: Sequence[Images]) -> str:
         )  # fmt: skip
     for one in folders if spaces else ():
         if unknown := sorted(set(one.classes) - set(label_space(spaces[0]))):
-            problem = f"class folders that are no classes of {spaces[0]}: {_listed(unknown)}"
+            problem = f"class folders that are no classes of {spaces[0]}: {listed(unknown)}"
             raise InputError(problem, file=one.path, remedy=_MAP)
     return next(iter(spaces), "")
 
@@ -381,7 +374,7 @@ def _own_classes(original: ImageSet, others: Iterable[ImageSet], *, all_needed: 
     for other in others:
         here, there = set(original.classes), set(other.classes)
         only = [
-            f"only {path} has {_listed(sorted(names))}"
+            f"only {path} has {listed(sorted(names))}"
             for path, names in ((original.path, here - there), (other.path, there - here))
             if names and (all_needed or path != original.path)
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import InputError, suggest
+from matcheval.errors import InputError, listed, suggest
 from matcheval.predictions.formats import SUFFIXES, suffix_of
 from matcheval.predictions.patterns import MODEL, check_pattern, files_by_model
 
@@ -229,7 +229,7 @@ def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
                 else:
                     others += 1
     if empty := [name for name, files in images.items() if not files]:
-        problem = f"class folders without images: {', '.join(empty[:10])}"
+        problem = f"class folders without images: {listed(empty)}"
         raise InputError(problem, file=path, remedy="Delete them, or put the images there")
     found = [file for files in images.values() for file in files]
     (height, width), *more = {_size(file) for file in found[:: -(-len(found) // _LOOKED_AT)]}

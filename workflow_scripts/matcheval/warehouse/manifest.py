@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.errors import ErrorCollector, InputError, check_known
+from matcheval.errors import ErrorCollector, InputError, check_known, listed
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
@@ -282,9 +282,8 @@ def _check_review(review: Review, rows: Sequence[Mapping[str, Any]], name: str) 
     for part in (review.decisions, review.boxes):
         unknown = [image for image in part if image not in sound]
         if unknown:
-            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise InputError(
-                f"set '{name}' has no image {', '.join(unknown[:5])}{more}", file="decisions",
+                f"set '{name}' has no image {listed(unknown, 5)}", file="decisions",
                 remedy="Names of images are in the worklist; they change when an image is replaced",
             )  # fmt: skip
     for image, decisions in review.decisions.items():

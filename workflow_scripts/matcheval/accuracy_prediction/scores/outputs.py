@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError, listed, unknown_name_error
 from matcheval.inference.statistics import FeatureStatistics
 
 Floats = npt.NDArray[np.float64]
@@ -247,9 +247,6 @@ def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
     )  # fmt: skip
 
 
-_LISTED = 5  # names in a message
-
-
 def class_rule(
     base: Sequence[str], target: Sequence[str] | Mapping[str, Sequence[str]],
     rule: ClassRule = ClassRule(),
@@ -266,7 +263,8 @@ def class_rule(
         columns = tuple((k,) for k, name in enumerate(base) if name in set(target))
     if not columns:
         raise InputError(
-            f"no class in common: the base set has {_listed(base)}, the target {_listed(target)}",
+            f"no class in common: the base set has {listed(base, 5)}, "
+            f"the target {listed(target, 5)}",
             field="classes",
             remedy="Name the target's classes as the base's, or give groups of the base's classes",
         )
@@ -399,8 +397,3 @@ def _positive_sums(probabilities: Floats) -> Floats:
 
 def _whole(n_classes: int) -> tuple[tuple[int, ...], ...]:
     return tuple((k,) for k in range(n_classes))
-
-
-def _listed(names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
-    more = len(names) - _LISTED
-    return ", ".join(list(names)[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -4,7 +4,6 @@ import argparse
 import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from matcheval.analyses.near_duplicates.search import labelled_pixels
 from matcheval.analyses.sampling.settings import ANNOTATIONS, FREQUENCIES, SamplingSettings
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.io.files import check_format, readable
 from matcheval.io.tables import read_parquet, write_table
 
@@ -25,7 +24,6 @@ LOGGER = logging.getLogger(__name__)
 ORIGINS = ("pool", "original")
 _KEY = ["task", "worker", "origin", "image", "class"]
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
-_MOST_NAMED = 3  # unknown names listed in a message
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -58,7 +56,11 @@ def class_of(dataset: Dataset) -> dict[str, str]:
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table of annotations."""
     if check_format(path, (".parquet", ".csv"), "{} is not a supported table format") == ".csv":
-        frame = _read_csv(path)
+        as_text = pa_csv.ConvertOptions(  # so that names like 0012 keep their zeros
+            column_types=dict.fromkeys(ANNOTATIONS.names, pa.string()), strings_can_be_null=False
+        )
+        with readable(path, "readable as CSV", pa.ArrowException):
+            frame = pa_csv.read_csv(path, convert_options=as_text).to_pandas()
     else:
         frame = read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
@@ -80,17 +82,6 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise InputError(problem, file=path, field="selected")
     texts = {name: frame[name].astype(str) for name in ANNOTATIONS.names[:-1]}
     return pd.DataFrame(texts | {"selected": selected.astype(bool)})
-
-
-def _read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a CSV file with all cells as text, so that names like 0012 keep their zeros."""
-    with readable(path, "readable as CSV", pa.ArrowException):
-        with Path(path).open(encoding="utf-8-sig") as stream:
-            names = stream.readline().rstrip("\r\n").split(",")
-        types = {name.strip('"'): pa.string() for name in names}
-        options = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-        frame: pd.DataFrame = pa_csv.read_csv(path, convert_options=options).to_pandas()
-    return frame
 
 
 def check_annotations(
@@ -132,11 +123,10 @@ def refuse_unknown(
     """Refuse names that are not known, and name some of them."""
     unknown = sorted(set(values) - set(known))
     if unknown:
-        named = ", ".join(f"'{name}'" for name in unknown[:_MOST_NAMED])
-        more = ", ..." if len(unknown) > _MOST_NAMED else ""
+        named = listed((f"'{name}'" for name in unknown), 3)
         plural = what if len(unknown) == 1 else {"class": "classes"}.get(what, f"{what}s")
         raise InputError(
-            f"{len(unknown)} unknown {plural}{of}: {named}{more}", file=file, field=field or what
+            f"{len(unknown)} unknown {plural}{of}: {named}", file=file, field=field or what
         )
 
 

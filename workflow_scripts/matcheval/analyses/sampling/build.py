@@ -174,7 +174,7 @@ def build_test_set(
 def _candidates_table(pool: Pool) -> pd.DataFrame:
     """Tabulate all candidates, indexed by name."""
     rows = [
-        (c.name, c.group, c.n_annotations, c.n_selected, float(c.frequency), c.stratum)
+        (c.name, c.group, c.n_annotations, c.n_selected, c.frequency, c.stratum)
         for c in pool.by_name.values()
     ]
     names = ["image", "class", "n_annotations", "n_selected", "frequency", "stratum"]

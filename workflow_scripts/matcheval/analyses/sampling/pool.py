@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import pandas as pd
 
@@ -82,9 +81,9 @@ class Candidate:
     barred: str = ""
 
     @property
-    def frequency(self) -> Fraction:
-        """The exact selection frequency; 0 without annotations."""
-        return Fraction(self.n_selected, self.n_annotations or 1)
+    def frequency(self) -> float:
+        """The selection frequency; 0 without annotations."""
+        return self.n_selected / (self.n_annotations or 1)
 
 
 @dataclass(frozen=True)
@@ -127,14 +126,14 @@ def build_pool(
             stratum = keywords["pool"].get(image, "")
         elif by_bin:
             stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
-        barred, frequency = "", Fraction(n_selected, n_annotations or 1)
+        barred, frequency = "", n_selected / (n_annotations or 1)
         least = settings.thresholds.get(group, settings.threshold)
         if image in metadata.blacklist:
             barred = BLACKLISTED
         elif n_annotations < settings.min_annotations:
             barred = FEW_ANNOTATIONS
-        elif settings.strategy is Strategy.THRESHOLD and frequency < Fraction(str(least)):
-            barred = BELOW_THRESHOLD  # of the decimal number, not of its binary value
+        elif settings.strategy is Strategy.THRESHOLD and frequency < least:
+            barred = BELOW_THRESHOLD
         candidates[group].append(
             Candidate(image, group, stratum, n_annotations, n_selected, barred)
         )

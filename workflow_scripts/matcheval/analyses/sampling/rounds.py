@@ -4,7 +4,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from matcheval.analyses.sampling import pool as pools
 from matcheval.analyses.sampling.pool import POOL, Candidate, Image, Pool
@@ -69,7 +68,7 @@ def draw_best(candidates: Sequence[Candidate], n: int, previous: Collection[str]
 
 # The survivor of a group has at least the first of these selection frequencies that any of the
 # group's candidates reaches. Candidates that reach the highest count as good.
-_LEVELS = (Fraction(7, 10), Fraction(6, 10), Fraction(0))
+_LEVELS = (0.7, 0.6, 0.0)
 
 
 def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Image]]:

@@ -27,13 +27,3 @@ ALL = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL)
 
 # The published file that has the photographs of frost (see downloads/sources.yaml).
 ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
-
-# The two groups of synthetic shifts of Guillory et al. 2021 (arXiv 2107.03315, section 8).
-SYN1 = (
-    "jpeg_compression", "elastic_transform", "contrast", "pixelate", "gaussian_noise",
-    "impulse_noise", "shot_noise", "frost", "fog", "snow", "brightness",
-)  # fmt: skip
-SYN2 = (
-    "motion_blur", "defocus_blur", "glass_blur", "zoom_blur", "gaussian_blur", "speckle_noise",
-    "spatter", "saturate",
-)  # fmt: skip
