@@ -68,25 +68,7 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
 
 
 def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
-    """Convert an array of pixels to an RGB image.
-
-    Parameters
-    ----------
-    pixels : uint8 array, shape (height, width, 1 or 3)
-        As for `rgb_pixels`.
-    max_value : int
-        The pixel value that represents 1.0.
-
-    Returns
-    -------
-    PIL.Image.Image
-        Mode RGB.
-
-    Raises
-    ------
-    InputError
-        As for `rgb_pixels`.
-    """
+    """Convert pixels, as for `rgb_pixels`, to an RGB image."""
     return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
 
 

@@ -22,11 +22,6 @@ KINDS: Mapping[str, type[DatasetKind]] = {
 }
 
 
-def builder_version(kind: str) -> int | None:
-    """Return the version of a kind's builder, which is raised when an edit changes its datasets."""
-    return KINDS[kind].builder_version if kind in KINDS else None
-
-
 PREDICTIONS_KIND = "predictions"
 # Published results: classes without probabilities, or accuracies alone.
 LABELS_KIND = "labels"

@@ -97,13 +97,12 @@ def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> 
     if path.is_dir():
         yield _folder(path, wanted)
         return
-    plain = _is_plain(path)
-    with path.open("rb") if plain else tempfile.TemporaryFile() as file:
-        try:
-            yield _archive(path, wanted, file, plain)
-        except (tarfile.TarError, EOFError) as error:
-            problem = f"not a readable tar archive, perhaps truncated ({error})"
-            raise InputError(problem, file=path) from error
+    try:
+        with _uncompressed(path) as file:
+            yield _archive(path, wanted, file)
+    except (tarfile.TarError, EOFError) as error:
+        problem = f"not a readable tar archive, perhaps truncated ({error})"
+        raise InputError(problem, file=path) from error
 
 
 def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
@@ -116,18 +115,19 @@ def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
     return Tree(root, paths, lambda path: (root / path).read_bytes())
 
 
-def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool) -> Tree:
-    """Find the wanted files in an archive; those of a compressed one are copied to `file`."""
+def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:
+    """Find the wanted files in an archive without compression."""
     places: dict[str, tuple[int, int]] = {}  # start and size
-    with _opened(path, plain) as archive:
+    with tarfile.open(fileobj=file, mode="r:", tarinfo=_Member) as archive:
         for member in archive:
             name = member.name.removeprefix("./")
             if not member.isreg() or _is_hidden(name) or not wanted(name):
                 continue
             if name in places:
                 raise InputError(f"'{name}' occurs twice", file=path)
-            start = member.offset_data if plain else _copy(archive, member, file)
-            places[name] = start, member.size
+            if member.issparse():
+                raise tarfile.ReadError(f"{name} is not a regular file")
+            places[name] = member.offset_data, member.size
 
     def read(name: str) -> bytes:
         start, size = places[name]
@@ -141,27 +141,27 @@ def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: 
 
 
 @contextmanager
-def _opened(path: Path, plain: bool) -> Iterator[tarfile.TarFile]:
-    """Open an archive; a compressed one is read to its end, where its checksum is."""
-    if plain:
-        with tarfile.open(path, "r:", tarinfo=_Member) as archive:
-            yield archive
+def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
+    """Open an archive; a compressed one is unpacked to its end, where its checksum is."""
+    if _is_plain(path):
+        with path.open("rb") as file:
+            yield file
         return
     with path.open("rb") as file:
         start = file.read(6)
     opener = next((open_ for magic, open_ in _COMPRESSIONS if start.startswith(magic)), None)
     if opener is None:
         raise tarfile.ReadError("of no known compression")
-    with opener(path) as stream:
+    with tempfile.TemporaryFile() as unpacked:
         try:
-            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
-                yield archive
-            while stream.read(_CHUNK_BYTES):
-                pass
+            with opener(path) as packed, disk_errors(Path(tempfile.gettempdir(), "an archive")):
+                shutil.copyfileobj(packed, unpacked, _CHUNK_BYTES)
         except (OSError, zlib.error, lzma.LZMAError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the disk, not of the content
             raise tarfile.ReadError(str(error)) from error
+        unpacked.seek(0)
+        yield unpacked
 
 
 class _Member(tarfile.TarInfo):
@@ -184,16 +184,6 @@ def _is_plain(path: Path) -> bool:
             return True
     except tarfile.ReadError:
         return False
-
-
-def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -> int:
-    start = spool.tell()
-    source = archive.extractfile(member)
-    if source is None or member.issparse():
-        raise tarfile.ReadError(f"{member.name} is not a regular file")
-    with disk_errors(Path(tempfile.gettempdir()) / "unpacked archive"):
-        shutil.copyfileobj(source, spool, _CHUNK_BYTES)
-    return start
 
 
 def _is_hidden(path: str) -> bool:

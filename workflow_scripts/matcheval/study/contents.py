@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from matcheval.datasets.derived import Derivation
-from matcheval.datasets.kinds import DatasetSpec, builder_version
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.errors import check_known, configuration_error
 from matcheval.execution.resources import ResourceRequest
@@ -270,7 +270,7 @@ class StudyContents:
         if dataset in self.derivations:
             return self.derivations[dataset].json
         spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
-        version = built.version if built else builder_version(spec.kind)
+        version = built.version if built else spec.settings.builder_version
         of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
         return f"{spec.kind} {spec.options_json} {version}{of}"
 

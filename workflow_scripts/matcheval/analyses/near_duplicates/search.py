@@ -17,7 +17,7 @@ from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import check_figure, save_figure
-from matcheval.io.tables import Column, TableSchema, check_suffix, write_table
+from matcheval.io.tables import Column, TableSchema, check_suffix, text, write_table
 from matcheval.io.terminal import add_json, json_rows, print_json
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ NEAREST_IMAGES = TableSchema(
         Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
         Column("ssim", pa.float64(), "1", "structural similarity"),
         Column("ssim_rank", pa.int16(), "1", "rank by similarity among these"),
-        Column("query_name", pa.string(), "", "name of the image in its source"),
-        Column("reference_name", pa.string(), "", "name of the neighbour in its source"),
-        Column("query_class", pa.string(), "", "class of the image"),
-        Column("reference_class", pa.string(), "", "class of the neighbour"),
+        text("query_name", "name of the image in its source"),
+        text("reference_name", "name of the neighbour in its source"),
+        text("query_class", "class of the image"),
+        text("reference_class", "class of the neighbour"),
     ),
 )
 

@@ -16,7 +16,7 @@ from matcheval.analyses.sampling.settings import (
     Strategy,
 )
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import configuration_error, unknown_name_error
+from matcheval.errors import check_known, configuration_error
 from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
@@ -74,10 +74,7 @@ class Sampling(Analysis):
 
     def _check_sampled(self, name: str, dataset: SampledDataset) -> None:
         field, pools = f"datasets.{name}", self.settings.pools
-        if dataset.pool not in pools:
-            raise unknown_name_error(
-                "pool", dataset.pool, pools, file="configuration", field=f"{field}.pool"
-            )
+        check_known("pool", [dataset.pool], pools, file="configuration", field=f"{field}.pool")
         pool = pools[dataset.pool]
         if name in pool.sets:
             raise configuration_error(
@@ -93,10 +90,10 @@ class Sampling(Analysis):
             )
         if dataset.compares_pixels and dataset.compare_size is None:
             self._check_one_size(pool.sets, field)
-        others = [other for other in self.sampled if other != name]
-        if dataset.start_from is not None and dataset.start_from not in others:
-            raise unknown_name_error(
-                "other sampled set", dataset.start_from, others,
+        if dataset.start_from is not None:
+            others = [other for other in self.sampled if other != name]
+            check_known(
+                "other sampled set", [dataset.start_from], others,
                 file="configuration", field=f"{field}.start_from",
             )  # fmt: skip
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from matcheval.datasets.kind import DatasetKind
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, text
 from matcheval.settings import (
     Boolean,
     Count,
@@ -143,9 +143,10 @@ class SampledSettings(Settings):
     pools: Named[PoolSettings] = Field({}, description="By name")
 
 
-_ORIGIN = Column("origin", pa.string(), "", "set of the image: pool or original")
-_IMAGE = Column("image", pa.string(), "", "name of the image in its dataset")
-_CLASS = Column("class", pa.string(), "", "name of the class that the image was shown for")
+_ORIGIN = text("origin", "set of the image: pool or original")
+_IMAGE = text("image", "name of the image in its dataset")
+_CLASS = text("class", "name of the class that the image was shown for")
+_STRATUM = text("stratum", "frequency bin or keyword; empty: the whole class")
 _COUNTS = (
     Column("n_annotations", pa.int32(), "annotations", "annotations of the image for this class"),
     Column("n_selected", pa.int32(), "annotations", "how many of them selected the image"),
@@ -157,8 +158,8 @@ _COUNTS = (
 ANNOTATIONS = TableSchema(
     "workers' annotations",
     (
-        Column("task", pa.string(), "", "the grid of images shown to the worker"),
-        Column("worker", pa.string(), "", "name of the worker"),
+        text("task", "the grid of images shown to the worker"),
+        text("worker", "name of the worker"),
         _ORIGIN,
         _IMAGE,
         _CLASS,
@@ -172,12 +173,12 @@ PROVENANCE = TableSchema(
     "provenance of a sampled test set",
     (
         Column("index", pa.int32(), "", "position in the new test set, from 0"),
-        Column("image", pa.string(), "", "name of the image in the pool"),
+        text("image", "name of the image in the pool"),
         Column("pool_index", pa.int32(), "", "position of the image in the pool, from 0"),
         _CLASS,
         *_COUNTS,
-        Column("stratum", pa.string(), "", "frequency bin or keyword; empty: the whole class"),
-        Column("drawn_for", pa.string(), "", "the stratum that the image fills"),
+        _STRATUM,
+        text("drawn_for", "the stratum that the image fills"),
         Column("round", pa.int32(), "1", "round in which it was sampled; 0: an earlier version"),
     ),
 )
@@ -188,8 +189,8 @@ EXCLUDED = TableSchema(
         _IMAGE,
         _CLASS,
         *_COUNTS,
-        Column("reason", pa.string(), "", "the first reason that applies"),
-        Column("detail", pa.string(), "", "the image that it duplicates, as set/name"),
+        text("reason", "the first reason that applies"),
+        text("detail", "the image that it duplicates, as set/name"),
         Column("round", pa.int32(), "1", "round after which it was excluded; 0: before the first"),
     ),
 )
@@ -198,7 +199,7 @@ STRATA = TableSchema(
     "strata of a sampled test set",
     (
         _CLASS,
-        Column("stratum", pa.string(), "", "frequency bin or keyword; empty: the whole class"),
+        _STRATUM,
         Column("n_original", pa.int32(), "images", "images of the original set; 0 if not used"),
         Column("n_target", pa.int32(), "images", "images to sample for the stratum"),
         Column("n_drawn", pa.int32(), "images", "images sampled for it"),
