@@ -224,8 +224,7 @@ def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8
     """Resize an image by its shorter side and take the central square, like torchvision."""
     if image.size != (side, side):
         scale = shorter / min(image.size)
-        sizes = (shorter if n == min(image.size) else int(n * scale) for n in image.size)
-        width, height = sizes
+        width, height = (shorter if n == min(image.size) else int(n * scale) for n in image.size)
         image = image.resize((width, height), Image.Resampling.BILINEAR)
         left, top = round((width - side) / 2), round((height - side) / 2)
         image = image.crop((left, top, left + side, top + side))

@@ -135,7 +135,9 @@ def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
     name = _name_of(original)
     if folder is None:
         (other,) = sets.values()
-        name, second = _distinct(name, _name_of(other))
+        second = _name_of(other)
+        if name.casefold() == second.casefold():
+            name, second = f"{name}-original", f"{second}-new"
         sets = {second: other}
     if isinstance(original, PredictionSet):
         files = {n: one for n, one in sets.items() if isinstance(one, PredictionSet)}
@@ -157,11 +159,6 @@ def _name_of(one: Given) -> str:
     if isinstance(one, PredictionSet):
         return pattern_name(one.pattern)
     return as_name(one.path.resolve().name)
-
-
-def _distinct(one: str, two: str) -> tuple[str, str]:
-    """Return two names that differ: themselves, or with what they are added."""
-    return (one, two) if one.casefold() != two.casefold() else (f"{one}-original", f"{two}-new")
 
 
 def _suite(folder: Path, base: str, block: Mapping[str, Any], sets: Iterable[str]) -> Block:

@@ -54,17 +54,16 @@ def corrupt(
     parameters = corruption.parameters[size][severity - 1]
     arguments = list(parameters) if isinstance(parameters, tuple) else [parameters]
     arguments += [corruption.load(textures)] if corruption.load else []
-    if corruption.on_bytes and not corruption.random:
-        return corruption.apply(images, *arguments)
     key = [seed, zlib.crc32(name.encode()), severity]
     result = np.empty(images.shape, np.uint8)
     step = max(1, _BLOCK // (3 * height * width))
     for start in range(0, len(images), step):
-        block = images[start : start + step]
-        places = indices[start : start + step]
-        generators = [np.random.default_rng([*key, int(place)]) for place in places]
-        values = block if corruption.on_bytes else block / np.float32(255)
-        random = [generators] if corruption.random else []
-        corrupted = corruption.apply(values, *random, *arguments)
-        result[start : start + step] = corrupted if corruption.on_bytes else to_bytes(corrupted)
+        block = slice(start, start + step)
+        values = images[block] if corruption.on_bytes else images[block] / np.float32(255)
+        if corruption.random:
+            generators = [np.random.default_rng([*key, int(index)]) for index in indices[block]]
+            corrupted = corruption.apply(values, generators, *arguments)
+        else:
+            corrupted = corruption.apply(values, *arguments)
+        result[block] = corrupted if corruption.on_bytes else to_bytes(corrupted)
     return result
