@@ -1,12 +1,12 @@
 """The kinds of dataset that a configuration can name, and a dataset as it names it."""
 
-import functools
 import hashlib
 import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,11 @@ class DatasetSpec:
         """Class of its kind; the base class for kinds that an analysis builds."""
         return KINDS.get(self.kind, DatasetKind)
 
-    @property
+    @cached_property
     def settings(self) -> DatasetKind:
         """Its options as typed settings; without options for kinds that an analysis builds."""
-        return _settings(self.kind, self.options_json)
+        chosen = self.options if self.kind in KINDS else {}
+        return self.kind_class.model_validate({"kind": self.kind, **chosen})
 
     @property
     def options_json(self) -> str:
@@ -105,10 +106,3 @@ class DatasetSpec:
         if self.kind == LABELS_KIND:
             files.append(str(self.options["labels"]))
         return list(dict.fromkeys(files))
-
-
-@functools.cache
-def _settings(kind: str, options: str) -> DatasetKind:
-    """Read the options of a kind; those of kinds that an analysis builds are left out."""
-    chosen = json.loads(options) if kind in KINDS else {}
-    return KINDS.get(kind, DatasetKind).model_validate({"kind": kind, **chosen})
