@@ -17,11 +17,7 @@ from image_sets import SHARED, cifar_images, dataset, encode, npy, npz, prepare,
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.kinds import DatasetSpec
-from matcheval.datasets.label_spaces import (
-    CIFAR10,
-    imagenet_classes,
-    resolve_classes,
-)
+from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes, resolve_classes
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.datasets.suites import write_classes
 from matcheval.downloads.sources import published_files

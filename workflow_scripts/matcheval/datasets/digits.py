@@ -28,7 +28,6 @@ from matcheval.datasets.sources import Sources
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
 # Never to be changed: every published number of the digits study depends on it.
 SPLIT_SEED = 20220904
-PARTS = ("train", "validation", "known", "new-writers")
 
 
 def rows_of(part: str) -> npt.NDArray[np.int64]:
@@ -37,7 +36,7 @@ def rows_of(part: str) -> npt.NDArray[np.int64]:
     Parameters
     ----------
     part : str
-        One of `PARTS`, which have 600, 100, 600 and 497 rows.
+        `train`, `validation`, `known` or `new-writers`: of 600, 100, 600 and 497 rows.
 
     Returns
     -------
