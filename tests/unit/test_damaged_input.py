@@ -13,6 +13,7 @@ import pickle
 import pickletools
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,11 @@ import yaml
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from safetensors.numpy import save
 
 from matcheval.cli.predictions import read_layout
 from matcheval.datasets.sources import load_plain_pickle
+from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
 from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError
@@ -265,10 +268,8 @@ def test_study_files(studies, tmp_path, damage, random):
 def test_downloads(tmp_path_factory, server, random):
     """After any sequence of faults there is the complete file or none; a message tells which."""
     rng = np.random.default_rng(random.randint(0, 2**32))
-    path = tmp_path_factory.mktemp("download") / "data.npy"
-    np.save(path, rng.integers(0, 256, 4000, dtype=np.uint8))
-    content = path.read_bytes()
-    path.unlink()
+    path = tmp_path_factory.mktemp("download") / "data.safetensors"
+    content = save({"values": rng.integers(0, 256, 4000, dtype=np.uint8)})
     n = random.randint(0, len(content))
     server.files = {path.name: content}
     server.etags, server.lengths = random.choice([False, True]), random.random() < 0.75
@@ -287,9 +288,9 @@ def test_downloads(tmp_path_factory, server, random):
         path.with_name(f"{path.name}.part").write_bytes(part)
     sha256 = hashlib.sha256(content).hexdigest()
     known = random.choice([Expected(sha256), Expected(size=len(content)), Expected()])
-    options = {"attempts": random.randint(1, 5), "hours": 0.01, "sleep": lambda _: None}
-    with read_or_refused():
-        download(server.url(path.name), path, known, **options)
+    without_waits = patch.multiple(fetching, ATTEMPTS=random.randint(1, 5), sleep=lambda _: None)
+    with read_or_refused(), without_waits:
+        download(server.url(path.name), path, known, hours=0.01)
         assert path.exists()
     assert not path.exists() or path.read_bytes() == content
 
