@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.kinds import builder_version
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.study.rules import Wildcards
@@ -59,7 +58,7 @@ class StageJobs:
             `dataset`.
         """
         spec = self._study.datasets[wildcards.dataset]
-        return [builder_version(spec.kind), self._study.dataset_state(spec.name)]
+        return [spec.settings.builder_version, self._study.dataset_state(spec.name)]
 
     def derivation_sources(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the datasets that a dataset is derived from."""
