@@ -155,10 +155,7 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Map the array of an .npy file into memory."""
     with readable(path, "a readable array, perhaps truncated", EOFError, remedy=_REMEDY):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(array, np.ndarray):
-        raise _damaged("an archive, not an array", path)
-    return array
+        return np.lib.format.open_memmap(path, mode="r")
 
 
 def write_array(

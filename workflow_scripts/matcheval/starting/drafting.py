@@ -121,24 +121,23 @@ def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
         problem = "is a test set, too: models would be tested on the images that they learned from"
         file = wishes.train.path
         raise InputError(problem, file=file, field="--train", remedy="Name other images")
+    name, sets = _name_of(original), dict[str, Given]()
     folder = other.path if isinstance(other, SetFolder) else None
-    sets: Mapping[str, Given] = other.sets if isinstance(other, SetFolder) else {"": other}
+    if isinstance(other, SetFolder):
+        sets |= {n: one for n, one in other.sets.items() if _place(one) != _place(original)}
+        if not sets:
+            raise InputError("holds no other set than the original", file=folder)
+    else:
+        second = _name_of(other)
+        if name.casefold() == second.casefold():
+            name, second = f"{name}-original", f"{second}-new"
+        sets = {second: other}
     of_files = isinstance(original, PredictionSet)
     if any(isinstance(one, PredictionSet) != of_files for one in sets.values()):
         raise InputError(
             "one of the two is prediction files, the other images",
             remedy="Give images for both sets, or predictions of the same models on both",
         )
-    sets = {name: one for name, one in sets.items() if _place(one) != _place(original)}
-    if not sets:
-        raise InputError("holds no other set than the original", file=folder)
-    name = _name_of(original)
-    if folder is None:
-        (other,) = sets.values()
-        second = _name_of(other)
-        if name.casefold() == second.casefold():
-            name, second = f"{name}-original", f"{second}-new"
-        sets = {second: other}
     if isinstance(original, PredictionSet):
         files = {n: one for n, one in sets.items() if isinstance(one, PredictionSet)}
         return _of_predictions(name, original, files, folder, wishes)
