@@ -157,12 +157,11 @@ def class_histograms(
         (frequencies["origin"] == "original")
         & (frequencies["image"].map(classes_by_image) == frequencies["class"])
         & (frequencies["n_annotations"] >= settings.min_annotations)
-        & frequencies["class"].isin(classes)
     ]
-    counts = np.zeros((len(classes), settings.bins), np.int64)
-    rows = pd.Index(classes).get_indexer(pd.Index(own["class"]))
-    columns = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
-    np.add.at(counts, (rows, columns), 1)
+    inside = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
+    table = pd.crosstab(own["class"], inside)
+    table = table.reindex(index=classes, columns=range(settings.bins), fill_value=0)
+    counts = table.to_numpy(np.int64)
     short = [
         f"class '{name}': {n} images of the original set have {settings.min_annotations} or more "
         f"annotations, {settings.min_original - n} too few for a histogram"

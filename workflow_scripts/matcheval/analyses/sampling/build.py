@@ -185,10 +185,9 @@ def _excluded(every: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame
     """Tabulate the candidates that were not eligible, each with the first reason that applies."""
     reasons = {name: (pools.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
     reasons |= {c.name: (c.barred, "", 0) for c in pool.by_name.values() if c.barred}
-    table = every[every["image"].isin(reasons)].copy()
-    for i, column in enumerate(("reason", "detail", "round")):
-        table[column] = [reasons[image][i] for image in table["image"]]
-    return table[schemas.EXCLUDED.names]
+    columns = ["reason", "detail", "round"]
+    table = pd.DataFrame.from_dict(reasons, orient="index", columns=columns)
+    return every.join(table, how="inner")[schemas.EXCLUDED.names]
 
 
 def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
