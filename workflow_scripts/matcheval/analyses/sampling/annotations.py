@@ -160,7 +160,7 @@ def class_histograms(
     ]
     inside = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
     table = pd.crosstab(own["class"], inside)
-    table = table.reindex(index=classes, columns=range(settings.bins), fill_value=0)
+    table = table.reindex(index=[*classes], columns=range(settings.bins), fill_value=0)
     counts = table.to_numpy(np.int64)
     short = [
         f"class '{name}': {n} images of the original set have {settings.min_annotations} or more "
