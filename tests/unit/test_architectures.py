@@ -1,6 +1,4 @@
-"""The published networks: parameter counts, weights and random parts."""
-
-from pathlib import Path
+"""The published networks: parameter counts and random parts."""
 
 import pytest
 import torch
@@ -10,14 +8,10 @@ from matcheval.models.architectures.parts import Dropout
 from matcheval.models.architectures.residual import ShakeBlock
 from matcheval.models.building import build_model
 
-SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
-
-def build(architecture, width, depth, groups=1, channels=3):
-    return build_model(
-        architecture, width=width, depth=depth, groups=groups,
-        input_shape=(32, 32, channels), n_classes=10,
-    )  # fmt: skip
+def build(architecture, width, depth, groups=1):
+    size = {"width": width, "depth": depth, "groups": groups}
+    return build_model(architecture, **size, input_shape=(32, 32, 3), n_classes=10)
 
 
 # Exact counts as published with reference implementations for CIFAR-10: K. Liu's pytorch-cifar (1),

@@ -1,4 +1,4 @@
-"""Training: seeds, batches, steps, precision, averages, kept weights, resuming, command line."""
+"""Training: seeds, batches, steps, kept weights, resuming, command line."""
 
 import csv
 import json
@@ -189,17 +189,13 @@ def test_resident_batches_equal_the_images(channels_last):
 # Steps
 
 
-def network():
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
-
-
 def test_steps_of_sgd_equal_an_explicit_implementation():
     """With Nesterov momentum, weight decay on weights only and clipped gradients."""
     recipe = replace(
         RECIPE, weight_decay=0.1, weight_decay_on="weights", momentum=0.8, clip_norm=0.01
     )
-    model = network()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
     algorithm = Erm(model, recipe, Setup(1, torch.Generator()))
     weight, bias = (p.detach().clone() for p in model.parameters())
     images, targets = torch.rand(5, 1, 2, 2), torch.eye(3)[[0, 1, 2, 0, 1]]
