@@ -9,7 +9,7 @@ import pytest
 
 from helpers import predictions
 from matcheval.analyses import retraining
-from matcheval.analyses.retraining import Trial, tabulate_trials
+from matcheval.analyses.retraining import Trial, tabulate
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
@@ -54,7 +54,7 @@ def design(catalogue, *, training=TRAINING, **spec):
     )  # fmt: skip
     given = {"experiments": {"e": {"models": ["cnn"], "pair": "p"} | spec}}
     settings = read_settings(retraining.RetrainingSettings, given)
-    return retraining.design_experiment("e", settings.experiments["e"], study)
+    return retraining.Retraining(settings, study).experiments["e"]
 
 
 def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
@@ -100,7 +100,7 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
         ({"models": ["cn"]}, "unknown model 'cn'. Did you mean 'cnn'"),
         ({"pair": "q"}, "'retraining.experiments.e.pair': unknown pair 'q'"),
         ({"pair": "late"}, "'published' has predictions only, no images"),
-        ({"values": {"lr": [1]}}, "unknown field 'lr'"),
+        ({"values": {"lr": [1]}}, "'lr': unknown field"),
         ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
         ({"training": None}, "'training': missing: experiments derive datasets"),
     ],
@@ -136,18 +136,18 @@ def page_of(kind, *rows):
     frame["model"] = frame["model"].where(frame["variant"] != "baseline", "m")
     for end, reach in (("", 0), ("_low", -0.04), ("_high", 0.04)):
         frame[f"accuracy{end}"] = frame["n_correct"] / 100 + reach
-    return retraining.write_page(frame[retraining.TRIALS.names], "old", "new")
+    return retraining.write_page(frame[retraining.SCHEMA.names], "old", "new")
 
 
 def test_trials_are_counted_with_their_intervals(tmp_path):
     trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
     with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
-        tabulate_trials("e", "grid", trials, files, 0.95)
+        tabulate("e", "grid", trials, files, 0.95)
     for file, right in zip(files, (8, 10), strict=True):
         predicted = [0] * right + [1] * (10 - right)
         write_predictions(predictions([0.9] * 10, predicted, [0] * 10), file)
-    found = tabulate_trials("e", "grid", trials, files, 0.95)
+    found = tabulate("e", "grid", trials, files, 0.95)
     assert found["n_correct"].tolist() == [8, 10]
     # Clopper-Pearson's interval of 8 in 10 as tables have it.
     assert found["accuracy_low"][0] == pytest.approx(0.4439, abs=5e-5)

@@ -46,7 +46,6 @@ class TestClopperPearson:
         [
             (3, 2, 0.95, "3 correct of 2"),
             (-1, 2, 0.95, "-1 correct of 2"),
-            ([1, 0], [2, 0], 0.95, "0 correct of 0"),
             (1, 2, 0, "confidence is 0"),
             (1, 2, float("nan"), "confidence is nan"),
         ],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,7 +22,6 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError, suggest
-from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet, text
 from matcheval.io.text_tables import TextColumn, lay_out, markdown, write_readable
 from matcheval.io.user_files import read_csv_rows
@@ -217,12 +216,7 @@ def write_comparison(
 ) -> None:  # fmt: skip
     """Compare published and computed values, and write the comparison as tables and as a page."""
     compared = compare_published(read_published(published, study), folder)
-    for path in outputs:
-        if path.suffix == ".md":
-            with atomic_file(path) as partial:
-                partial.write_text(page(compared, study), encoding="utf-8")
-        else:
-            write_readable(compared, COMPARED, compared_columns, [path])
+    write_readable(compared, COMPARED, compared_columns, outputs, page=page(compared, study))
     known = compared[compared["computed"].notna()]
     logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))
 
@@ -319,7 +313,7 @@ def _remarks(of_source: pd.DataFrame) -> list[str]:
         names = list(dict.fromkeys(group["name"]))
         applies_to = "" if set(names) == set(of_source["name"]) else f"{', '.join(names)}: "
         lines.append(f"- {applies_to}{remark}")
-    return [line for line, _ in groupby(lines)] + ([""] if lines else [])
+    return [*lines, ""] if lines else []
 
 
 class PublishedValuesSettings(Settings):

@@ -9,7 +9,7 @@ import json
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -21,9 +21,15 @@ from pydantic import Field
 from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.io.files import atomic_file
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text, write_table
-from matcheval.io.text_tables import TextColumn, accuracy_cells, lay_out, markdown, with_interval
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import (
+    TextColumn,
+    accuracy_cells,
+    lay_out,
+    markdown,
+    with_interval,
+    write_readable,
+)
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
@@ -37,10 +43,10 @@ from matcheval.settings import (
     Unique,
     UniqueItems,
 )
-from matcheval.statistics.intervals import clopper_pearson
-from matcheval.study.analysis import Analysis
+from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.catalogue import Model, TrainedModel
-from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import TableAnalysis
 from matcheval.training.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -61,7 +67,7 @@ class Trial:
 
 BASELINE = "baseline"
 
-TRIALS = TableSchema(
+SCHEMA = TableSchema(
     "results of an experiment",
     (
         text("experiment", "name of the experiment"),
@@ -82,27 +88,23 @@ TRIALS = TableSchema(
 )
 
 
-def tabulate_trials(
+def tabulate(
     experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], confidence: float
 ) -> pd.DataFrame:
     """Tabulate the accuracies of the models of an experiment."""
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
         with problems.collected():
-            found = read_predictions(file)
-            n, n_correct = len(found), int(found.correct.sum())
-            interval = clopper_pearson(n_correct, n, confidence)
             rows.append({
                 **vars(trial), "experiment": experiment, "kind": kind, "test": trial.dataset,
-                "values": json.dumps(trial.values), "n": n, "n_correct": n_correct,
-                "accuracy": n_correct / n, "accuracy_low": float(interval.low),
-                "accuracy_high": float(interval.high), "confidence": confidence,
+                "values": json.dumps(trial.values), "confidence": confidence,
+                **accuracy_columns("", read_predictions(file).correct, confidence),
             })  # fmt: skip
     problems.raise_any()
-    return pd.DataFrame(rows, columns=TRIALS.names)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format the accuracies for a readable table."""
     return lay_out(table, {
         "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
@@ -116,15 +118,28 @@ Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Fi
 class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
-    def __init__(self, settings: "ExperimentSettings", study: "Study") -> None:
+    def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
+        study.check_pair(settings.pair, f"{place}.pair")
+        study.check_models(settings.models, f"{place}.models")
         self.kind, self.pair = settings.kind, study.pairs[settings.pair]
+        for dataset in self.pair.datasets.values():
+            study.check_dataset(dataset, f"{place}.pair", images=True)
+        if study.training is None:
+            problem = "missing: experiments derive datasets from the training set"
+            raise configuration_error(problem, field="training")
         self.derivations: dict[str, Derivation] = {}
         self.trained: dict[str, TrainedModel] = {}
         self.trials: list[Trial] = []
-        assert study.training is not None  # `design_experiment` refuses studies without it
         self.validation, self._train = study.training.validation_sets, study.training.train
-        for model in settings.models:
-            settings.design(study.models[model], self)
+        for name in settings.models:
+            model = study.models[name]
+            if model.recipe is None:
+                problem = f"model '{name}' is not trained by a recipe"
+                raise configuration_error(problem, field=f"{place}.models")
+            try:
+                settings.design(model, model.recipe, self)
+            except InputError as error:
+                raise configuration_error(str(error), field=place) from error
 
     def derived(self, derivation: Derivation) -> str:
         """Add a derived dataset."""
@@ -139,28 +154,17 @@ class Experiment:
         """Return the name of a model's only training set."""
         train, *others = sets = self.sets_of(base)
         if others:
-            problem = (
-                f"model '{base.name}' is trained on several sets ({', '.join(sets)}), and this"
-            )
+            problem = f"model '{base.name}' is trained on several sets ({', '.join(sets)})"
             raise InputError(
-                f"{problem} experiment changes one", field="models",
+                f"{problem}, and this experiment changes one", field="models",
                 remedy="Name models that are trained on one set",
             )  # fmt: skip
         return train
 
-    def variant(
-        self,
-        base: Model,
-        name: str,
-        train: tuple[str, ...],
-        validation: tuple[str, ...],
-        recipe: Recipe | None = None,
-    ) -> str:
-        """Add a model to train, by the recipe of its base if none is given."""
-        recipe = recipe or base.recipe
-        assert recipe is not None  # `design_experiment` refuses models without one
-        self.trained[name] = TrainedModel(base.variant(name, recipe), train, validation)
-        return name
+    def variant(self, model: Model, train: tuple[str, ...], validation: tuple[str, ...]) -> str:
+        """Add a model to train."""
+        self.trained[model.name] = TrainedModel(model, train, validation)
+        return model.name
 
 
 class ExperimentSettings(Settings):
@@ -172,7 +176,7 @@ class ExperimentSettings(Settings):
     pair: Name = Field(description="Pair of datasets that the experiment examines")
 
     @abstractmethod
-    def design(self, base: Model, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Add what the experiment derives, trains and tests for one of its models."""
 
     @staticmethod
@@ -190,14 +194,14 @@ class HalfOfNew(ExperimentSettings):
         description="Number of random divisions of the new set, with seeds 0, 1, ..."
     )
 
-    def design(self, base: Model, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Train on one half and test on the other, for every seed (Recht et al., B.2.6)."""
         new, train = to.pair.replication, to.set_of(base)
         for seed in range(self.seeds):
             added, tested = (to.derived(part(new, i, 2, seed)) for i in (1, 2))
             joined = to.derived(union(train, added))
             name = f"{base.name}.and-half-{new}.seed-{seed}"
-            to.variant(base, name, (joined,), to.validation)
+            to.variant(base.variant(name, recipe), (joined,), to.validation)
             for dataset in (tested, to.pair.original):
                 baseline = Trial(base.name, base.name, dataset, BASELINE, train)
                 if baseline not in to.trials:
@@ -229,7 +233,7 @@ class CrossValidation(ExperimentSettings):
     folds: Annotated[Integer, Field(ge=2, description="Number of folds of the training set")]
     seed: Seed = Field(description="Seed of the division into folds")
 
-    def design(self, base: Model, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Test on every fold of the training set (Recht et al., B.2.7, C.3.1)."""
         train, original = to.set_of(base), to.pair.original
         for dataset in to.pair.datasets.values():
@@ -239,7 +243,7 @@ class CrossValidation(ExperimentSettings):
             others = to.derived(rest(train, fold, self.folds, self.seed))
             joined = to.derived(union(others, original))
             name = f"{base.name}.fold-{fold}-of-{self.folds}.seed-{self.seed}"
-            to.variant(base, name, (joined,), (tested,))
+            to.variant(base.variant(name, recipe), (joined,), (tested,))
             variant = f"fold {fold} of {self.folds}"
             to.trials.append(Trial(base.name, name, tested, variant, joined))
 
@@ -270,7 +274,7 @@ class Discriminator(ExperimentSettings):
     )
     seed: Seed = Field(description="Seed of the random choice of images")
 
-    def design(self, base: Model, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Train a network to distinguish the two sets of the pair (Recht et al., B.2.8)."""
         both = (to.pair.original, to.pair.replication)
         options = {key: getattr(self, key) for key in ("per_set", "test_fraction", "seed")}
@@ -278,7 +282,8 @@ class Discriminator(ExperimentSettings):
             to.derived(Derivation("origins", both, {**options, "role": role}))
             for role in ("train", "test")
         )
-        name = to.variant(base, f"{base.name}.tells-{train}", (train,), (tested,))
+        model = base.variant(f"{base.name}.tells-{train}", recipe)
+        name = to.variant(model, (train,), (tested,))
         to.trials.append(Trial(base.name, name, tested, "tells the sets apart", train))
 
     @staticmethod
@@ -302,26 +307,21 @@ class Grid(ExperimentSettings):
         description="Values to try, by field of the recipe"
     )
 
-    def design(self, base: Model, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Train with other hyper-parameters (Recht et al., B.2.3)."""
-        known = sorted(entry.name for entry in fields(Recipe))
-        for key in self.values:
-            if key not in known:
-                remedy = f"Fields: {', '.join(known)}"
-                raise InputError(f"unknown field '{key}'", field="values", remedy=remedy)
-        recipe, train = base.recipe, to.sets_of(base)
-        assert recipe is not None  # `design_experiment` refuses models without one
-        rows = [(base.name, BASELINE, {key: getattr(recipe, key) for key in self.values})]
+        train, rows = to.sets_of(base), []
         for combination in itertools.product(*self.values.values()):
             chosen: dict[str, Any] = dict(zip(self.values, combination, strict=True))
             changed = Recipe.from_mapping(recipe.to_mapping() | chosen)
             if changed != recipe:
                 name = ".".join(f"{key}-{value}" for key, value in chosen.items())
-                name = to.variant(base, f"{base.name}.grid.{name}", train, to.validation, changed)
+                model = base.variant(f"{base.name}.grid.{name}", changed)
+                name = to.variant(model, train, to.validation)
                 rows.append((name, _values_text(chosen), chosen))
+        own = {key: getattr(recipe, key) for key in self.values}
         to.trials += [
             Trial(base.name, name, dataset, variant, "+".join(train), chosen)
-            for name, variant, chosen in rows
+            for name, variant, chosen in [(base.name, BASELINE, own), *rows]
             for dataset in (to.pair.original, to.pair.replication)
         ]
 
@@ -365,29 +365,6 @@ class RetrainingSettings(Settings):
     ] = Field({}, description="Experiments, by name")
 
 
-def design_experiment(name: str, settings: ExperimentSettings, study: "Study") -> Experiment:
-    """Determine what an experiment of the configuration trains and tests."""
-    place = f"retraining.experiments.{name}"
-    study.check_pair(settings.pair, f"{place}.pair")
-    study.check_models(settings.models, f"{place}.models")
-    for dataset in study.pairs[settings.pair].datasets.values():
-        study.check_dataset(dataset, f"{place}.pair", images=True)
-    for model in settings.models:
-        if study.models[model].recipe is None:
-            raise configuration_error(
-                f"model '{model}' is not trained by a recipe, so that it cannot be retrained",
-                field=f"{place}.models",
-            )
-    if study.training is None:
-        raise configuration_error(
-            "missing: experiments derive datasets from the training set", field="training"
-        )
-    try:
-        return Experiment(settings, study)
-    except InputError as error:
-        raise configuration_error(str(error), field=place) from error
-
-
 def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
     """Format the page of an experiment as Markdown: title, findings and table."""
     kind = EXPERIMENTS[table["kind"].iloc[0]]
@@ -395,7 +372,7 @@ def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
     for base, rows in table.groupby("base", sort=False):
         lines = kind.findings(rows, original, replication)
         parts.append("\n".join([f"**{base}**", "", *(f"- {line}" for line in lines), ""]))
-    return "\n".join([*parts, markdown(trial_columns(table))])
+    return "\n".join([*parts, markdown(text_columns(table))])
 
 
 def tabulate_retraining(
@@ -409,11 +386,9 @@ def tabulate_retraining(
     outputs: Sequence[Path],
 ) -> None:
     """Write the table of one experiment, and its page in Markdown."""
-    table = tabulate_trials(experiment, kind, trials, files, confidence)
-    *tables, page = outputs
-    write_table(TRIALS.from_frame(table), *tables)
-    with atomic_file(page) as partial:
-        partial.write_text(write_page(table, pair.original, pair.replication), encoding="utf-8")
+    table = tabulate(experiment, kind, trials, files, confidence)
+    page = write_page(table, pair.original, pair.replication)
+    write_readable(table, SCHEMA, text_columns, outputs, page=page)
     logging.info("%s: %d accuracies", experiment, len(table))
 
 
@@ -425,33 +400,30 @@ def _points(difference: float) -> str:
     return f"{100 * difference:+.1f} points".replace("-", "−")
 
 
-class Retraining(Analysis):
+class Retraining(TableAnalysis):
     """Train and evaluate the models of the configured experiments."""
 
     name: ClassVar[str] = "retraining"
+    per = "experiment"
+    write_table = tabulate_retraining
+    caption: ClassVar[str] = (
+        "Accuracies of the models of an experiment, with Clopper-Pearson intervals, and "
+        "conclusions. Experiments follow sections B.2 and C.3 of Recht, Roelofs, Schmidt & "
+        "Shankar (2019), arXiv 1902.10811."
+    )
     Settings: ClassVar[type[RetrainingSettings]] = RetrainingSettings
     settings: RetrainingSettings
 
     def __init__(self, settings: RetrainingSettings, study: "Study") -> None:
         super().__init__(settings, study)
-        caption = (
-            "Accuracies of the models of an experiment, with Clopper-Pearson intervals, and "
-            "conclusions. Experiments follow sections B.2 and C.3 of Recht, Roelofs, Schmidt & "
-            "Shankar (2019), arXiv 1902.10811."
-        )
-        self.result = Artifact(
-            f"{study.folder}/retraining/{{experiment}}",
-            (".parquet", ".csv", ".md"),
-            ReportEntry(self.title(), caption, {"experiment": "{experiment}"}),
-            (".md",),
-        )
+        self.result = replace(self.result, suffixes=(".parquet", ".csv", ".md"))
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
         """Designs of the experiments, by name."""
         return {
-            name: design_experiment(name, settings, self.study)
-            for name, settings in self.settings.experiments.items()
+            name: Experiment(one, self.study, self.field("experiments", name))
+            for name, one in self.settings.experiments.items()
         }
 
     def check(self) -> None:
@@ -459,49 +431,28 @@ class Retraining(Analysis):
         _ = self.experiments
 
     @property
-    def targets(self) -> list[str]:
-        """Table and page of every experiment."""
-        return self.result.expand(experiment=self.experiments)
-
-    @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Datasets that are derived for training or testing, by name."""
-        every = (one.derivations.items() for one in self.experiments.values())
-        return dict(itertools.chain.from_iterable(every))
+        return {k: v for one in self.experiments.values() for k, v in one.derivations.items()}
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The variants that the experiments train, by name."""
-        every = (one.trained.items() for one in self.experiments.values())
-        return dict(itertools.chain.from_iterable(every))
+        return {k: v for one in self.experiments.values() for k, v in one.trained.items()}
 
-    @property
-    def rules(self) -> list[Rule]:
-        """The rule of the table of an experiment, which waits for all its predictions."""
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the predictions of all trials wait for."""
+        trials = self.experiments[wildcards.experiment].trials
+        files = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
+        return list(dict.fromkeys(itertools.chain.from_iterable(files)))
 
-        def files(wildcards: Wildcards) -> list[str]:
-            trials = self.experiments[wildcards.experiment].trials
-            inputs = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
-            return list(dict.fromkeys(file for files in inputs for file in files))
-
-        def arguments(wildcards: Wildcards) -> dict[str, Any]:
-            one = self.experiments[wildcards.experiment]
-            return {
-                "kind": one.kind,
-                "trials": [asdict(trial) for trial in one.trials],
-                "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
-                "pair": vars(one.pair),
-                "confidence": self.study.confidence,
-            }
-
-        return [
-            Rule(
-                name="tabulate_retraining",
-                run=tabulate_retraining,
-                input={"predictions": files},
-                output={"outputs": self.result},
-                arguments=arguments,
-                values={"experiment": self.experiments},
-                message="Tabulating experiment {wildcards.experiment}",
-            )
-        ]
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `tabulate_retraining`."""
+        one = self.experiments[wildcards.experiment]
+        return {
+            "kind": one.kind,
+            "trials": [asdict(trial) for trial in one.trials],
+            "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
+            "pair": vars(one.pair),
+            "confidence": self.study.confidence,
+        }

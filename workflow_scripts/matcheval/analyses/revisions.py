@@ -46,36 +46,26 @@ def tabulate(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Tabulate top-1 accuracies on the revisions of a dataset."""
-    accuracies = {}
-    for dataset, table in sets.items():
-        frame = table.to_pandas()
-        kept = (frame["top"] == 1) & ~frame["model"].isin(without)
-        accuracies[dataset] = frame[kept].set_index("model")
-    models = next(iter(accuracies.values())).index
-    rows = []
-    for model in models:
-        before = float("nan")
-        for number, (dataset, frame) in enumerate(accuracies.items(), start=1):
-            if model not in frame.index:
-                raise InputError(
-                    f"no accuracy of model '{model}'",
-                    file=dataset,
-                    field="revisions.series",
-                    remedy="List the model under revisions.without",
-                )
-            found = frame.loc[model]
-            n, accuracy = int(found["n"]), float(found["accuracy"])
-            low = high = float("nan")
-            if n:
-                interval = clopper_pearson(int(found["n_correct"]), n, confidence)
-                low, high = float(interval.low), float(interval.high)
-            rows.append({
-                "model": model, "revisions": name, "number": number, "dataset": dataset, "n": n,
-                "n_correct": int(found["n_correct"]), "accuracy": accuracy, "accuracy_low": low,
-                "accuracy_high": high, "change": accuracy - before, "confidence": confidence,
-            })  # fmt: skip
-            before = accuracy
-    return pd.DataFrame(rows, columns=SCHEMA.names)
+    frames, parts = {name: table.to_pandas() for name, table in sets.items()}, []
+    models: list[str] = []
+    for number, (dataset, frame) in enumerate(frames.items(), start=1):
+        of_top = frame[frame["top"] == 1].set_index("model")
+        models = models or [model for model in of_top.index if model not in without]
+        if absent := [model for model in models if model not in of_top.index]:
+            raise InputError(
+                f"no accuracy of model '{absent[0]}'", file=dataset, field="revisions.series",
+                remedy="List the model under revisions.without",
+            )  # fmt: skip
+        of_set = of_top.loc[models, ["n", "n_correct", "accuracy"]].reset_index()
+        interval = clopper_pearson(of_set["n_correct"], of_set["n"], confidence)
+        parts.append(of_set.assign(
+            revisions=name, number=number, dataset=dataset, accuracy_low=interval.low,
+            accuracy_high=interval.high, confidence=confidence,
+        ))  # fmt: skip
+    table = pd.concat(parts)
+    table["change"] = table.groupby("model", sort=False)["accuracy"].diff()
+    by_model = [rows for _, rows in table.groupby("model", sort=False)]
+    return pd.concat(by_model, ignore_index=True)[SCHEMA.names]
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

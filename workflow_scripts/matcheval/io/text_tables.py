@@ -47,8 +47,9 @@ def write_readable(
     readable: Callable[[pd.DataFrame], list[TextColumn]],
     paths: Iterable[str | os.PathLike[str]],
     notes: Sequence[str] = (),
+    page: str = "",
 ) -> None:
-    """Write a table in one or several formats, for programs and for human readers."""
+    """Write a table in one or several formats; its Markdown is `page`, if that is given."""
     texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
     for path in paths:
         suffix = Path(path).suffix.lower()
@@ -57,6 +58,7 @@ def write_readable(
             continue
         layout, note = texts[suffix]
         text = layout(readable(table)) + "".join(map(note.format, notes))
+        text = page if page and suffix == ".md" else text
         with atomic_file(path) as partial:
             partial.write_text(text, encoding="utf-8")
 

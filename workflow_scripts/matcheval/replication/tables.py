@@ -310,13 +310,10 @@ def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
 
 def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
     """Compute the columns of one set: counts, accuracy and interval."""
-    n, correct = frame["n"].to_numpy(np.int64), frame["n_correct"].to_numpy(np.int64)
-    bounds, known = np.full((2, len(n)), np.nan), n > 0
-    if known.any():
-        interval = clopper_pearson(correct[known], n[known], confidence)
-        bounds[:, known] = interval.low, interval.high
+    interval = clopper_pearson(frame["n_correct"], frame["n"], confidence)
     return {
-        f"n_{origin}": n, f"n_correct_{origin}": correct,
+        f"n_{origin}": frame["n"].to_numpy(np.int64),
+        f"n_correct_{origin}": frame["n_correct"].to_numpy(np.int64),
         f"accuracy_{origin}": frame["accuracy"].to_numpy(np.float64),
-        f"accuracy_{origin}_low": bounds[0], f"accuracy_{origin}_high": bounds[1],
+        f"accuracy_{origin}_low": interval.low, f"accuracy_{origin}_high": interval.high,
     }  # fmt: skip

@@ -29,7 +29,7 @@ def normal_quantile(level: float) -> float:
 def clopper_pearson(
     correct: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
 ) -> Interval:  # fmt: skip
-    """Compute exact (Clopper-Pearson) binomial confidence intervals for accuracies."""
+    """Compute exact (Clopper-Pearson) binomial intervals of accuracies; NaN where n is 0."""
     from scipy.special import betaincinv
 
     if not 0 < level < 1:
@@ -37,14 +37,14 @@ def clopper_pearson(
         raise InputError(f"confidence is {level}", remedy=remedy)
     tail = (1 - level) / 2
     k, m = np.broadcast_arrays(np.asarray(correct), np.asarray(n))
-    bad = (m <= 0) | (k < 0) | (k > m)
+    bad = (m < 0) | ((m > 0) & ((k < 0) | (k > m)))
     if bad.any():
         first = np.unravel_index(int(bad.argmax()), bad.shape)
-        raise InputError(f"{k[first]} correct of {m[first]}", remedy="Give 0 <= correct <= n > 0")
+        raise InputError(f"{k[first]} correct of {m[first]}", remedy="Give 0 <= correct <= n")
     # Where a bound is known to be 0 or 1, the beta distribution is undefined and its quantile NaN.
     low = np.where(k == 0, 0.0, betaincinv(k, m - k + 1, tail))
     high = np.where(k == m, 1.0, betaincinv(k + 1, m - k, 1 - tail))
-    return Interval(low, high)
+    return Interval(np.where(m == 0, np.nan, low), np.where(m == 0, np.nan, high))
 
 
 def accuracy_columns(
@@ -55,7 +55,7 @@ def accuracy_columns(
     Parameters
     ----------
     part : str
-        Suffix of the column names, such as `group` in `n_group`.
+        Suffix of the column names, such as `group` in `n_group`; may be empty.
     correct : bool array, shape (n,)
         Whether each datapoint of the subset was classified correctly; n may be 0.
     confidence : float
@@ -67,12 +67,10 @@ def accuracy_columns(
         `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, `accuracy_<part>_low` and
         `accuracy_<part>_high`; accuracies are fractions, NaN if the subset is empty.
     """
-    n, n_correct = len(correct), int(correct.sum())
-    low = high = accuracy = float("nan")
-    if n:
-        interval = clopper_pearson(n_correct, n, confidence)
-        low, high, accuracy = float(interval.low), float(interval.high), n_correct / n
+    n, n_correct, end = len(correct), int(correct.sum()), f"_{part}" if part else ""
+    interval = clopper_pearson(n_correct, n, confidence)
     return {
-        f"n_{part}": n, f"n_correct_{part}": n_correct, f"accuracy_{part}": accuracy,
-        f"accuracy_{part}_low": low, f"accuracy_{part}_high": high,
+        f"n{end}": n, f"n_correct{end}": n_correct,
+        f"accuracy{end}": n_correct / n if n else float("nan"),
+        f"accuracy{end}_low": float(interval.low), f"accuracy{end}_high": float(interval.high),
     }  # fmt: skip
