@@ -1,6 +1,7 @@
 """What a person may mistype, or have damaged: one line that says what to do, and no traceback."""
 
 import os
+import re
 import zipfile
 
 import numpy as np
@@ -10,9 +11,7 @@ import pytest
 
 from matcheval.cli.main import main
 from matcheval.errors import InputError
-from matcheval.io.user_files import read_csv_rows, read_yaml
-from matcheval.protocol.settings import MatchingSettings
-from matcheval.settings import read_settings
+from matcheval.io.user_files import read_csv_rows
 
 FINE = "label,prediction,probability\n" + "".join(
     f"{i % 3},{i % 3},0.{i % 9}5\n" for i in range(60)
@@ -100,21 +99,12 @@ def test_outputs(here, capsys, name, message):
     assert (here / "a.csv").read_text() == FINE
 
 
-def test_two_outputs_in_one_file(here, capsys):
-    both = ["--output", "r.csv", "--pairs", "r.csv"]
-    assert "occurs twice" in error_of(capsys, "match", "a.csv", "b.csv", *both)
-    assert not (here / "r.csv").exists()
-
-
-@pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300])
-def test_folders_of_outputs(here, capsys, folder):
-    assert "cannot be written" in error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)
-    assert (here / "a.csv").read_text() == FINE
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["match", "--output", "r.csv", "--pairs", "r.csv"], "r.csv: occurs twice"),
+        (["compare", "--output", "a.csv"], "cannot be written"),
+        (["compare", "--output", "/proc/x"], "cannot be written"),
         (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
         (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
         (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
@@ -128,6 +118,8 @@ def test_folders_of_outputs(here, capsys, folder):
 def test_options(here, capsys, arguments, message):
     command, *options = arguments
     assert message in error_of(capsys, command, "a.csv", "b.csv", *options)
+    assert (here / "a.csv").read_text() == FINE
+    assert not (here / "r.csv").exists()
 
 
 def test_the_name_of_a_model_in_a_file(here, capsys):
@@ -135,31 +127,27 @@ def test_the_name_of_a_model_in_a_file(here, capsys):
     main(["compare", "name.parquet", "b.csv", "--model", "m"])
 
 
-def test_seeds_of_a_study():
-    with pytest.raises(InputError, match=r"'seeds': 1\d+ must be at most 10000"):
-        read_settings(MatchingSettings, {"seeds": 10**20})
-
-
-class TestStudyFiles:
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("study: x\n  models: m.csv\n", r"m.yaml, line 2, column 9: not readable as YAML"),
-            ("study: x\nmodels: [\n", r"m.yaml, line 3, column 1: .*Indent with spaces"),
-            ("study: x\n\tmodels: y\n", r"m.yaml, line 2, column 1: .*cannot start any token"),
-            ("study: \x00", r"m.yaml: not readable as YAML"),
-            ("a: 2001-13-40\n", r"m.yaml: not readable as YAML \(month must be in"),
-        ],
-    )
-    def test_syntax_errors_have_a_line(self, tmp_path, capsys, text, message):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("study: x\n  models: m.csv\n", r"m.yaml, line 2, column 9: not readable as YAML"),
+        ("study: x\nmodels: [\n", r"m.yaml, line 3, column 1: .*Indent with spaces"),
+        ("study: x\n\tmodels: y\n", r"m.yaml, line 2, column 1: .*cannot start any token"),
+        ("study: \x00", r"m.yaml: not readable as YAML"),
+        ("a: 2001-13-40\n", r"m.yaml: not readable as YAML \(month must be in"),
+        ("- a\n", r"m.yaml: is not a mapping"),
+        (None, r"m.yaml: no such file"),
+    ],
+)
+def test_study_files_that_cannot_be_read(tmp_path, capsys, text, message):
+    if text is not None:
         (tmp_path / "m.yaml").write_text(text)
-        with pytest.raises(InputError, match=message):
-            read_yaml(tmp_path / "m.yaml")
-        assert "m.yaml" in error_of(capsys, "check-study", str(tmp_path / "m.yaml"))
+    assert re.search(message, error_of(capsys, "check-study", str(tmp_path / "m.yaml")))
 
-    def test_a_study_is_checked(self, here, capsys):
-        (here / "models.csv").write_text("name,kind\na,predictions\n")
-        study = """\
+
+def test_a_study_is_checked(here, capsys):
+    (here / "models.csv").write_text("name,kind\na,predictions\n")
+    study = """\
 study: s
 models: models.csv
 datasets:
@@ -167,17 +155,17 @@ datasets:
   w: {kind: predictions, files: 'w/{model}.csv'}
 pairs: {p: {original: v, replication: w}}
 """
-        (here / "s.yaml").write_text(study)
-        assert "no predictions of model 'a'" in error_of(capsys, "check-study", "s.yaml")
-        for name in "vw":
-            (here / name).mkdir()
-            (here / name / "a.csv").write_text(FINE)
-        main(["check-study", "s.yaml"])
-        assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
-        (here / "s.yaml").write_text("results: '{model}'\n" + study)
-        assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
-        (here / "s.yaml").write_text(study.replace("study: s\n", ""))
-        assert "Name the study" in error_of(capsys, "check-study", "s.yaml")
+    (here / "s.yaml").write_text(study)
+    assert "no predictions of model 'a'" in error_of(capsys, "check-study", "s.yaml")
+    for name in "vw":
+        (here / name).mkdir()
+        (here / name / "a.csv").write_text(FINE)
+    main(["check-study", "s.yaml"])
+    assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
+    (here / "s.yaml").write_text("results: '{model}'\n" + study)
+    assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
+    (here / "s.yaml").write_text(study.replace("study: s\n", ""))
+    assert "Name the study" in error_of(capsys, "check-study", "s.yaml")
 
 
 def test_a_line_that_is_not_utf_8(tmp_path):

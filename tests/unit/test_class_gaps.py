@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from compared import BOTH, models, swapped
-from helpers import predictions
 from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, plot, tabulate, text_columns
-from matcheval.datasets.suites import Pair
 from matcheval.protocol.blocks import groups
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
@@ -61,20 +57,14 @@ class TestMeasures:
                 selections.append(source.correct[inside[0]].mean() - right)
                 weights[0][picked] += 1 / len(picked) / len(one.rows)
                 weights[1][matched] -= 1 / len(matched) / len(one.rows)
+            matched = np.mean([(row[inside[1]] != UNMATCHED).mean() for row in one.rows.values()])
+            assert found.fraction_unmatched[k] == pytest.approx(1 - matched)
             assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
             assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
             errors = found.errors.source, found.errors.target
             of_sides = zip(errors, inside, weights, deviations(sides), strict=True)
             for values, of, weight, z in of_sides:
                 np.testing.assert_allclose(values[of], (weight * z)[of])
-
-    def test_one_class_is_the_whole_run(self):
-        one = one_of(KNOWN, "label_probability")
-        zeros = [np.zeros(n, np.int64) for n in (900, 700)]
-        found = measure_classes(one, *zeros, 1)
-        assert found.terms.matched_gap[0] == pytest.approx(one.matched_gaps.mean())
-        assert standard_error(found.errors) == pytest.approx(standard_error(one.errors))
-        assert found.fraction_unmatched[0] == pytest.approx(one.fractions_unmatched.mean())
 
     def test_a_seed_without_points_of_a_class_is_left_out(self):
         one = one_of(models(40, 30, n_classes=2, n_models=1))
@@ -153,25 +143,3 @@ class TestTable:
         assert len(plot(table).axes) == 4
         nothing = tabulate(models(40, 30, n_classes=4, methods={"p": BOTH["probability"]}))
         assert len(plot(nothing[nothing.n_source < 30]).axes) == 2
-
-
-def test_errors_within_a_class_cover():
-    """Of 400 draws with equal accuracy at equal confidence, the interval holds 0 in 90 to 99 %."""
-    rng, held = np.random.default_rng(5), []
-    for draw in range(100):
-        sets = []
-        for n in (500, 400):
-            confidence = rng.uniform(0.5, 1, n)
-            prediction = rng.integers(0, 4, n)
-            label = np.where(rng.random(n) < confidence, prediction, (prediction + 1) % 4)
-            sets.append(predictions(confidence, prediction, label))
-        comparison = Comparison("m", Pair(f"p{draw}", "a", "b"), *sets)
-        known = ComparedModels(comparison.pair, (comparison,), BOTH, (0, 1, 2))
-        one = one_of(known, "label_probability")
-        classes = [s.prediction.astype(np.int64) for s in sets]
-        found = measure_classes(one, *classes, 4)
-        for k in range(4):
-            errors = zip((found.errors.source, found.errors.target), classes, strict=True)
-            z = np.concatenate([values[of == k] for values, of in errors])
-            held.append(abs(found.terms.matched_gap[k]) < 1.96 * np.sqrt((z**2).sum()))
-    assert 0.90 < np.mean(held) < 0.99

@@ -16,9 +16,7 @@ from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUTS, PRECISIONS
 from matcheval.inference.settings import InferenceSettings
-from matcheval.io.user_files import read_yaml
-from matcheval.names import is_name
-from matcheval.protocol.settings import Criterion, MatchingSettings
+from matcheval.protocol.settings import MatchingSettings
 from matcheval.registry import ANALYSES
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import models_in, read_settings
@@ -71,14 +69,6 @@ DIGITS = (ROOT / "studies" / "digits-models.csv").read_text()
 
 
 class TestDefaultStudy:
-    def test_is_digits(self):
-        study = load({})
-        assert study.name == "digits"
-        assert len(study.models) >= 16
-        matching = study.analyses["matching"]
-        assert matching.settings.criteria == (Criterion.LABEL_PROBABILITY, Criterion.PROBABILITY)
-        assert (matching.settings.epsilon, matching.settings.seeds) == (0.005, 10)
-
     def test_values_from_the_command_line_change_it(self):
         """They come as text, as do numbers like 1e-3 from YAML."""
         study = load({
@@ -119,10 +109,6 @@ class TestCustomStudy:
         assert matching.inputs("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
         given = matching.files("both", ["m.v1"])
         assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
-
-    def test_batches_in_catalogue_order(self, mine):
-        matching = load(mine(matching={"models_per_job": 1})).analyses["matching"]
-        assert matching.batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_custom_files_are_told_apart_by_size_and_time(self, mine):
         matching = load(mine()).analyses["matching"]
@@ -169,21 +155,14 @@ BAD = [
     ({"replication": {"seed": 2**32}}, "4294967296 must be at most 4294967295"),
     ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
     ({"inferense": {}}, "unknown key 'inferense'. Did you mean 'inference'?"),
-    ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
-    ({"matching": {"epsilon": 1.5}}, "matching.epsilon"),
-    ({"matching": {"epsilon": float("nan")}}, "'matching.epsilon': nan is not a finite number"),
+    ({"matching": {"epsilon": True}}, "'matching.epsilon': 'True' is not a number"),
     ({"matching": {"epsilon": "small"}}, "'matching.epsilon': 'small' is not a number"),
-    ({"matching": {"epsilon": True}}, "matching.epsilon"),
-    ({"matching": {"seeds": 0}}, "'matching.seeds': 0 must be at least 1"),
-    ({"matching": {"criteria": ["label"]}}, "'label' is none of label_probability, probability"),
+    ({"matching": {"seeds": 0, "epsilon": 2}}, "at most 1; 'matching.seeds': 0 must be at"),
+    ({"matching": {"seeds": 10**20}}, "must be at most 10000"),
     ({"matching": {"reliability_models": ["nope"]}}, "unknown model 'nope'. Known: "),
     ({"matching": {"save_pairs": ["nope"]}}, "'matching.save_pairs': unknown model 'nope'"),
     ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
-    ({"inference": {"device": "gpu"}}, "'gpu' is none of cpu, cuda, mps, auto"),
-    ({"training": {"train": "nope"}}, "'training.train': unknown dataset 'nope'"),
-    ({"confidence": 1}, "'confidence': 1 must be below 1"),
     ({"replication": {"scales": ["logit"]}}, "'logit' is none of linear, probit"),
-    ({"replication": {"extremes": "drop"}}, "'drop' is none of leave_out, clip"),
     ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
     ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
@@ -208,11 +187,6 @@ def test_bad_values_in_the_default_study(given, message):
     refuse(config, message)
 
 
-def test_all_violations_are_told_at_once():
-    with pytest.raises(InputError, match=r"(?s)matching\.epsilon.*matching\.seeds"):
-        load({"matching": {"epsilon": 0, "seeds": 0}})
-
-
 ARCHIVE = {"kind": "label_archive", "file": "all.npz", "predictions": "p", "labels": "y"}
 LABELS = {"kind": "labels", "files": "new/{model}.json", "labels": "labels.npy", "classes": 10}
 CINIC10 = {"kind": "cinic10", "part": "test"}
@@ -223,7 +197,6 @@ BAD_CUSTOM = [
     ({"human_accuracy/pairs/both": "f.csv"}, "f.csv: no column participant"),
     ({"pairs/both/groups": dict.fromkeys(SETS, "f.csv")}, "f.csv: no column group in the header"),
     ({"results": "models.csv"}, "is not a folder. Name a folder"),
-    ({"study": "a/b"}, "'study'"),
     ({"study": "Logs"}, "'Logs' is a name of the results folder itself"),
     ({"datasets/old/files": "m.csv"}, "'datasets.old.files': 'm.csv' has no '{model}'"),
     ({"datasets/old/files": "no/{model}.csv"}, "no predictions of model 'm.v1' at no/m.v1.csv"),
@@ -235,7 +208,6 @@ BAD_CUSTOM = [
     ({"datasets/OLD": CINIC10}, "'old' and 'OLD' differ only in upper and lower case"),
     ({"datasets/old/kind": "photos"}, "'photos' is none of digits, cifar10"),
     ({"datasets/old/kind": ["digits"]}, "datasets.old"),
-    ({"datasets/old/part": "known"}, "unknown key 'part'"),
     *(({"datasets/old/first_label": v}, "'datasets.old.first_label'") for v in (True, 2, "one")),
     ({"datasets/new": {"kind": "digits", "part": "known"}},
      "model 'm.v1' is of kind 'predictions' and cannot be run on it"),
@@ -252,22 +224,17 @@ BAD_CUSTOM = [
      "'matching.save_pairs': no pair can be matched"),
     ({"datasets/new": {"kind": "accuracies", "file": "t.csv", "unit": "correct",
                        "columns": {"model": "name", "top1": "k"}}}, "'datasets.new': n missing"),
-    ({"datasets/old": {"kind": "cifar10", "part": "tset"}}, "old.part': 'tset' is none of train"),
-    ({"datasets/old": {"kind": "cifar10"}}, "'datasets.old': part missing"),
     ({"datasets/old": {"kind": "cifar10_c", "corruption": "fog", "severity": 6}},
      "'6' is none of 1, 2"),
     ({"datasets/old": {"kind": "imagenetv2", "variant": "top-images", "n": 1}}, "unknown key 'n'"),
     ({"datasets/old": {"kind": "arrays", "file": "a.npz", "labels": "l.npy", "classes": "cifar10"}},
      "old"),
-    ({"datasets/old": {"kind": "parquet", "files": []}}, "datasets.old.files"),
-    ({"datasets/old": FOLDER | {"classes": ["a", "a"]}}, "datasets.old.classes"),
     ({"datasets/old": FOLDER | {"unreadable": "ok"}}, "'ok' is none of fail"),
     # Sets of a pair have one label space.
     ({"datasets/old": CINIC10, "datasets/new": {"kind": "digits", "part": "known"}},
      "different classes: 'airplane'"),
     ({"datasets/old": CINIC10, "datasets/new": FOLDER | {"classes": list("abcdefghij")}},
      "different classes"),
-    ({"datasets/old": CINIC10, "datasets/new": FOLDER | {"classes": ["a", "b"]}}, "'new' 2"),
     *(({f"pairs/{name}": {"original": "old", "replication": "new"}}, "pairs")
       for name in ("a b", "-a", "a\n", "ä", "n" * 101, "")),
 ]  # fmt: skip
@@ -276,11 +243,6 @@ BAD_CUSTOM = [
 @pytest.mark.parametrize(("changes", "message"), BAD_CUSTOM)
 def test_bad_values_in_a_custom_study(mine, changes, message):
     refuse(mine(**changes), message)
-
-
-def test_what_is_a_name():
-    assert all(map(is_name, ("a", "a.b-c_1", "n" * 100)))
-    assert not any(map(is_name, ("a b", "-a", "a/b", "a\n", "ä", "n" * 101, "")))
 
 
 def test_training_and_test_set_have_one_label_space(mine):
@@ -329,17 +291,6 @@ def test_bad_catalogues(tmp_path, text, message):
     (tmp_path / "models.csv").write_text(text)
     with pytest.raises(InputError, match=rf"models\.csv.*{re.escape(message)}"):
         read_catalogue(tmp_path / "models.csv")
-
-
-def test_bad_yaml(tmp_path):
-    file = tmp_path / "c.yaml"
-    with pytest.raises(InputError, match="no such file"):
-        read_yaml(file)
-    for text, message in (("a: [1\n", r"c\.yaml, line 2, column 1: not readable as YAML"),
-                          ("- a\n", "is not a mapping")):  # fmt: skip
-        file.write_text(text)
-        with pytest.raises(InputError, match=message):
-            read_yaml(file)
 
 
 class TestGenerated:
@@ -461,9 +412,8 @@ def test_what_was_probably_meant_is_told():
     assert str(error) == (
         "study.yaml: 'save_pairs': unknown model 'resnet18'. Did you mean 'resnet18.a1_in1k'?"
     )
-    many = unknown_name_error("model", "vgg", names, file="study.yaml", field="save_pairs")
+    many = unknown_name_error("model", "vgg", names)
     assert "There are 301, for example model-000, model-001, model-002" in str(many)
-    assert "Known: a, b" in str(unknown_name_error("model", "c", ["a", "b"], file="f", field="g"))
 
 
 def test_an_empty_optional_key_counts_as_left_out():

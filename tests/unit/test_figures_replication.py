@@ -6,11 +6,8 @@ import pytest
 from test_replication import SETTINGS, results, settings_with
 
 from drawings import draw, texts_of
-from matcheval.io.tables import write_table
-from matcheval.replication.analysis import draw_fit
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import Extremes, fit_replication
-from matcheval.replication.tables import FITS, REGION, RESULTS
 from matcheval.statistics.lines import Scale
 
 
@@ -42,7 +39,7 @@ def points(axes):
 
 
 @pytest.mark.parametrize("scale", Scale)
-@pytest.mark.parametrize("n_models", [3, 30, 300])
+@pytest.mark.parametrize("n_models", [3, 300])
 def test_shows_models_with_intervals_line_region_and_identity(n_models, scale):
     models = table(n_models)
     drawn, fit = figure(models, scale)
@@ -122,17 +119,3 @@ def test_labels_without_known_sizes_and_of_top_5():
     assert drawn.axes[0].get_xlabel() == "Top-5 accuracy on old (%)"
     assert drawn.axes[0].get_ylabel() == "Top-5 accuracy on new (%, n = 2,000)"
     assert "intervals" not in drawn.get_supxlabel()  # and no bars
-
-
-def test_script(tmp_path):
-    models = table(5)
-    fit = fit_replication(models, Scale.PROBIT, SETTINGS)
-    write_table(RESULTS.from_frame(models), tmp_path / "r.parquet")
-    write_table(FITS.from_frame(pd.DataFrame([fit.row])), tmp_path / "f.parquet")
-    write_table(REGION.from_frame(fit.region), tmp_path / "g.parquet")
-    outputs = [tmp_path / "figure.pdf", tmp_path / "figure.png"]
-    draw_fit(
-        results=tmp_path / "r.parquet", fits=tmp_path / "f.parquet", region=tmp_path / "g.parquet",
-        scale=Scale.PROBIT, outputs=outputs,
-    )  # fmt: skip
-    assert all(path.exists() for path in outputs)

@@ -39,23 +39,6 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
     assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
 
 
-def test_35_architectures_with_two_seeds_by_one_recipe():
-    assert len(SIZES) == 35
-    assert Counter(recipe.seed for recipe in RECIPES) == {0: 35, 42: 35}
-    first = list(dict.fromkeys(name.rpartition("-s")[0] for name in MODELS))[:20]
-    assert (first[0], first[-1]) == ("DPN26", "ResNeXt29_4x64d")
-    same = {
-        (r.learning_rate, r.epochs, r.momentum, r.nesterov, r.weight_decay, r.batch_size,
-         r.schedule, r.augmentation, r.optimizer, r.loss, r.warmup_epochs)
-        for r in RECIPES
-    }  # fmt: skip
-    (one,) = same
-    assert one == (0.01, 200, 0.9, False, 5e-4, 128, "cosine", "basic", "sgd", "cross_entropy", 0)
-    assert [n for n, m in MODELS.items() if not m.recipe] == [
-        f"{name}-published" for name in ("ResNet44", "RepVGG-A0", "ShuffleNetV2", "VGG13")
-    ]
-
-
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_costs_of_a_network_are_about_those_estimated(size):
     check_costs(*size)

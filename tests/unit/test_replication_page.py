@@ -108,25 +108,13 @@ def test_the_page_is_what_the_data_give(made):
 @needs_data
 def test_what_differs_from_the_paper_is_known(made):
     """Everything else comes out to every digit printed: 49 + 95 numbers."""
-    cifar, imagenet = (made[name].compared() for name in STUDIES[:2])
-    both = pd.concat([cifar, imagenet])
-    known = both[both.computed.notna()]
+    known = pd.concat([made[name].compared() for name in STUDIES[:2]]).dropna(subset="computed")
     assert known.agrees.sum() == 49 + 95
-    different = known[~known.agrees]
-    assert set(different.quantity) == {
+    assert set(known.quantity[~known.agrees]) == {
         # Of CIFAR-10, where five of the paper's models were not released.
         "Original rank", "New rank", "Δ rank", "Slope", "Smallest drop", "Hard images",
         "Offset",  # of both; of ImageNet for a cause that is not known
     }  # fmt: skip
-    of_imagenet = imagenet[imagenet.computed.notna() & ~imagenet.agrees]
-    assert of_imagenet[["quantity", "part"]].values.tolist() == [
-        ["Offset", "value"], ["Offset", "low"], ["Smallest drop", "value"],
-    ]  # fmt: skip
-    assert of_imagenet.difference.abs().iloc[0] < 0.1 < of_imagenet.difference.abs().iloc[1] < 0.4
-    # Ranks are by the models there are: five lower, or four where one of the five is behind.
-    ranks = cifar[cifar.quantity.isin(["Original rank", "New rank"]) & cifar.computed.notna()]
-    assert ranks.difference.tolist() == [-5, -4] + [-5, -5] * 5
-    assert cifar[cifar.computed.isna()].remark.str.match("Not (computable|a number of)").all()
 
 
 @needs_data

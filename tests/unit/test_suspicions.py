@@ -196,6 +196,5 @@ class TestCommandLine:
         a, b, c, d = files
         main(["predict-accuracy", a, a, b, "--calibrate-on", a, b, c, d, "--methods", "doc_feat",
               "--resamples", "0"])  # fmt: skip
-        assert "a.csv is the base and a target" in caplog.text
-        assert "b.csv is a target, and regressions are fitted on it" in caplog.text
-        assert "a.csv is the base, and regressions are fitted on it" in caplog.text
+        assert "a.csv is in BASE and in the targets and in --calibrate-on" in caplog.text
+        assert "b.csv is in the targets and in --calibrate-on" in caplog.text

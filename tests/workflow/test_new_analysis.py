@@ -158,10 +158,3 @@ def test_its_files_are_built(workflow):
 def test_an_edit_repeats_what_it_concerns(copy, name, old, new, repeated):
     copy.edit(f"{LIBRARY}/analyses/{name}.py", old, new)
     assert sorted(set(copy.plan(*NAMES).jobs) - set(NAMES)) == repeated
-
-
-def test_its_settings_are_checked(workflow):
-    output = workflow.run("--dry-run", "--config", "error_rate={ofset: 1}", fails=True)
-    assert "'error_rate': unknown key 'ofset'. Did you mean 'offset'?" in output
-    output = workflow.run("--dry-run", "--config", "pair_size={pairs: [bth]}", fails=True)
-    assert "'pair_size.pairs': unknown pair 'bth'" in output

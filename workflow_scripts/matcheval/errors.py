@@ -84,12 +84,17 @@ def listed(names: Iterable[object], most: int = 10) -> str:
 
 
 def check_known(
-    what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
+    what: str,
+    names: Iterable[str],
+    known: Collection[str],
+    *,
+    file: object = None,
+    field: object = None,
 ) -> None:
     """Check that names are known."""
     for name in names:
         if name not in known:
-            raise unknown_name_error(what, name, known, file=file, field=field)
+            raise unknown_name_error(what, str(name), known, file=file, field=field)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
@@ -70,8 +69,6 @@ _COLUMNS = 9
 def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
     """Draw the hardest images on a contact sheet, with their classes."""
     shown = table.head(most)
-    if shown.empty:
-        raise InputError("no hard images to draw: the table is empty")
     pictures = [
         Picture(
             printed_pixels(dataset.image(index)),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from matcheval.datasets.kind import DatasetKind, PixelFormat
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError, check_known
 from matcheval.execution import resources
 from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
@@ -94,11 +94,9 @@ class Warehouse(Analysis):
         for used in self.used.values():
             assert used.reviews is not None  # read once, so that its errors are told now
         for name, dataset in self.exported.items():
+            field = f"datasets.{name}.set"
             sets = self._of(dataset).sets
-            if dataset.set not in sets:
-                raise unknown_name_error(
-                    "set", dataset.set, sets, file="configuration", field=f"datasets.{name}.set"
-                )
+            check_known("set", [dataset.set], sets, file="configuration", field=field)
 
     @property
     def targets(self) -> list[str]:

@@ -27,7 +27,7 @@ from matcheval.api.pairs import (
     read_compared,
     warnings_of,
 )  # fmt: skip
-from matcheval.errors import unknown_name_error
+from matcheval.errors import check_known
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
@@ -169,8 +169,7 @@ class ComparisonResult:
         """
         if table in self.analyses:
             return self._compared.analyses[table].table.copy()
-        if table not in _TABLES:
-            raise unknown_name_error("table", str(table), (*_TABLES, *self.analyses))
+        check_known("table", [table], (*_TABLES, *self.analyses))
         if table == "gaps":
             return self._compared.gaps.means.copy()
         parts = self._compared.gaps.models if table == "models" else self._compared.tables
@@ -201,12 +200,11 @@ class ComparisonResult:
         """
         if kind in self.analyses:
             return self._compared.analyses[kind].figure()
-        if kind not in KINDS:
-            known = (*KINDS, *self.analyses)
-            raise unknown_name_error("kind of figure", str(kind), known)
-        if criterion is not None and criterion not in self.gaps:
-            raise unknown_name_error("criterion", str(criterion), self.gaps)
-        return self._compared.figure(kind, None if criterion is None else Criterion(criterion))
+        check_known("kind of figure", [kind], (*KINDS, *self.analyses))
+        if criterion is None:
+            return self._compared.figure(kind)
+        check_known("criterion", [criterion], self.gaps)
+        return self._compared.figure(kind, Criterion(criterion))
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write report, tables and figures, as `matched-eval compare --output` does.
@@ -431,8 +429,7 @@ class MatchResult:
         InputError
             If there is no such table.
         """
-        if table not in _MATCH_TABLES:
-            raise unknown_name_error("table", str(table), _MATCH_TABLES)
+        check_known("table", [table], _MATCH_TABLES)
         found = self._runs.select(RUNS.names) if table == "runs" else self._matched.pairs()
         frame: pd.DataFrame = found.to_pandas()
         return frame

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from matcheval.api.pairs import UNNAMED, warnings_of
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
@@ -51,12 +51,10 @@ def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]
 
     known = {one.name: one for one in ANALYSES if issubclass(one, PairTableAnalysis)}
     of_studies = {one.name for one in ANALYSES} - known.keys()
-    for name in names:
-        if name in of_studies:
-            remedy = f"Here there are {', '.join(known)}"
-            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
-        if name not in known:
-            raise unknown_name_error("analysis", str(name), known)
+    if needing := [name for name in names if name in of_studies]:
+        remedy = f"Here there are {', '.join(known)}"
+        raise InputError(f"the analysis '{needing[0]}' needs a study", remedy=remedy)
+    check_known("analysis", names, known)
     return [known[name] for name in dict.fromkeys(names)]
 
 

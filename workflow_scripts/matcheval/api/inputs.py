@@ -173,9 +173,8 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
     """Check that an argument is a whole number in a range."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < least or value > (most or value):  # type: ignore[operator]
-        allowed = (
-            f"{least}, {least + 1}, {least + 2}, ..." if most is None else f"{least} to {most:,}"
-        )
+        some = f"{least}, {least + 1}, {least + 2}, ..."
+        allowed = some if most is None else f"{least} to {most:,}"
         raise InputError(f"{name} is {value!r:.60}", remedy=f"Give {allowed}")
 
 

@@ -32,7 +32,7 @@ from matcheval.api.pairs import (
     given_models,
 )  # fmt: skip
 from matcheval.datasets.suites import Pair
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.predictions.correctness import Correctness, accuracy_table
 from matcheval.predictions.files import find_scores, values_of
 from matcheval.predictions.formats import InMemory, RawFile, read_lists, read_raw
@@ -139,8 +139,7 @@ class ReplicationResult:
         InputError
             If there is no such table.
         """
-        if table not in _TABLES:
-            raise unknown_name_error("table", str(table), _TABLES)
+        check_known("table", [table], _TABLES)
         return self._tables[table].copy()
 
     def plot(self, scale: str = "linear") -> "Figure":

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -257,11 +258,10 @@ def run_compare(arguments: argparse.Namespace) -> None:
     compared = compare_models(read, analyses, progress=True)
     for text in compared.warnings[:_MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
+    where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
     if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
-        where = "--output DIR writes" if folder is None else "summary.md and the report have"
-        LOGGER.warning("warning: and %d more like these; %s all", more, where)
+        LOGGER.warning("warning: and %d more like these: %s", more, where)
     if not arguments.json:
-        where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
         sys.stdout.write(printable(describe(compared, where)))
     written = []
     if folder is not None:
@@ -349,18 +349,19 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
 
 def _check_named_once(arguments: argparse.Namespace) -> None:
     """Refuse a file that counts twice; warn of one that has two roles."""
-    base, fitted = arguments.base.resolve(), [p.resolve() for p in arguments.calibrate_on]
-    targets = [path.resolve() for path in arguments.targets]
-    for where, paths in (("--calibrate-on", fitted), ("the targets", targets)):
-        if twice := [path for path in paths if paths.count(path) > 1]:
-            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
-    for path, target in zip(arguments.targets, targets, strict=True):
-        if target == base:
-            LOGGER.warning("warning: %s is the base and a target", path)
-        if target in fitted:
-            LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
-    if base in fitted:
-        LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
+    roles = {
+        "BASE": [arguments.base], "the targets": arguments.targets,
+        "--calibrate-on": arguments.calibrate_on,
+    }  # fmt: skip
+    roles_of = defaultdict[Path, list[str]](list)
+    for role, paths in roles.items():
+        for path in paths:
+            roles_of[path.resolve()].append(role)
+    for path, found in roles_of.items():
+        if len(set(found)) < len(found):
+            raise InputError(f"is named twice in {found[-1]}", file=path, remedy="Name it once")
+        if len(found) > 1:
+            LOGGER.warning("warning: %s is in %s", path, " and in ".join(found))
 
 
 def _as_text(base: str, table: "pa.Table") -> str:

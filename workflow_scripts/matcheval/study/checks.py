@@ -7,7 +7,7 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.suites import Pair
-from matcheval.errors import ErrorCollector, configuration_error, unknown_name_error
+from matcheval.errors import ErrorCollector, check_known, configuration_error
 from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.models.rows import CHECKPOINT
@@ -17,7 +17,6 @@ from matcheval.study.requests import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 
-_FILE = "configuration"
 _RESIZE = "Add 'resize: 32', or another number of pixels, to this and the other sets"
 
 
@@ -122,8 +121,7 @@ def _check_pair(study: Study, pair: Pair) -> None:
         raise configuration_error(f"{same}: '{pair.replication}' has the same files", field=field)
     groups = {f"{field}.groups.{name}": name for name in study.group_files.get(pair.name, {})}
     for key, name in {f"{field}.source": pair.source or pair.original, **groups}.items():
-        if name not in names:
-            raise unknown_name_error("set of the pair", name, names, file=_FILE, field=key)
+        check_known("set of the pair", [name], names, file="configuration", field=key)
     for key, name in groups.items():
         file = study.group_files[pair.name][name]
         if not Path(file).is_file():

@@ -18,7 +18,6 @@ from matcheval.errors import (
     InputError,
     check_known,
     configuration_error,
-    unknown_name_error,
 )
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
@@ -80,26 +79,27 @@ class SuiteMember(Settings):
     def _one_origin(self) -> "SuiteMember":
         origins = ("dataset", "suite", "manifest", "warehouse")
         given = [key for key in origins if getattr(self, key) is not None]
-        if self.manifest is not None and isinstance(self.dataset, dict):
+        has_block = isinstance(self.dataset, dict)
+        if self.manifest is not None and has_block:
             given.remove("dataset")  # what all rows of the manifest have in common
-        if len(given) != 1:
-            raise ValueError("give one of 'dataset', 'suite', 'manifest' and 'warehouse'")
-        if self.side is not None and self.warehouse is None:
-            raise ValueError("'side' belongs to a warehouse")
         known = ("group", "subgroup", "severity", "classes", "groups", "all_labels")
-        if any(getattr(self, key) for key in known):
-            if self.suite is not None:
-                raise ValueError("what is known of the members of a suite is given there")
-            if self.warehouse is not None:
-                raise ValueError("what is known of the sets of a warehouse is given there")
-        if self.classes and self.groups:
-            raise ValueError("give 'classes', or 'groups' of classes, not both")
-        if self.manifest is not None and (self.values or self.name):
-            raise ValueError("'name' and 'values' have no effect beside a manifest")
-        if self.manifest is None and self.data:
-            raise ValueError("'data' names columns of a manifest, and there is none")
-        if not isinstance(self.dataset, dict) and (self.values or self.name):
-            raise ValueError("'name' and 'values' belong to the block of a dataset")
+        refused = {
+            "give one of 'dataset', 'suite', 'manifest' and 'warehouse'": len(given) != 1,
+            "'side' belongs to a warehouse": self.side is not None and self.warehouse is None,
+            "what is known of the members of a suite or warehouse is given there": (
+                (self.suite or self.warehouse) and any(getattr(self, key) for key in known)
+            ),
+            "give 'classes', or 'groups' of classes, not both": self.classes and self.groups,
+            "'name' and 'values' belong to the block of a dataset": (
+                (self.name or self.values) and (self.manifest is not None or not has_block)
+            ),
+            "'data' names columns of a manifest, and there is none": (
+                self.data and self.manifest is None
+            ),
+        }
+        for problem, is_refused in refused.items():
+            if is_refused:
+                raise ValueError(problem)
         return self
 
 
@@ -129,12 +129,10 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
     assert isinstance(member.dataset, dict)
     texts = [text for text in _texts(member.dataset) if _placeholders(text)]
     names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
-    unused = sorted(set(member.values) - set(names))
-    if unused:
-        raise InputError(f"values of '{unused[0]}', which is no placeholder of the block", **place)
+    check_known("placeholder", member.values, names, **place)
     for key in _FILLED:
         used = _placeholders(str(getattr(member, key) or ""))
-        check_known("placeholder", used, names, file=place.get("file"), field=place.get("field"))
+        check_known("placeholder", used, names, **place)
     given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
     if len(given) == len(names):
         return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
@@ -246,9 +244,6 @@ def _option(name: str, cell: str) -> Any:
         return cell
 
 
-DEFAULT_SIDE = 32
-
-
 def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
     """List the sets of a warehouse."""
     warehouse = Warehouse(read_warehouse(Path(file).expanduser()))
@@ -265,7 +260,6 @@ def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[
         ), {"file": file}  # fmt: skip
 
 
-_FILE = "configuration"
 _GIVE_NAME = "Give 'name', with the placeholders of the block"
 
 
@@ -309,7 +303,7 @@ class _Expansion:
             raise configuration_error(problem, field=f"suites.{outer[-1]}")
         found: dict[str, Member] = {}
         for number, member in enumerate(self._suites[suite].members, 1):
-            place = {"file": _FILE, "field": f"{field}, entry {number}"}
+            place = {"file": "configuration", "field": f"{field}, entry {number}"}
             if isinstance(member, str):
                 member = SuiteMember(dataset=member)
             for one in self._expand(member, place, (*outer, suite)):
@@ -327,18 +321,16 @@ class _Expansion:
         self, member: SuiteMember, place: Place, outer: tuple[str, ...]
     ) -> Iterator[Member]:
         if member.suite is not None:
-            if member.suite not in self._suites:
-                raise unknown_name_error("suite", member.suite, self._suites, **place)
+            check_known("suite", [member.suite], self._suites, **place)
             yield from self.members(member.suite, outer)
         elif member.warehouse is not None:
-            for one, line in warehouse_members(member.warehouse, member.side or DEFAULT_SIDE):
+            for one, line in warehouse_members(member.warehouse, member.side or 32):
                 yield from self._expand(one, line, outer)
         elif member.manifest is not None:
             for row, line in manifest_members(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
         elif isinstance(member.dataset, str):
-            if member.dataset not in self.named:
-                raise unknown_name_error("dataset", member.dataset, self.named, **place)
+            check_known("dataset", [member.dataset], self.named, **place)
             yield _member(member, member.dataset, place)
         else:
             for values in values_of_placeholders(member, place):
@@ -378,8 +370,8 @@ def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
     given: Any = member.groups or {}
     if isinstance(given, str):
         place = {"file": given}
-        given = read_settings(SuiteMember, {"dataset": name, "groups": read_yaml(given)}, **place)
-        given = given.groups
+        block = {"dataset": name, "groups": read_yaml(given)}
+        given = read_settings(SuiteMember, block, **place).groups
     seen: dict[str, str] = {}
     for group, classes in given.items():
         for one in classes:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import ErrorCollector, unknown_name_error
+from matcheval.errors import ErrorCollector, check_known
 from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.inference.store import predictions_file
@@ -337,12 +337,9 @@ class SuiteTableAnalysis(TableAnalysis):
         self.study.check_models(self.settings.without, self.field("without"))
         if self.settings.suites:
             self.check_some_models()
-        for name, base in self.settings.suites.items():
-            if name not in self.study.suites:
-                raise unknown_name_error(
-                    "suite", name, self.study.suites, file="configuration",
-                    field=self.field("suites"),
-                )  # fmt: skip
+        suites, field = self.settings.suites, self.field("suites")
+        check_known("suite", suites, self.study.suites, file="configuration", field=field)
+        for name, base in suites.items():
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
