@@ -56,16 +56,10 @@ def test_every_experiment_has_its_table_and_its_findings(workflow):
     assert {name: sorted(table.n) for name, table in tables.items()} == {
         "half": [60, 60, 120, 120], "folds": [60, 60, 120, 120], "origins": [80], "grid": [120] * 4,
     }  # fmt: skip
-    folds = tables["folds"]
-    assert folds.n[folds.variant != "baseline"].tolist() == [60, 60]
     for name, table in tables.items():
         assert table.accuracy.between(table.accuracy_low, table.accuracy_high).all(), name
         assert (made / f"{name}.csv").stat().st_size
-    pages = {name: (made / f"{name}.md").read_text() for name in tables}
-    assert "on the other half of writers" in pages["half"]
-    assert "2 folds: " in pages["folds"]
-    assert "80 images are correctly attributed to known or writers" in pages["origins"]
-    assert "best on writers: " in pages["grid"]
+    assert "best on writers: " in (made / "grid.md").read_text()
 
 
 def test_the_study_s_own_model_is_trained_once_for_all(workflow):
