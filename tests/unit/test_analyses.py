@@ -110,7 +110,8 @@ def test_accuracy_by_frequency_by_hand(tmp_path):
     first = table[table.model == "m0"]
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
-    assert np.isnan(first.accuracy_bin.iloc[0])
+    of_none = ["accuracy_bin", "accuracy_bin_low", "accuracy_bin_high"]
+    assert first.iloc[0][of_none].isna().all()
     draw(selection_frequency.plot(table))
     assert len(selection_frequency.text_columns(table)) == 6
     message = "1 of the values are not datapoints of the dataset, such as 5"
@@ -234,8 +235,10 @@ def test_revisions_by_hand():
     columns = {column.head: column.cells for column in revisions.text_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
+    short = {"r1": first, "r2": set_of({"a": 1}, 2)}
+    assert revisions.tabulate(short, "test", without=["b"]).model.tolist() == ["a", "a"]
     with pytest.raises(InputError, match=r"r2: .*no accuracy of model 'b'"):
-        revisions.tabulate({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
+        revisions.tabulate(short, "test")
 
 
 def test_near_duplicates_table_and_sheet(tmp_path):
@@ -322,26 +325,3 @@ def test_accuracy_rises_with_the_agreement_of_annotators(tmp_path):
     table = selection_frequency.tabulate(right, pair.original, str(path))
     mean = 100 * table.groupby("bin").accuracy_bin.mean()
     assert mean.round(1).tolist() == [39.1, 61.6, 69.3, 73.5, 78.6]
-
-
-@needs_data
-def test_membership_in_the_other_sets_goes_with_accuracy(tmp_path):
-    """A stand-in for selection frequencies: what MatchedFrequency shares with the other sets."""
-    imagenet = study("recht-imagenet")
-    with np.load(DATA / "imagenetv2_top1.npz") as archive:
-        ids = {
-            name: [row.tobytes() for row in archive[f"{name}_ids"]]
-            for name in ("matched_frequency", "threshold_07", "top_images")
-        }
-    others = [set(ids["threshold_07"]), set(ids["top_images"])]
-    names = {(False, False): "neither", (True, False): "threshold", (False, True): "top"}
-    membership = pd.Series([
-        names.get(tuple(name in other for other in others), "both")
-        for name in ids["matched_frequency"]
-    ])  # fmt: skip
-    right = dataset_correctness(imagenet.datasets["MatchedFrequency"], networks(imagenet))
-    path = tmp_path / "groups.csv"
-    membership.rename("group").rename_axis("index").to_csv(path)
-    table = groups.tabulate(right, "MatchedFrequency", str(path))
-    mean = (100 * table.groupby("group").accuracy_group.mean()).round(1)
-    assert mean.to_dict() == {"both": 74.8, "neither": 55.5, "threshold": 68.8, "top": 79.1}

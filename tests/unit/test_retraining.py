@@ -1,11 +1,11 @@
 """What experiments of retraining train and test, and what they conclude."""
 
-import csv
 import json
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from test_catalogues import ROW
 
 from helpers import predictions
 from matcheval.analyses import retraining
@@ -14,10 +14,12 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceSettings
+from matcheval.models.rows import ModelSource
 from matcheval.predictions.records import write_predictions
 from matcheval.settings import read_settings
-from matcheval.study.catalogue import read_catalogue
+from matcheval.study.catalogue import Model
 from matcheval.study.study import Study
+from matcheval.training.recipe import Recipe
 from matcheval.training.settings import TrainingSettings
 
 PAIR = Pair("p", original="old", replication="new")
@@ -29,20 +31,11 @@ DATASETS = {
 
 
 @pytest.fixture
-def models(tmp_path):
-    row = {
-        "name": "cnn", "kind": "trained", "architecture": "cnn", "width": 4, "depth": 1,
-        "loss": "cross_entropy", "loss_parameter": "", "augmentation": "none",
-        "schedule": "cosine", "epochs": 2, "batch_size": 8, "learning_rate": 0.1,
-        "weight_decay": 0.0005, "train_fraction": 1, "seed": 0,
-    }  # fmt: skip
-    path = tmp_path / "models.csv"
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(row))
-        writer.writeheader()
-        writer.writerow(row)
-        writer.writerow(dict.fromkeys(row, "") | {"name": "known", "kind": "predictions"})
-    return read_catalogue(path)
+def models():
+    row = {key: value for key, value in ROW.items() if key not in ("name", "kind")}
+    recipe = Recipe.from_mapping(row | {"weight_decay": 0.0005})
+    trained = Model("cnn", recipe, ModelSource("cnn", "trained"))
+    return {"cnn": trained, "known": Model("known", None, None)}
 
 
 def design(catalogue, *, training=TRAINING, **spec):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.errors import InputError, suggest
+from matcheval.errors import InputError, check_known, suggest
 from matcheval.io.tables import Column, TableSchema, read_parquet, text
 from matcheval.io.text_tables import TextColumn, lay_out, markdown, write_readable
 from matcheval.io.user_files import read_csv_rows
@@ -89,36 +89,33 @@ def tables_of(values: Sequence[PublishedValue]) -> list[str]:
 
 
 def _value(row: dict[str, str], place: str) -> PublishedValue:
-    def wrong(field: str | None, problem: str, remedy: str) -> InputError:
-        return InputError(problem, file=place, field=field, remedy=remedy)
-
+    wrong = partial(InputError, file=place)
     if None in row:  # the key of csv.DictReader for cells without a column
-        raise wrong(None, "has more cells than the header", 'Put text with commas into "quotes"')
+        raise wrong("has more cells than the header", remedy='Put text with commas into "quotes"')
     published = _PUBLISHED.fullmatch(row["published"].strip())
     if not published:
         problem = f"'{row['published']}' is neither a number nor a number with an interval"
-        raise wrong("published", problem, "Write it like '1.69' or '1.69 [1.63, 1.76]'")
-    if row["statistic"] not in list(Statistic):
-        remedy = f"Known: {', '.join(filter(None, Statistic))}"
-        raise wrong("statistic", f"unknown statistic '{row['statistic']}'", remedy)
+        remedy = "Write it like '1.69' or '1.69 [1.63, 1.76]'"
+        raise wrong(problem, field="published", remedy=remedy)
+    given, known = filter(None, [row["statistic"]]), [*filter(None, Statistic)]
+    check_known("statistic", given, known, file=place, field="statistic")
     if not row["table"] and not row["remark"]:
         remedy = "Say why the study cannot compute the value"
-        raise wrong("remark", "missing, although no table is given", remedy)
+        raise wrong("missing, although no table is given", field="remark", remedy=remedy)
     if row["table"] and not row["column"] and row["statistic"] != Statistic.COUNT:
         remedy = "Name the column; only 'count' needs none"
-        raise wrong("column", f"missing: which column of '{row['table']}'?", remedy)
+        raise wrong(f"missing: which column of '{row['table']}'?", field="column", remedy=remedy)
     conditions = []
     for part in filter(str.strip, row["rows"].split(";")):
         column, _, value = map(str.strip, part.partition("="))
         if not (column and value):
             problem = f"'{part.strip()}' does not have the form column=value"
-            raise wrong("rows", problem, "Write conditions like 'model=a;top=1'")
+            raise wrong(problem, field="rows", remedy="Write conditions like 'model=a;top=1'")
         conditions.append((column, value))
-    texts = {
-        name: row[name] for name in ("source", "name", "quantity", "table", "column", "remark")
-    }
+    texts = ("source", "name", "quantity", "table", "column", "remark")
     return PublishedValue(
-        **texts, published=tuple(Decimal(text) for text in published.groups() if text),
+        **{name: row[name] for name in texts},
+        published=tuple(Decimal(text) for text in published.groups() if text),
         rows=tuple(conditions), statistic=Statistic(row["statistic"]), place=place,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from matcheval.api.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.datasets.suites import Pair
-from matcheval.errors import ErrorCollector, InputError
+from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, is_name
@@ -53,10 +53,9 @@ class PairOptions:
         check_epsilon(float(self.epsilon))
         check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
         known = [criterion.value for criterion in Criterion]
-        wrong = [f"unknown criterion {name!r:.60}" for name in self._criteria if name not in known]
-        if wrong or not self._criteria:
-            problem = wrong[0] if wrong else "no criterion"
-            raise InputError(problem, remedy=f"Known: {', '.join(known)}")
+        check_known("criterion", self._criteria, known)
+        if not self._criteria:
+            raise InputError("no criterion", remedy=f"Known: {', '.join(known)}")
         if not isinstance(self.pair, str) or not is_name(self.pair):
             remedy = "Use letters, digits, '.', '_' and '-'"
             raise InputError(f"pair {self.pair!a:.100} is not a valid name", remedy=remedy)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.kinds import PREDICTIONS_KIND
-from matcheval.errors import InputError
+from matcheval.errors import InputError, check_known
 from matcheval.inference import OUTPUTS
 from matcheval.io.user_files import check_columns, read_numbered_rows, read_yaml_list
 from matcheval.models import rows
@@ -120,15 +120,10 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
     if not is_name(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
         remedy = "Use at most 100 letters, digits, '.', '_', '-', and end with no name of an output"
         raise InputError(f"'{name}' cannot be a name", file=place, field="name", remedy=remedy)
-    if kind not in KINDS:
-        known = f"Known: {', '.join(KINDS)}"
-        raise InputError(f"'{kind}' is no kind of model", file=place, field="kind", remedy=known)
+    check_known("kind of model", [kind], KINDS, file=place, field="kind")
     if kind == PREDICTIONS_KIND:
-        filled = [key for key, value in cells.items() if value]
-        if filled:
-            problem = (
-                f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled"
-            )
+        if filled := ", ".join(key for key, value in cells.items() if value):
+            problem = f"'{name}' is known by its predictions only, yet {filled} is filled"
             raise InputError(problem, file=place)
         return Model(name, None, None, family=family)
     try:

@@ -110,15 +110,13 @@ def _check_pair(study: Study, pair: Pair) -> None:
     field, names = f"pairs.{pair.name}", pair.datasets.values()
     for origin, dataset in pair.datasets.items():
         study.check_dataset(dataset, f"{field}.{origin}")
-    same = f"'{pair.original}' is compared with itself"
-    if pair.original == pair.replication:
-        raise configuration_error(same, field=field)
     one, other = (study.datasets[name] for name in names)
-    keys = ("files", "columns", "aliases")
-    if one.kind == other.kind == PREDICTIONS_KIND and all(
-        one.options.get(key) == other.options.get(key) for key in keys
-    ):
-        raise configuration_error(f"{same}: '{pair.replication}' has the same files", field=field)
+    same_files = one.kind == other.kind == PREDICTIONS_KIND and all(
+        one.options.get(key) == other.options.get(key) for key in ("files", "columns", "aliases")
+    )
+    if pair.original == pair.replication or same_files:
+        problem = f"'{pair.original}' is compared with itself, as '{pair.replication}'"
+        raise configuration_error(problem, field=field)
     groups = {f"{field}.groups.{name}": name for name in study.group_files.get(pair.name, {})}
     for key, name in {f"{field}.source": pair.source or pair.original, **groups}.items():
         check_known("set of the pair", [name], names, file="configuration", field=key)
