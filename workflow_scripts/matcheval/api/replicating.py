@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from matcheval.predictions.formats import InMemory, RawFile, read_lists, read_ra
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import MODEL
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
-from matcheval.predictions.records import MAX_CLASSES, checked_integers
+from matcheval.predictions.records import Predictions, check_predictions, checked_integers
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
@@ -356,58 +356,50 @@ def _count_set(
     models: Sequence[GivenModel], origin: Origin, layout: Layout, n_classes: int | None, top: int
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
-    problems, rows, read = ErrorCollector(), list[Accuracy](), list[Correctness]()
+    problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
     for model in models:
         with problems.collected():
             source = model.sets[origin]
             found, hits = _count(source, layout, n_classes, top)
-            if read and not (
-                np.array_equal(found.index, read[0].index)
-                and np.array_equal(found.labels, read[0].labels)
-            ):
+            if read and found.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
                 raise InputError(f"{problem} '{rows[0].model}'", file=source)
             name, n = checked_model_name(model.name or UNNAMED), len(found)
             rows.append(Accuracy(name, top, hits / n, hits, n))
             read.append(found)
     problems.raise_any()
-    right = np.concatenate([found.right for found in read])
-    names = tuple(row.model for row in rows)
-    return rows, replace(read[0], models=names, right=right)
+    index, labels = (part.astype(np.int64) for part in (read[0].index, read[0].label))
+    right = np.stack([found.correct for found in read])
+    return rows, Correctness(tuple(row.model for row in rows), index, labels, right)
 
 
 def _count(
     source: Path | InMemory, layout: Layout, n_classes: int | None, top: int
-) -> tuple[Correctness, int]:
-    """Return which first guesses of a model are right, by index, and its number of top-k hits."""
+) -> tuple[Predictions, int]:
+    """Return the first guesses of a model, and its number of top-k hits."""
     raw, wrong = read_raw(source, layout), partial(InputError, file=source)
     ranked, n_scores = _ranked_classes(raw, top)
-    known = (n_classes, n_scores, len(layout.classes or ()))
-    largest = min(filter(None, known), default=MAX_CLASSES) - 1
     if "label" not in raw.columns:
         remedy = "If it has another name, say which: columns={'label': 'target'}"
         raise wrong(f"column label missing; found {raw.shown}", remedy=remedy)
-    labels = checked_integers(values_of(raw, "label"), "label", largest, source)
-    if ranked.ndim == 1:
-        ranked = checked_integers(ranked, "prediction", largest, source)
-    elif ranked.dtype.kind not in "iu":
+    if ranked.ndim > 1 and ranked.dtype.kind not in "iu":
         raise wrong(f"has dtype {ranked.dtype}", field="prediction")
+    columns = {name: values_of(raw, name) for name in ("index", "label") if name in raw.columns}
+    columns["prediction"] = ranked[:, 0] if ranked.ndim > 1 else ranked
+    columns["probability"] = np.ones(len(ranked))  # which nothing depends on
+    known = filter(None, (n_classes, n_scores, len(layout.classes or ())))
+    found = check_predictions(columns, file=source, n_classes=min(known, default=None))
     is_given = np.ndim(raw.columns.get("prediction", ())) > 1
-    hits = count_hits(ranked, labels, file=source, n_classes=n_classes, order_is_known=not is_given)
+    hits = count_hits(
+        ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,
+        n_classes=n_classes, order_is_known=not is_given,
+    )  # fmt: skip
     if len(hits) < top:
         raise wrong(
             f"{len(hits)} predicted classes a row, fewer than top={top}",
             remedy="Give the scores of all classes, or that many predicted classes",
         )
-    index = np.arange(len(labels), dtype=np.int64)
-    if "index" in raw.columns:
-        index = checked_integers(np.asarray(raw.columns["index"]), "index", _LARGEST, source)
-        if len(np.unique(index)) < len(labels) or len(index) != len(labels):
-            remedy = "Give each datapoint exactly one row"
-            raise wrong("is not one position per datapoint", field="index", remedy=remedy)
-    order = np.argsort(index, kind="stable")
-    right = (ranked[:, 0] if ranked.ndim > 1 else ranked) == labels
-    return Correctness(("",), index[order], labels[order], right[None, order]), hits[top - 1]
+    return found, hits[top - 1]
 
 
 def _ranked_classes(raw: RawFile, top: int) -> tuple[npt.NDArray[Any], int | None]:

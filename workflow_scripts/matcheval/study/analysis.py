@@ -65,11 +65,8 @@ class Analysis(StudyPart):
     @property
     def first_page(self) -> str:
         """The file of its targets to read first: a page, else a table, else a figure, if any."""
-        for suffix in (".md", ".html", ".csv", *self.study.figure_suffixes):
-            for file in self.targets:
-                if file.endswith(suffix):
-                    return file
-        return ""
+        suffixes = (".md", ".html", ".csv", *self.study.figure_suffixes)
+        return next((file for end in suffixes for file in self.targets if file.endswith(end)), "")
 
     @property
     def report_section(self) -> Section:
