@@ -101,7 +101,7 @@ def test_bad_arguments_are_named(options, message):
         (lambda: me.replication_table(*[{"model": ["a"], "accuracy": [93.5]}] * 2),
          "original, model 'a': 'accuracy': '93.5' is not in 0..1"),
         (lambda: me.replication_table(*[{"model": ["a"], "n_correct": [5], "n": [4]}] * 2),
-         "'n_correct': 5 of 4 datapoints"),
+         "'n_correct': '5' is not in 0..4"),
         (lambda: me.replication_table(*[{"model": ["a", "a"], "accuracy": [0.5, 0.6]}] * 2),
          "model 'a' occurs twice"),
     ],

@@ -318,38 +318,27 @@ def _given_accuracies(columns: Mapping[str, list[Any]], origin: str, top: int) -
         raise wrong("no models", field="model")
     if twice := [model for model in models if models.count(model) > 1]:
         raise wrong(f"model '{twice[0]}' occurs twice", field="model")
-    is_counted = "n_correct" in columns
-    needed = "n" if is_counted else "accuracy"
-    if needed not in columns:
+    name, unit = ("n_correct", "correct") if "n_correct" in columns else ("accuracy", "fraction")
+    if name not in columns or (unit == "correct" and "n" not in columns):
         raise wrong(
-            f"column {needed} missing; found {', '.join(columns)}",
+            f"column {'n' if name in columns else name} missing; found {', '.join(columns)}",
             remedy="Give 'n_correct' and 'n', or 'accuracy' and optionally 'n'",
         )
-    for name, values in columns.items():
+    for column, values in columns.items():
         if len(values) != len(models):
-            raise wrong(f"{len(values)} values of {len(models)} models", field=name)
+            raise wrong(f"{len(values)} values of {len(models)} models", field=column)
     sizes = np.array(columns.get("n", [0] * len(models)))
     n = checked_integers(sizes, "n", _LARGEST, origin).tolist()
-    places = [f"{origin}, model '{model}'" for model in models]
-    if not is_counted:
-        # What is no number is told as NaN.
-        numbers = [Decimal(repr(one) if is_number(one) else "nan") for one in columns["accuracy"]]
-        last = last_digit(numbers)
-        return [
-            Accuracy(model, top, *counts_of(
-                number, last, {"unit": "fraction", "n": size}, {"file": place, "field": "accuracy"}
-            ))
-            for model, number, size, place in zip(models, numbers, n, places, strict=True)
-        ]  # fmt: skip
-    correct = checked_integers(np.array(columns["n_correct"]), "n_correct", _LARGEST, origin)
-    rows = list(zip(models, correct.tolist(), n, places, strict=True))
-    for _, right, size, place in rows:
-        if size < 1 or right > size:
-            raise InputError(
-                f"{right} of {size} datapoints", file=place, field="n_correct",
-                remedy="Give counts with 0 <= n_correct <= n and n > 0",
-            )  # fmt: skip
-    return [Accuracy(model, top, right / size, right, size) for model, right, size, _ in rows]
+    if unit == "correct" and 0 in n:
+        raise wrong("a set of 0 datapoints", field="n")
+    # What is no number is told as NaN.
+    numbers = [Decimal(repr(one) if is_number(one) else "nan") for one in columns[name]]
+    last, found = last_digit(numbers), []
+    for model, number, size in zip(models, numbers, n, strict=True):
+        place = {"file": f"{origin}, model '{model}'", "field": name}
+        counts = counts_of(number, last, {"unit": unit, "n": size}, place)
+        found.append(Accuracy(model, top, *counts))
+    return found
 
 
 def _count_set(

@@ -188,9 +188,10 @@ def counts_of(
     if not n:
         return float(number / whole), -1, 0
     exact = number * n / whole
-    # Half a unit of the last digit, in datapoints; plus the rounding error of single precision.
-    rounding = Decimal(1).scaleb(exponent) / 2 * n / whole if unit != "correct" else Decimal(0)
-    rounding += _SINGLE_PRECISION * n
+    rounding = Decimal(0)
+    if unit != "correct":
+        # Half a unit of the last digit, in datapoints; plus the rounding error of single precision.
+        rounding = Decimal(1).scaleb(exponent) / 2 * n / whole + _SINGLE_PRECISION * n
     least, most = math.ceil(exact - rounding), math.floor(exact + rounding)
     if least > most:
         problem = f"{number} is not an accuracy on {n} datapoints"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -115,15 +115,6 @@ def _blocks(title: str, annotation: Any, level: str = "##") -> list[_Block]:
     return blocks
 
 
-def values_text(field: FieldInfo) -> str:
-    """Return the type and range of a setting in words."""
-    is_name = any(getattr(item, "pattern", None) == NAME_PATTERN for item in field.metadata)
-    extra = field.json_schema_extra
-    listed: Any = extra.get("enum") if isinstance(extra, dict) else None
-    kind = "name" if is_name else _values(Literal[*listed] if listed else field.annotation)
-    return ", ".join(dict.fromkeys([kind, *_bounds(field.metadata)]))
-
-
 def _table(rows: Sequence[str]) -> str:
     """Return a table of keys."""
     head = ["| key | default | values | meaning |", "| --- | --- | --- | --- |"]
@@ -133,7 +124,11 @@ def _table(rows: Sequence[str]) -> str:
 def _row(name: str, field: FieldInfo) -> str:
     """Return the row of a key."""
     default = "" if field.is_required() else f"`{_shown(field.get_default())}`"
-    row = f"| `{name}` | {default} | {values_text(field)} | {field.description or ''} |"
+    extra: Any = field.json_schema_extra
+    listed = extra.get("enum") if isinstance(extra, dict) else None
+    kind: Any = Literal[*listed] if listed else field.annotation
+    values = _values(Annotated[kind, *field.metadata] if field.metadata else kind)
+    row = f"| `{name}` | {default} | {values} | {field.description or ''} |"
     return row.replace("|  |", "| |")
 
 
