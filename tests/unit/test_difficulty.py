@@ -75,18 +75,6 @@ def test_the_line_is_recovered_from_simulated_sets():
     assert (np.abs(sets[0] - expected) < 4.5 * spread).all()
 
 
-def test_other_distributions_of_difficulty_are_nearly_linear_too():
-    """With logistic difficulties, the probit scale is still much closer to linear."""
-    rng = np.random.default_rng(1)
-    skill = np.linspace(-1, 3, 15)
-    accuracies = [
-        ndtr(skill[:, None] - rng.logistic(mu, scale, 100_000)).mean(axis=1)
-        for mu, scale in ((0, 0.6), (0.5, 0.6))
-    ]
-    r_squared = {s: fit_line(*(to_scale(a, s) for a in accuracies)).r_squared for s in Scale}
-    assert r_squared[Scale.PROBIT] > 0.999 > r_squared[Scale.LINEAR]
-
-
 def test_a_pair_is_modelled_and_drawn():
     old = {f"m{i:02}": 1000 + 60 * i for i in range(15)}
     new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}

@@ -52,12 +52,10 @@ def test_jobs_with_a_gpu_have_their_partition(study):
     assert local["gpu"](JOB, 1) == local["gpu"](JOB, 3) == 1
 
 
-def test_an_analysis_asks_for_its_own_rules_and_further_attempts_for_more(study):
-    requests = Requests(study, Machine())
+def test_further_attempts_ask_for_more(study):
     batch = SimpleNamespace(pair="new-writers", batch="000")
+    given = Requests(study, Machine()).resources("match_predictions")
     request = resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
-    assert requests.of("match_predictions", batch) == request
-    given = requests.resources("match_predictions")
     assert given["mem_mb"](batch, 1) == request.mem_mb
     assert given["runtime"](batch, 2) == 2 * request.runtime
 

@@ -3,7 +3,7 @@
 import inspect
 import types
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -153,7 +153,8 @@ def _values(annotation: Any) -> str:
         return "a block, below"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return " or ".join(f"`{member.value}`" for member in annotation)
-    if any(getattr(item, "pattern", None) == NAME_PATTERN for item in _metadata(annotation)):
+    said = _flat(getattr(annotation, "__metadata__", ()))
+    if any(getattr(item, "pattern", None) == NAME_PATTERN for item in said):
         return "name"
     words = {
         int: "whole number", float: "number", str: "text", bool: "`true` or `false`", Any: "value",
@@ -177,18 +178,17 @@ def _values(annotation: Any) -> str:
     return str(annotation)
 
 
-def _metadata(annotation: Any) -> list[Any]:
-    """What an `Annotated` type says, fields unpacked."""
-    found = list(getattr(annotation, "__metadata__", ()))
-    return found + [inner for item in found for inner in getattr(item, "metadata", ())]
-
-
-def _bounds(metadata: Sequence[Any]) -> list[str]:
-    found = []
+def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
+    """What an `Annotated` type says, and the fields in it."""
     for item in metadata:
-        for attribute, word in _BOUNDS.items():
-            bound = getattr(item, attribute, None)
-            if isinstance(bound, int | float):
-                found.append(f"{word} {bound}")
-        found += _bounds(getattr(item, "metadata", ()))
-    return found
+        yield item
+        yield from _flat(getattr(item, "metadata", ()))
+
+
+def _bounds(metadata: Iterable[Any]) -> list[str]:
+    return [
+        f"{word} {bound}"
+        for item in _flat(metadata)
+        for attribute, word in _BOUNDS.items()
+        if isinstance(bound := getattr(item, attribute, None), int | float)
+    ]
