@@ -165,6 +165,7 @@ BAD = [
     ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
     ({"published_values": {"file": "gone.csv"}}, "gone.csv: no such file"),
+    ({"pairs": {"p": dict.fromkeys(("original", "replication"), "digits-known")}}, "with itself"),
     ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
     ({"revisions": {"series": {"r": ["nope"]}}}, "'revisions.series.r': unknown dataset"),
     ({"inference": {"precision": "tf32"}}, "device cpu has no tf32. Use fp32"),

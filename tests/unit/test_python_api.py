@@ -301,13 +301,15 @@ class TestReplicationTable:
 
     def test_the_same_images(self):
         given = {"labels": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]}
-        worse = {"labels": [0, 1, 1, 0], "prediction": [1, 1, 0, 1]}
+        ranked = np.array([[1, 0], [1, 0], [0, 1], [1, 0]])
+        worse = {"labels": [0, 1, 1, 0], "prediction": ranked}
         table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
         mixed = {"labels": [1, 0, 0, 1], "prediction": [0, 0, 1, 1], "index": [2, 0, 3, 1]}
         models = {"m": given, "n": mixed}  # n names its rows in another order
         both = me.replication_table(models, {"m": worse, "n": worse}, paired=True)
         assert both.to_pandas().accuracy_original.tolist() == [0.75, 0.5]
         assert table.is_paired.tolist() == [True]
+        assert table.z.tolist() == pytest.approx([3**0.5])  # differences 1, 0, 0 and 1
         assert table.gap.tolist() == [0.5]
 
 

@@ -94,6 +94,8 @@ def test_bad_arguments_are_named(options, message):
         (lambda: me.replication_table(GOOD, GOOD, top=0), "top is 0"),
         (lambda: me.replication_table(*[{"m": LOGITS | {"labels": [0, 2]}}] * 2),
          "original of m: 'label': row 1: 2 is too large; the maximum is 1"),
+        (lambda: me.replication_table(*[{"a": GOOD, "b": LOGITS}] * 2),
+         "model 'b' has other indices or labels than model 'a'"),
         (lambda: me.replication_table(*[{"a\n": GOOD}] * 2), "name of the model, 'a\\n', is not"),
         (lambda: me.replication_table(GOOD, GOOD, confidence=1), "confidence is 1"),
         (lambda: me.replication_table({"model": ["a"], "accuracy": [1.5]}, GOOD),

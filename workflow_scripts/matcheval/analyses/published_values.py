@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from enum import StrEnum
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -38,14 +37,8 @@ _NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
 _PUBLISHED = re.compile(rf"({_NUMBER})(?: \[({_NUMBER}), ({_NUMBER})\])?")
 
 
-class Statistic(StrEnum):
-    """How the selected rows of a column are reduced to one number."""
-
-    VALUE = ""  # the value of a single row
-    COUNT = "count"
-    MIN = "min"
-    MEAN = "mean"
-    MAX = "max"
+# How the selected rows of a column are reduced to one number, but for the value of a single row.
+STATISTICS = ("count", "min", "mean", "max")
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ class PublishedValue:
     table: str
     rows: tuple[tuple[str, str], ...]
     column: str
-    statistic: Statistic
+    statistic: str
     remark: str
     place: str
 
@@ -97,12 +90,12 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
         problem = f"'{row['published']}' is neither a number nor a number with an interval"
         remedy = "Write it like '1.69' or '1.69 [1.63, 1.76]'"
         raise wrong(problem, field="published", remedy=remedy)
-    given, known = filter(None, [row["statistic"]]), [*filter(None, Statistic)]
-    check_known("statistic", given, known, file=place, field="statistic")
+    given = filter(None, [row["statistic"]])
+    check_known("statistic", given, STATISTICS, file=place, field="statistic")
     if not row["table"] and not row["remark"]:
         remedy = "Say why the study cannot compute the value"
         raise wrong("missing, although no table is given", field="remark", remedy=remedy)
-    if row["table"] and not row["column"] and row["statistic"] != Statistic.COUNT:
+    if row["table"] and not row["column"] and row["statistic"] != "count":
         remedy = "Name the column; only 'count' needs none"
         raise wrong(f"missing: which column of '{row['table']}'?", field="column", remedy=remedy)
     conditions = []
@@ -112,11 +105,10 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
             problem = f"'{part.strip()}' does not have the form column=value"
             raise wrong(problem, field="rows", remedy="Write conditions like 'model=a;top=1'")
         conditions.append((column, value))
-    texts = ("source", "name", "quantity", "table", "column", "remark")
+    texts = ("source", "name", "quantity", "table", "column", "statistic", "remark")
     return PublishedValue(
-        **{name: row[name] for name in texts},
+        **{name: row[name] for name in texts}, rows=tuple(conditions), place=place,
         published=tuple(Decimal(text) for text in published.groups() if text),
-        rows=tuple(conditions), statistic=Statistic(row["statistic"]), place=place,
     )  # fmt: skip
 
 
@@ -141,20 +133,19 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
                 file=value.place, field="rows", remedy=suggest(wanted, texts.unique().tolist()),
             )  # fmt: skip
         is_selected &= (texts == wanted).to_numpy()
-    if value.statistic is Statistic.COUNT:
+    if value.statistic == "count":
         return float(is_selected.sum())
     cells = column_of(column, "column")[is_selected]
     if not pd.api.types.is_numeric_dtype(cells):
         raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
-    if (value.statistic is Statistic.VALUE and len(cells) != 1) or cells.empty:
+    if (not value.statistic and len(cells) != 1) or cells.empty:
         raise InputError(
             f"{len(cells)} rows of '{value.table}' for '{value.name}', {value.quantity}",
             file=value.place,
             field="rows",
             remedy="Select one row, or give a 'statistic' of several rows",
         )
-    name = value.statistic.value
-    reduced = getattr(cells, name)() if name else cells.iloc[0]  # such as `cells.mean()`
+    reduced = cells.agg(value.statistic) if value.statistic else cells.iloc[0]
     unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
     number = float(reduced) * (100 if unit == b"fraction" else 1)
     return number if math.isfinite(number) else math.nan
