@@ -65,7 +65,8 @@ def tabulate(
     table = pd.concat(parts)
     table["change"] = table.groupby("model", sort=False)["accuracy"].diff()
     by_model = [rows for _, rows in table.groupby("model", sort=False)]
-    return pd.concat(by_model, ignore_index=True)[SCHEMA.names]
+    ordered: pd.DataFrame = pd.concat(by_model, ignore_index=True)
+    return ordered[SCHEMA.names]
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
