@@ -23,8 +23,8 @@ from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
-from matcheval.io.tables import write_table
-from matcheval.predictions.records import Predictions, write_predictions
+from matcheval.figures.saving import save_figure
+from matcheval.predictions.records import check_predictions, write_predictions
 
 CALIBRATED = ("calibrated", "linear", "Syn")
 METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
@@ -38,8 +38,8 @@ def laid_out(kind, results, **options):
     return figure
 
 
-def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",), seed=0):
-    rng = np.random.default_rng(seed)
+def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",)):
+    rng = np.random.default_rng(0)
     sets = [(group, i) for group, n in groups.items() for i in range(n)]
     rows = [
         {
@@ -58,18 +58,14 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
     return pd.DataFrame(rows)[SCORES.names]
 
 
-def results(*, gaps=False, **options):
+def results(**options):
     every = scores(**options)
     found = predicting.predict_accuracies(every, [predicting.Calibration(("Syn",))])
     table = tabulate_errors(found[found["model"] != "both"], resamples=20)
-    of_gaps = None
-    if gaps:
-        of_gaps = every.drop_duplicates(["model", "dataset"]).reindex(columns=GAPS.names)
-        rng = np.random.default_rng(1)
-        for name in ("gap", "matched_gap", "confidence_part", "conditional_part", "gap_se"):
-            of_gaps[name] = rng.uniform(0, 0.3, len(of_gaps))
-        of_gaps["confidence_share"] = 0.5
-    return Results(found, table, errors.tabulate_correlations(every), of_gaps, ("both",))
+    gaps = every.drop_duplicates(["model", "dataset"]).reindex(columns=GAPS.names)
+    names = ["gap", "matched_gap", "confidence_part", "conditional_part"]
+    gaps[names] = np.random.default_rng(1).uniform(0, 0.3, (len(gaps), len(names)))
+    return Results(found, table, errors.tabulate_correlations(every), gaps, ("both",))
 
 
 def without(method, where):
@@ -225,21 +221,15 @@ def test_sizes_and_missing_classes():
 
 
 def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():
-    with_gaps = results(gaps=True)
-    figure = laid_out("protocol", with_gaps)
-    own = with_gaps.gaps[with_gaps.gaps["group"] == "Syn"].query("model != 'both'")
-    found = points(figure.axes[0])["Syn"]
+    found = points(laid_out("protocol", RESULTS).axes[0])["Syn"]
+    own = RESULTS.gaps.query("model != 'both' and group == 'Syn'")
     np.testing.assert_allclose(found, 100 * own[["gap", "matched_gap"]])
 
 
 def test_large_studies_give_small_files(tmp_path):
     large = results(models=[f"m{i}" for i in range(12)], groups={"Syn": 60, "Natural": 40})
-    inputs, schemas = {}, (predicting.PREDICTED, errors.ERRORS, errors.CORRELATIONS)
-    for name, schema in zip(("predicted", "errors", "correlations"), schemas, strict=True):
-        inputs[name] = tmp_path / f"{name}.parquet"
-        write_table(schema.from_frame(getattr(large, name)), inputs[name])
     paths = [tmp_path / "figure.png", tmp_path / "figure.pdf"]
-    figures.plot_tables(kind="scores", options={}, uncounted=[], gaps=[], outputs=paths, **inputs)
+    save_figure(KINDS["scores"](large), *paths)
     assert paths[0].stat().st_size < 1_000_000
     assert paths[1].stat().st_size < 200_000
 
@@ -267,11 +257,9 @@ def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure()
 def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch):
     confidence = {"base": [0.31, 0.99, 0.92], "set": [0.51, 0.72, 0.33]}
     for name, values in confidence.items():
-        records = Predictions(
-            np.arange(3, dtype=np.int32), np.array([0, 0, 1], np.int16),
-            np.array([0, 1, 1], np.int16), np.array(values, np.float32),
-        )  # fmt: skip
-        write_predictions(records, tmp_path / name / "m.parquet")
+        records = {"label": [0, 0, 1], "prediction": [0, 1, 1], "probability": values}
+        columns = {column: np.array(each) for column, each in records.items()}
+        write_predictions(check_predictions(columns), tmp_path / name / "m.parquet")
     shown = []
     monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
     output_figures.plot_outputs(
