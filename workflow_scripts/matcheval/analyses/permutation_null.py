@@ -157,14 +157,14 @@ def summarise(
     as_extreme = ~(extremes < extremes[0] - _TOLERANCE)
     null = values if arrangements.is_exact else values[1:]
     null, nan = null[~np.isnan(null)], float("nan")
-    low, high = np.percentile(null, _PERCENTILES).tolist() if len(null) else (nan, nan)
+    null = null if len(null) else np.array([nan])
+    low, high = np.percentile(null, _PERCENTILES).tolist()
     return {
         "observed": float(values[0]),
-        "null_mean": float(null.mean()) if len(null) else nan,
+        "null_mean": float(null.mean()),
         "null_std": float(null.std(ddof=1)) if len(null) > 1 else nan,
         "null_low": low, "null_high": high,
-        "null_least": float(null.min()) if len(null) else nan,
-        "null_most": float(null.max()) if len(null) else nan,
+        "null_least": float(null.min()), "null_most": float(null.max()),
         "p": nan if np.isnan(values[0]) else float(as_extreme.mean()),
         "smallest_p": arrangements.smallest_p(mirrored=statistic is Statistic.GAP),
         "n_divisions": len(values), "n_undefined": int(np.isnan(values).sum()),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.figures import style
-from matcheval.figures.many_models import Floats, point_options
+from matcheval.figures.many_models import point_options
 from matcheval.io.text_tables import counted
 
 if TYPE_CHECKING:
@@ -30,12 +30,17 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     # Limits that both axes share: all points, with a margin around.
     low = max(float(min(x.min(), y.min())) - _MARGIN, -1.0)
     high = min(float(max(x.max(), y.max())) + _MARGIN, 101.0)
+    look = point_options(len(table))
     with style.style():
         figure = style.new_figure(style.COLUMN_WIDTH, 1.4 * style.COLUMN_WIDTH)
         axes = figure.add_subplot(anchor="N")
         for i, (origin, (series, _)) in enumerate(style.SETS.items()):
             name, n = style.shortened(str(table[origin].iloc[0])), table[f"n_{origin}"].iloc[0]
-            _scatter(axes, x[:, i], y[:, i], series, f"{name} (n = {style.count(n)})")
+            axes.scatter(
+                x[:, i], y[:, i], s=look["markersize"] ** 2, marker=series.marker,
+                facecolor=series.color, edgecolor="white", linewidth=0.3, alpha=look["alpha"],
+                label=f"{name} (n = {style.count(n)})", zorder=3,
+            )  # fmt: skip
         if len(table) <= MAX_JOINED_MODELS:
             # The two points of each model are joined; all segments are one line with gaps.
             ends = (np.insert(values, 2, np.nan, axis=1).ravel() for values in (x, y))
@@ -60,11 +65,3 @@ def _trim_below(figure: "Figure", axes: "Axes") -> None:
     drawn = axes.get_tightbbox()
     if drawn is not None:
         figure.set_size_inches(width, height - drawn.y0 / figure.dpi + _MARGIN_BELOW)
-
-
-def _scatter(axes: "Axes", x: Floats, y: Floats, series: style.SeriesStyle, label: str) -> None:
-    look = point_options(len(x))
-    axes.scatter(
-        x, y, s=look["markersize"] ** 2, marker=series.marker, facecolor=series.color,
-        edgecolor="white", linewidth=0.3, alpha=look["alpha"], label=label, zorder=3,
-    )  # fmt: skip

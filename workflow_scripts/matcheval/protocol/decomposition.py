@@ -7,7 +7,7 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -239,11 +239,11 @@ class Decomposition:
     conditional_part: float
     conditional_part_low: float
     conditional_part_high: float
-    gap_se: float = float("nan")
-    confidence_share: float = float("nan")
-    confidence_share_low: float = float("nan")
-    confidence_share_high: float = float("nan")
-    reason: str = ""
+    gap_se: float
+    confidence_share: float
+    confidence_share_low: float
+    confidence_share_high: float
+    reason: str
 
     @property
     def parts(self) -> dict[str, float]:
@@ -299,26 +299,23 @@ def decompose_models(
 def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     """Add intervals to gap, parts and masses; `resampled` is of shape (n_resamples, 3)."""
     defined = resampled[~np.isnan(resampled[:, 0])]
-    has_error = len(defined) > 1
-    bounds = np.percentile(defined, _PERCENTILES, axis=0) if has_error else np.full((2, 3), np.nan)
-    (gap, confidence, conditional, source_only, target_only), low, high = map(
-        np.ndarray.tolist, (values, *bounds)
-    )
-    found = Decomposition(
+    gap, confidence, conditional, source_only, target_only = values.tolist()
+    nan, reason = float("nan"), ""
+    low, high, error, share = [nan] * 3, [nan] * 3, nan, (nan, nan, nan)
+    if len(defined) < 2:
+        why = "fewer than two resamples, or a set with fewer than two blocks"
+        reason = f"no standard error: {why}"
+    else:
+        low, high = np.percentile(defined, _PERCENTILES, axis=0).tolist()
+        error = float(defined[:, 0].std(ddof=1))
+        if abs(gap) > CLEAR_GAP * error:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares = defined[:, 1] / defined[:, 0]
+            bounds = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
+            share = (confidence / gap, *bounds)
+        else:
+            reason = "no share: the gap does not exceed twice its standard error"
+    return Decomposition(
         n_bins, source_only, target_only, gap, low[0], high[0],
-        confidence, low[1], high[1], conditional, low[2], high[2],
-    )  # fmt: skip
-    if not has_error:
-        reason = "fewer than two resamples, or a set with fewer than two blocks"
-        return replace(found, reason=f"no standard error: {reason}")
-    error = float(defined[:, 0].std(ddof=1))
-    if not abs(gap) > CLEAR_GAP * error:
-        reason = "no share: the gap does not exceed twice its standard error"
-        return replace(found, gap_se=error, reason=reason)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = defined[:, 1] / defined[:, 0]
-    low, high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
-    return replace(
-        found, gap_se=error, confidence_share=confidence / gap,
-        confidence_share_low=low, confidence_share_high=high,
+        confidence, low[1], high[1], conditional, low[2], high[2], error, *share, reason,
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """The section of a report on gaps before and after matching."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -143,25 +142,23 @@ def _values(model: pd.Series) -> str:
 def _model_table(gaps: Gaps) -> HtmlTable:
     """Lay out one row per pair and model, with the matched gaps of all matchings."""
     pairs, matchings = (list(dict.fromkeys(names)) for names in zip(*gaps, strict=True))
-    cells: dict[str, list[str]] = defaultdict(list)
+    rows = []
     for pair in pairs:
-        first = gaps[pair, matchings[0]]
         order = ["accuracy_original", "model"]
-        models = first.sort_values(order, ascending=[False, True]).index.tolist()
-        cells["Model"] += models
-        if len(pairs) > 1:
-            cells["Pair"] += [pair] * len(models)
-        for origin in ("original", "replication"):
-            accuracies = first.loc[models, f"accuracy_{origin}"]
-            cells[f"Accuracy, {origin} (%)"] += [f"{100 * a:.2f}" for a in accuracies]
-        cells["Gap (points)"] += [with_interval(first.loc[name], "gap") for name in models]
-        for matching in matchings:
-            rows = [gaps[pair, matching].loc[name] for name in models]
-            title = matching_label(matching)
-            cells[f"Matched gap, {title}"] += [with_interval(row, "matched_gap") for row in rows]
-            cells[f"Unmatched, {title}"] += [percent(r["fraction_unmatched"], 1) for r in rows]
+        models = gaps[pair, matchings[0]].sort_values(order, ascending=[False, True])
+        for name in models.index.tolist():
+            model = models.loc[name]
+            row = {"Model": name} | ({"Pair": pair} if len(pairs) > 1 else {})
+            for origin in ("original", "replication"):
+                row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
+            row["Gap (points)"] = with_interval(model, "gap")
+            for matching in matchings:
+                found, title = gaps[pair, matching].loc[name], matching_label(matching)
+                row[f"Matched gap, {title}"] = with_interval(found, "matched_gap")
+                row[f"Unmatched, {title}"] = percent(found["fraction_unmatched"], 1)
+            rows.append(row)
     columns = [
-        TextColumn(head, values, is_number=head not in ("Model", "Pair"))
-        for head, values in cells.items()
+        TextColumn(head, [row[head] for row in rows], is_number=head not in ("Model", "Pair"))
+        for head in rows[0]
     ]
     return HtmlTable("All models", tuple(columns))
