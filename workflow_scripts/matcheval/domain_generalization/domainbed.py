@@ -81,10 +81,11 @@ def add_domainbed(parser: argparse.ArgumentParser) -> None:
 
 def run_domainbed(arguments: argparse.Namespace) -> None:
     """Print the tables of a sweep, and write them if requested."""
-    for path in filter(None, (arguments.output, arguments.choices)):
+    outputs = [path for path in (arguments.output, arguments.choices) if path is not None]
+    for path in outputs:
         check_suffix(path)
-    if arguments.output is not None and arguments.output == arguments.choices:
-        raise InputError("is given for two tables", file=arguments.output)
+    if len(set(outputs)) < len(outputs):
+        raise InputError("is given for two tables", file=outputs[0])
     records = sweeps.read_sweep(arguments.folder)
     if arguments.default_only:
         records = [record for record in records if record.group == sweeps.DEFAULT_GROUP]
@@ -101,15 +102,13 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
     if not arguments.json:
         tables = f"Total records: {len(records)}\n\n{domainbed_tables(targets)}"
         sys.stdout.write(printable(tables))
-    written = []
     for table, path in ((targets, arguments.output), (choices, arguments.choices)):
         if path is not None:
             write_table(table, path)
-            written.append(str(path))
     if arguments.json:
         print_json({
             "records": len(records), "accuracies": json_rows(targets),
-            "choices": json_rows(choices), "written": written,
+            "choices": json_rows(choices), "written": list(map(str, outputs)),
         })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.plan import Block
-from matcheval.domain_generalization.results import chosen_runs, mean_over_runs, tabulate_gains
+from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.figures import style
 from matcheval.figures.many_models import point_options
@@ -170,12 +170,7 @@ def compare_scores(
     near_far: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the tables of predictability and of gains by distance, and the figure of scores."""
-    chosen = chosen_runs(
-        blocks,
-        tables.RUNS.read(runs).to_pandas(),
-        tables.ACCURACIES.read(accuracies).to_pandas(),
-        rules,
-    )
+    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
     known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
     scored = scores_of_runs(chosen, known)
     table = tabulate_predictability(scored, confidence)

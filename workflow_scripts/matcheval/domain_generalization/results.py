@@ -113,6 +113,14 @@ def chosen_runs(
     return pd.concat(parts, ignore_index=True)[names]
 
 
+def read_chosen_runs(
+    blocks: Sequence[Block], runs: Path, accuracies: Path, rules: Sequence[str]
+) -> pd.DataFrame:
+    """Read the tables of runs and accuracies, and select groups by every rule."""
+    found, known = tables.RUNS.read(runs), tables.ACCURACIES.read(accuracies)
+    return chosen_runs(blocks, found.to_pandas(), known.to_pandas(), rules)
+
+
 def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
     return runs[(runs["sources"] == "+".join(sources)) & (runs["state"] != REFUSED)]
 
@@ -304,12 +312,7 @@ def compare_algorithms(
     image_counts: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the tables of results, gains by set, spread, and correlations with image counts."""
-    chosen = chosen_runs(
-        blocks,
-        tables.RUNS.read(runs).to_pandas(),
-        tables.ACCURACIES.read(accuracies).to_pandas(),
-        rules,
-    )
+    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
     write_readable(table, tables.RESULTS, tables.result_columns, results, [_NOTE])
     write_table(tables.GAINS.from_frame(tabulate_gains(chosen)), *gains)
