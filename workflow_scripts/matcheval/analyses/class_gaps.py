@@ -170,24 +170,24 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels) -> pd.DataFrame:
+def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Divide the gap of every class, and of all classes together."""
     n_classes = 1 + max(
         int(getattr(side, column).max())
-        for one in known.comparisons
+        for one in compared.comparisons
         for side in (one.source, one.target)
         for column in KINDS.values()
     )
     parts: dict[tuple[str, str, int], dict[str, float]] = {}
     rows = []
-    for one in known.matched():
+    for one in compared.matched():
         for kind, column in KINDS.items():
             found = []
-            for number, row in _rows(one, column, n_classes, known.blocks):
+            for number, row in _rows(one, column, n_classes, compared.blocks):
                 key = one.comparison.model, kind, number
                 if "matched_gap" in row:
                     if key not in parts:  # the same for all matchings
-                        parts[key] = _parts(one.comparison, column, number, known.blocks)
+                        parts[key] = _parts(one.comparison, column, number, compared.blocks)
                     row |= parts[key]
                 found.append(one.identity | {"kind": kind, "class": number} | row)
             corrected = holm([row.get("p", _NAN) for row in found[1:]])

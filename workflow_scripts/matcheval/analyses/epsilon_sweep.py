@@ -45,23 +45,23 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
+def tabulate(compared: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
     """Match every model by every method and ε."""
     rows = []
-    for name, method in known.methods.items():
+    for name, method in compared.methods.items():
         for epsilon in sorted(epsilons):
             changed = method.model_copy(update={"epsilon": epsilon})
             models = [
-                MatchedModel.of(comparison, changed, known.seeds, name)
-                for comparison in known.comparisons
+                MatchedModel.of(comparison, changed, compared.seeds, name)
+                for comparison in compared.comparisons
             ]
-            of_models = [_of_model(one, known) for one in models]
-            rows += [*of_models, _of_mean(models, of_models, known)]
+            of_models = [_of_model(one, compared) for one in models]
+            rows += [*of_models, _of_mean(models, of_models, compared)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _of_model(one: MatchedModel, known: ComparedModels) -> dict[str, Any]:
-    found = error_of_model(one, known.blocks)
+def _of_model(one: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
+    found = error_of_model(one, compared.blocks)
     limit, limit_std = limit_at_one(one.comparison, one.method)
     return {
         **one.identity, "gap": one.comparison.gap, **vars(found),
@@ -72,13 +72,13 @@ def _of_model(one: MatchedModel, known: ComparedModels) -> dict[str, Any]:
 
 
 def _of_mean(
-    models: Sequence[MatchedModel], rows: Sequence[dict[str, Any]], known: ComparedModels
+    models: Sequence[MatchedModel], rows: Sequence[dict[str, Any]], compared: ComparedModels
 ) -> dict[str, Any]:
     """Average over the models with a matched pair; their errors share datapoints."""
     used = [row for row in rows if not np.isnan(row["matched_gap"])] or rows
     columns = ("gap", "fraction_unmatched", "limit")
     means = {name: float(np.mean([row[name] for row in used])) for name in columns}
-    found, left_out = error_of_mean(models, known.blocks), len(rows) - len(used)
+    found, left_out = error_of_mean(models, compared.blocks), len(rows) - len(used)
     reasons = [found.reason] if found.reason else []
     if left_out:
         reasons.append(f"{left_out} models without a matched pair are left out")

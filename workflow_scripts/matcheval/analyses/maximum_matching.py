@@ -27,10 +27,10 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels) -> pd.DataFrame:
+def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Count the pairs of the protocol and of a largest matching of the same candidates."""
     rows = []
-    for one in known.matched():
+    for one in compared.matched():
         source, target = one.comparison.source, one.comparison.target
         largest = maximum_size(plan_matching(source, target, one.method))
         matched = np.array(one.measured["n_matched"])

@@ -31,7 +31,7 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels) -> pd.DataFrame:
+def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Count the pairs of which one side only is right, and test whether both kinds are as frequent.
 
     Parameters
@@ -43,7 +43,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
     pandas.DataFrame
         Columns of `SCHEMA`, a row per model, matching and seed.
     """
-    rows = [row for one in known.matched() for row in _rows(one)]
+    rows = [row for one in compared.matched() for row in _rows(one)]
     table = pd.DataFrame(rows)
     table["p"] = mcnemar(table["only_original"], table["only_replication"])
     table.loc[table["n_pairs"] == 0, "p"] = np.nan

@@ -37,39 +37,39 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels) -> pd.DataFrame:
+def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Compare accuracies image by image."""
-    if not known.pair.paired:
+    if not compared.pair.paired:
         raise InputError(
-            f"pair '{known.pair.name}' is not declared as paired",
+            f"pair '{compared.pair.name}' is not declared as paired",
             remedy="If both sets show the same images, row by row, say so: paired: true in a "
             "study, --paired for files",
         )
-    first = known.comparisons[0]
+    first = compared.comparisons[0]
     paired_images(first.source, first.target)
-    rights = [(one.original.correct, one.replication.correct) for one in known.comparisons]
+    rights = [(one.original.correct, one.replication.correct) for one in compared.comparisons]
     rows = []
-    for one, (original, replication) in zip(known.comparisons, rights, strict=True):
+    for one, (original, replication) in zip(compared.comparisons, rights, strict=True):
         only = int((original & ~replication).sum()), int((replication & ~original).sum())
         rows.append({
-            "model": one.model, **_row(known, original, replication), "only_original": only[0],
+            "model": one.model, **_row(compared, original, replication), "only_original": only[0],
             "only_replication": only[1], "p": float(mcnemar(*only)),
         })  # fmt: skip
     means = [np.mean([right[side] for right in rights], axis=0) for side in (0, 1)]
     unknown = {"only_original": -1, "only_replication": -1, "p": float("nan")}
-    table = pd.DataFrame([*rows, {"model": MEAN, **_row(known, *means), **unknown}])
-    return table.assign(pair=known.pair.name)[SCHEMA.names]
+    table = pd.DataFrame([*rows, {"model": MEAN, **_row(compared, *means), **unknown}])
+    return table.assign(pair=compared.pair.name)[SCHEMA.names]
 
 
 def _row(
-    known: ComparedModels, original: npt.NDArray[Any], replication: npt.NDArray[Any]
+    compared: ComparedModels, original: npt.NDArray[Any], replication: npt.NDArray[Any]
 ) -> dict[str, Any]:
     """Accuracies, and standard errors of their difference; correctness may be a mean of models."""
     difference = original.astype(np.float64) - replication
     n, gap = len(difference), float(difference.mean())
-    reason = _why_none(difference, known.blocks)
-    error = float("nan") if reason else _error(difference, known.blocks)
-    low, high = error_interval(gap, error, known.blocks)
+    reason = _why_none(difference, compared.blocks)
+    error = float("nan") if reason else _error(difference, compared.blocks)
+    low, high = error_interval(gap, error, compared.blocks)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
         "n": n, "accuracy_original": float(original.mean()),

@@ -201,13 +201,13 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -> pd.DataFrame:
+def tabulate(compared: ComparedModels, *, permutations: int = 999, seed: int = 0) -> pd.DataFrame:
     """Compare every model's gaps with those of random divisions of its datapoints."""
-    first = known.comparisons[0]
-    arrangements = Arrangements(len(first.source), len(first.target), known.blocks, permutations)
+    first = compared.comparisons[0]
+    arrangements = Arrangements(len(first.source), len(first.target), compared.blocks, permutations)
     shown: dict[tuple[str, Statistic, str], dict[str, Any]] = {}
-    for one in known.matched():
-        model, error = one.comparison.model, error_of_model(one, known.blocks)
+    for one in compared.matched():
+        model, error = one.comparison.model, error_of_model(one, compared.blocks)
         shown[model, Statistic.GAP, ""] = one.identity | {
             "matching": "", "criterion": "", "epsilon": float("nan"),
             "mean_over_seeds": one.comparison.gap,
@@ -220,8 +220,8 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
         unmatched = float(one.fractions_unmatched.mean())
         shown[model, Statistic.UNMATCHED, one.name] = one.identity | {"mean_over_seeds": unmatched}
     rows = []
-    for comparison in known.comparisons:
-        found = permuted_statistics(comparison, known.methods, arrangements, seed)
+    for comparison in compared.comparisons:
+        found = permuted_statistics(comparison, compared.methods, arrangements, seed)
         for (statistic, matching), values in found.items():
             row = shown[comparison.model, statistic, matching] | summarise(
                 values, statistic, arrangements

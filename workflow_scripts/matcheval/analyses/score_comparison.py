@@ -151,14 +151,14 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    known: ComparedModels,
+    compared: ComparedModels,
     *,
     ensembles: Mapping[str, Sequence[str]] | None = None,
     validation: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:
     """Match every model on every score, and every ensemble on the share of votes."""
     rows: list[dict[str, Any]] = []
-    for comparison, files in zip(known.comparisons, known.files, strict=True):
+    for comparison, files in zip(compared.comparisons, compared.files, strict=True):
         sides = [_outputs(files[origin]) for origin in _origins(comparison)]
         temperature = None
         if validation and sides[0].logits is not None:
@@ -172,11 +172,11 @@ def tabulate(
                 for outputs, side in zip(sides, (comparison.source, comparison.target), strict=True)
             ]
             shown = temperature if score is Uncertainty.TEMPERATURE else None
-            rows += _rows(known, comparison, score, both, shown)
-    by_name = {comparison.model: comparison for comparison in known.comparisons}
+            rows += _rows(compared, comparison, score, both, shown)
+    by_name = {comparison.model: comparison for comparison in compared.comparisons}
     for name, members in (ensembles or {}).items():
         comparison, shares = _ensemble(name, [by_name[member] for member in members])
-        rows += _rows(known, comparison, Uncertainty.VOTE_SHARE, shares)
+        rows += _rows(compared, comparison, Uncertainty.VOTE_SHARE, shares)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -207,7 +207,7 @@ def _ensemble(
 
 
 def _rows(
-    known: ComparedModels,
+    compared: ComparedModels,
     comparison: Comparison,
     score: Uncertainty,
     both: Sequence[npt.NDArray[Any] | str],
@@ -215,7 +215,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Match one model on one score by all matchings, on ranks and as it is."""
     source, target = both
-    for name, method in known.methods.items():
+    for name, method in compared.methods.items():
         for scale in (RANKS,) if score is Uncertainty.ENERGY else (RANKS, AS_IS):
             row = MatchedModel(comparison, name, method, {}).identity | {
                 "score": score.value, "scale": scale, "gap": comparison.gap,
@@ -226,11 +226,11 @@ def _rows(
                 continue
             scores_on = pooled_ranks if scale == RANKS else MeasuredScores
             measured = scores_on(source, target, method.epsilon)
-            yield row | _quantities(known, comparison, name, method, measured)
+            yield row | _quantities(compared, comparison, name, method, measured)
 
 
 def _quantities(
-    known: ComparedModels,
+    compared: ComparedModels,
     comparison: Comparison,
     name: str,
     method: MatchingMethod,
@@ -239,16 +239,16 @@ def _quantities(
     """Match one model once per seed, with the random numbers of the study's runs."""
     plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
     names: Any = {
-        "pair": known.pair.name, "criterion": method.criterion, "model": comparison.model
+        "pair": compared.pair.name, "criterion": method.criterion, "model": comparison.model
     }  # fmt: skip
-    rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in known.seeds}
+    rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in compared.seeds}
     matched = MatchedModel(comparison, name, method, rows)
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
     terms = error_terms(source, target, rows)
-    found = error_of_model(matched, known.blocks, terms)
+    found = error_of_model(matched, compared.blocks, terms)
     parts = decompose(
-        source, target, source_is_original=comparison.source_is_original, blocks=known.blocks
+        source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks
     )
     return {
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),

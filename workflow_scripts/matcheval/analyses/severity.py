@@ -92,31 +92,36 @@ def tabulate(
             except InputError as error:
                 problem = f"'{member.dataset}' and the base '{base}': {error}"
                 raise InputError(problem, field="severity.paired") from error
-        known = ComparedModels(pair, comparisons, methods, tuple(seeds), blocks)
+        compared = ComparedModels(pair, comparisons, methods, tuple(seeds), blocks)
         of_set = {
             "suite": suite.name, "dataset": member.dataset, "group": member.group,
             "subgroup": member.subgroup, "base": base, "paired": paired, "n": len(sets[0]),
             "severity": float("nan") if member.severity is None else member.severity,
         }  # fmt: skip
-        rows += [of_set | row for row in _rows(known)]
+        rows += [of_set | row for row in _rows(compared)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _rows(known: ComparedModels) -> Iterator[dict[str, Any]]:
+def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
     """Rows of all models and of their mean, by matching."""
-    sides = [scored(comparison) for comparison in known.comparisons]
-    parts = decompose_models(sides, source_is_original=known.sign == 1, blocks=known.blocks)
-    for name, method in known.methods.items():
+    sides = [scored(comparison) for comparison in compared.comparisons]
+    parts = decompose_models(sides, source_is_original=compared.sign == 1, blocks=compared.blocks)
+    for name, method in compared.methods.items():
         matched = [
-            MatchedModel.of(comparison, method, known.seeds, name)
-            for comparison in known.comparisons
+            MatchedModel.of(comparison, method, compared.seeds, name)
+            for comparison in compared.comparisons
         ]
         unmatched = [float(one.fractions_unmatched.mean()) for one in matched]
         of_rows = [
-            (one.comparison.model, of_model, error_of_model(one, known.blocks), share)
+            (one.comparison.model, of_model, error_of_model(one, compared.blocks), share)
             for one, of_model, share in zip(matched, parts.models, unmatched, strict=True)
         ]
-        of_mean = MEAN, parts.mean, error_of_mean(matched, known.blocks), float(np.mean(unmatched))
+        of_mean = (
+            MEAN,
+            parts.mean,
+            error_of_mean(matched, compared.blocks),
+            float(np.mean(unmatched)),
+        )
         for model, of_gap, error, share in (*of_rows, of_mean):
             reasons = of_gap.reason if np.isnan(of_gap.gap_se) else "", error.reason
             yield vars(of_gap) | of_gap.parts | vars(error) | {

@@ -36,7 +36,7 @@ SCHEMA = TableSchema(
 )
 
 
-def tabulate(known: ComparedModels, *, orders: int = 20) -> pd.DataFrame:
+def tabulate(compared: ComparedModels, *, orders: int = 20) -> pd.DataFrame:
     """Match every model in dataset order, once per seed, and once in each of several random orders.
 
     Parameters
@@ -51,10 +51,10 @@ def tabulate(known: ComparedModels, *, orders: int = 20) -> pd.DataFrame:
         Columns of `SCHEMA`, a row per model and matching.
     """
     rows = []
-    for comparison in known.comparisons:
-        for name, method in known.methods.items():
+    for comparison in compared.comparisons:
+        for name, method in compared.methods.items():
             found = []
-            for order, seeds in ((Order.DATASET, known.seeds), (Order.RANDOM, range(orders))):
+            for order, seeds in ((Order.DATASET, compared.seeds), (Order.RANDOM, range(orders))):
                 changed = method.model_copy(update={"order": order})
                 found.append(MatchedModel.of(comparison, changed, seeds, name))
             rows.append(_row(*found))

@@ -44,7 +44,7 @@ def tabulate_pair(
 class PairTableAnalysis(TableAnalysis):
     """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
 
-    `tabulate(known, **options)` makes the table from `ComparedModels`; `compare`
+    `tabulate(compared, **options)` makes the table from `ComparedModels`; `compare`
     (api/comparison.py) makes the same of prediction files.
     """
 
