@@ -71,13 +71,6 @@ def test_predictions_may_be_clipped():
         np.testing.assert_allclose(found["error"], np.abs(np.subtract(expected, true)))
 
 
-def test_equal_scores_predict_the_mean_and_are_flagged():
-    y = np.array([0.9, 0.6, 0.6, 0.5])
-    found = leave_one_out(np.array([1.0, 0.2, 0.2, 0.2]), y)
-    assert found.predicted[0] == pytest.approx(y[1:].mean())
-    assert linear(np.ones(3), y[:3], np.array([7.0]))[0] == pytest.approx(0.7)
-
-
 def test_the_perceptron_has_the_parameters_of_the_paper_and_learns_a_curve():
     sizes = [a * b + b for a, b in pairwise(LAYERS)]
     assert sum(sizes) == case("regression", "mlp_regressor.param_count")["expected"]
@@ -160,6 +153,7 @@ def test_constant_scores_are_flagged_in_the_table():
     rows = [(name, "g", 1.0 if name == "a" else 0.2, accuracy) for name, _, _, accuracy in LINE]
     found = predict_accuracies(scores("entropy", rows))
     assert found["reason"].tolist() == [FLAGGED, "", "", ""]
+    assert found["predicted"][0] == pytest.approx((0.7 + 0.6 + 0.3) / 3)
 
 
 def test_groups_are_filled_in():

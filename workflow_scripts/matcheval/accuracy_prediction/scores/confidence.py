@@ -63,23 +63,10 @@ for _threshold in THRESHOLDS:
 
 
 def fit_temperature(logits: npt.NDArray[np.float32] | Floats, labels: Classes) -> float:
-    """Fit the temperature of the softmax by maximum likelihood.
+    """Fit the temperature of the softmax by maximum likelihood (Guo et al. 2017, section 4.2).
 
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    labels : int64 array, shape (n,)
-
-    Returns
-    -------
-    float
-        The temperature in `BRACKET` with the least mean negative log-likelihood, to a relative
-        1e-6. The likelihood is log-concave in 1 / temperature, so that there is one optimum. If all
-        predictions are correct, it is the lower end of the bracket.
-
-    References
-    ----------
-    Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, section 4.2.
+    The likelihood is log-concave in 1 / temperature, so that there is one optimum in `BRACKET`. If
+    all predictions are correct, it is the lower end.
     """
     from scipy.optimize import minimize_scalar
 
