@@ -56,15 +56,12 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 
 
 def _headline(row: pd.Series, name: str) -> Headline:
-    text = words.verdict(row)
-    share = words.share_of_confidence(row)
-    n = row["n_models"]
-    if not n:
-        n = row["n_left_out"]
-        statement = f"No target was matched in any run of {counted(n, 'model')}."
-    else:
+    text, share = words.verdict(row), words.share_of_confidence(row)
+    statement = f"No target was matched in any run of {counted(row['n_left_out'], 'model')}."
+    if row["n_models"]:
         statement = (
-            f"{counted(n, 'model')}; `{row['original']}` (n = {row['n_original']:,}) and "
+            f"{counted(row['n_models'], 'model')}; "
+            f"`{row['original']}` (n = {row['n_original']:,}) and "
             f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
             f"{with_interval(row, 'confidence_part')} points go with confidence"
             f"{f' (share: {share})' * (share != UNDEFINED)}. The matched gap is "
