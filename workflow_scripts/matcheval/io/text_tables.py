@@ -144,10 +144,11 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
-def accuracy_cells(table: pd.DataFrame, part: str) -> Sequence[str]:
+def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"
-    return lay_out(table, {"": with_interval(name)})[0].cells
+    text = with_interval(name).replace(".1%", f".{digits}%", 1)
+    return lay_out(table, {"": text})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
