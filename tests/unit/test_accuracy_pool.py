@@ -14,7 +14,6 @@ from matcheval.accuracy_prediction.scores.agreement import (
     agreement,
     aline_d,
     aline_s,
-    mean_agreement,
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -72,23 +71,12 @@ def literally(base, labels, target):
     return norm.cdf(slope * np.array(acc) + bias), norm.cdf(w)
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.int64])
-def test_agreement_by_a_literal_count(dtype):
-    predictions = pool(n=203)[0].astype(dtype)
-    expected = [[np.mean(a == b) for b in predictions] for a in predictions]
-    np.testing.assert_allclose(agreement(predictions), expected, rtol=1e-15)
-    means = [np.mean([e for j, e in enumerate(row) if j != i]) for i, row in enumerate(expected)]
-    np.testing.assert_allclose(
-        mean_agreement(Agreements(agreement(predictions), None, None)), means
-    )
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_aline_by_literal_loops(seed):
     some = pool(seed)
-    single, double = literally(*some)
-    np.testing.assert_allclose(aline_s(of(*some)), single, atol=1e-9)
-    np.testing.assert_allclose(aline_d(of(*some)), double, atol=1e-9)
+    np.testing.assert_allclose(
+        [aline_s(of(*some)), aline_d(of(*some))], literally(*some), atol=1e-9
+    )
 
 
 def test_models_outside_of_the_pool_have_no_influence_on_it():
@@ -220,18 +208,14 @@ def test_groups_and_several_labels_of_a_member():
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
     files = {"base": outputs_of("base", "m0"), "whole": dataclasses.replace(every, labels=several)}
     reader = SuiteReader(given(group_probability="sum"), files.get)
-    base, found = reader.sides(member)
+    _, found = reader.sides(member)
     assert reader.names(member) == ["small", "pet"]
-    assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
     rows = np.flatnonzero(every.labels != 2)
     p = every.probabilities[rows]
     small = p[:, 0] + p[:, 1] > p[:, 3]
     labels = every.labels[rows]
     assert found.correct.tolist() == (small | (labels == 3)).tolist()
-    np.testing.assert_allclose(found.confidences, np.maximum(p[:, 0] + p[:, 1], p[:, 3]))
-    known = single_labels(found)
-    assert ((known == found.predicted) == found.correct).all()
-    assert set(known) == {0, 1}
+    assert ((single_labels(found) == found.predicted) == found.correct).all()
 
 
 def test_outputs_of_other_classes_and_of_no_numbers():

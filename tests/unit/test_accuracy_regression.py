@@ -105,23 +105,6 @@ def calibrated(table, **options):
 LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", "h", 0.5, 0.3)]
 
 
-def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
-    found = calibrated(scores("doc", LINE))
-    assert found["dataset"].tolist() == ["d"]
-    row = found.iloc[0]
-    # Gaps 0.1, 0.2, 0.3 at scores 0.1, 0.2, 0.3: the gap at 0.5 is 0.5.
-    assert row["predicted"] == pytest.approx(0.4)
-    assert row["error"] == pytest.approx(0.1)
-    assert (row["protocol"], row["calibrated_on"], row["n_fitted"]) == ("calibrated", "g", 3)
-
-
-def test_equal_scores_of_the_sets_fitted_on_are_flagged():
-    rows = [(name, group, 0.1 if group == "g" else score, y) for name, group, score, y in LINE]
-    found = calibrated(scores("entropy", rows), regressors=["mlp"])
-    assert found["reason"].tolist() == [FLAGGED]
-    assert found["predicted"].tolist() == pytest.approx([0.7])
-
-
 def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
     monkeypatch.setitem(REGRESSORS, "mlp", lambda x, y, new, *, seed: np.full(len(new), seed))
     found = calibrated(scores("entropy", LINE, seed=3), regressors=["mlp"])
@@ -189,32 +172,23 @@ def test_errors_are_averaged_over_sets_then_models():
     assert of.loc["all", "sd_all"] == pytest.approx(np.std([0.1, 0.3, 0.2, 0.2, 0], ddof=1))
 
 
-def test_intervals_over_sets_are_those_of_a_literal_bootstrap():
+def test_intervals_are_those_of_a_literal_bootstrap():
+    """Five severities of three corruptions are three observations, not fifteen."""
     errors = np.random.default_rng(3).normal(0, 0.1, (4, 15))
-    rows = {f"m{i}": [("g", e) for e in row] for i, row in enumerate(errors)}
-    table = tabulate_errors(predicted(rows), resamples=4000)
-    rng = np.random.default_rng(5)
-    size = np.abs(errors)
-    by_set = [size[:, rng.integers(15, size=15)].mean() for _ in range(4000)]
-    by_model = [size[rng.integers(4, size=4)].mean() for _ in range(4000)]
-    by_row = [rng.choice(size.ravel(), 60).mean() for _ in range(4000)]
-    for name, resampled in (("sets", by_set), ("models", by_model), ("rows", by_row)):
-        bounds = table.iloc[-1][[f"mae_{name}_low", f"mae_{name}_high"]].tolist()
+    table = predicted({f"m{i}": [("g", e) for e in row] for i, row in enumerate(errors)})
+    table["subgroup"] = [f"c{i // 5}" for i in range(15)] * 4
+    rng, size = np.random.default_rng(5), np.abs(errors)
+    draws = {
+        "sets": lambda: size[:, rng.integers(15, size=15)],
+        "models": lambda: size[rng.integers(4, size=4)],
+        "rows": lambda: rng.choice(size.ravel(), 60),
+        "subgroups": lambda: size.reshape(4, 3, 5)[:, rng.integers(3, size=3)],
+    }
+    whole = tabulate_errors(table, resamples=4000).iloc[-1]
+    for name, draw in draws.items():
+        resampled = [draw().mean() for _ in range(4000)]
+        bounds = whole[[f"mae_{name}_low", f"mae_{name}_high"]].tolist()
         assert bounds == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.003)
-
-
-def test_sets_of_one_subgroup_are_drawn_together():
-    """Five equal severities of three corruptions are three observations, not fifteen."""
-    errors = np.repeat(np.random.default_rng(4).uniform(0, 0.2, 3), 5)
-    rows = [(f"d{i}", "g", 0.5 + e, 0.5) for i, e in enumerate(errors)]
-    table = scores("ac", rows).assign(subgroup=[f"c{i // 5}" for i in range(15)])
-    found = tabulate_errors(predict_accuracies(table, loo=False), resamples=4000)
-    whole = found.iloc[-1]
-    rng = np.random.default_rng(5)
-    drawn = [rng.choice(errors[::5], 3).mean() for _ in range(4000)]
-    bounds = whole[["mae_subgroups_low", "mae_subgroups_high"]].tolist()
-    assert bounds == pytest.approx(np.quantile(drawn, [0.025, 0.975]).tolist(), abs=0.003)
-    assert whole["mae_sets_high"] - whole["mae_sets_low"] < 0.8 * (bounds[1] - bounds[0])
 
 
 def test_correlations_are_those_of_the_vectors():

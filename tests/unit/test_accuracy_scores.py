@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from cifar import CIFAR, CLASSES, needs_cifar
-from matcheval.accuracy_prediction.scores import SCORES, agreement, confidence, outputs
+from matcheval.accuracy_prediction.scores import SCORES, confidence, outputs
 from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature, mean_loss
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -20,7 +19,7 @@ from matcheval.accuracy_prediction.scores.outputs import (
     softmax,
 )
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
-from matcheval.accuracy_prediction.scores.score import Need, Sides, Sources, missing_inputs
+from matcheval.accuracy_prediction.scores.score import Sides, Sources
 from matcheval.errors import InputError
 from matcheval.inference.statistics import FeatureStatistics, RunningStatistics
 
@@ -117,8 +116,6 @@ def test_atc_at_its_limits():
         assert (value(name, right, some), value(name, wrong, some)) == (1, 0)
     assert value("atc_mc:garg_code", right, some) == 1
     assert value("atc_ne:garg_code", right, some) == 0
-    assert value("atc_mc:garg_code", some, some) == pytest.approx(some.accuracy + 0.01)
-    assert value("atc_ne:autoeval_baselines", some, some) == pytest.approx(some.accuracy)
     assert np.isnan(value("atc_ne:autoeval_baselines", right, some))
 
 
@@ -130,51 +127,6 @@ def test_size_of_blocks_changes_nothing(monkeypatch):
     monkeypatch.setattr(confidence, "_BLOCK", 3 * 4)
     np.testing.assert_array_equal(again.entropies, some.entropies)
     assert mean_loss(some.logits, some.labels, 2.0) == pytest.approx(loss, rel=1e-14)
-
-
-@needs_cifar
-@pytest.mark.skipif(not (CIFAR / "zoo_logits.npz").is_file(), reason="no logits of networks")
-def test_published_networks_on_images_like_the_base():
-    """CIFAR-10 networks; base and target are parts of its test set, so that no shift misleads.
-
-    What is fitted to the base's labels is right within 3.5 standard errors (22 networks); average
-    confidence is not, as these networks are overconfident, and a temperature mends most of it.
-    """
-    with np.load(CIFAR / "zoo_logits.npz") as archive:
-        logits = dict(archive)
-    labels = logits.pop("labels").astype(np.int64)
-    early = np.arange(len(labels)) < 2000
-    pets = class_rule(CLASSES, ["dog", "horse"])
-    predicted, within = [], []
-    for whole in (from_logits(one, labels) for one in logits.values()):
-        base, target = whole.rows(~early), whole.rows(early)
-        true = target.accuracy
-        within.append(3.5 * np.sqrt(true * (1 - true) * (1 / 2000 + 1 / 8000)))
-        for name in ("doc_feat", "atc_mc", "atc_ne"):
-            assert value(name, base, target) == pytest.approx(true, abs=within[-1])
-        scaled = value("ac_temperature", base, target)
-        assert abs(scaled - true) < 0.4 * (value("ac", base, target) - true)
-        cut = [restrict(whole, replace(pets, restrict_argmax=one), True) for one in (True, False)]
-        assert cut[0].accuracy > cut[1].accuracy + 0.03
-        predicted.append(whole.predicted)
-    p = np.array(predicted, np.int16)
-    known = (p[:, ~early] == labels[~early]).mean(axis=1)
-    shares = agreement.agreement
-    agreements = agreement.Agreements(shares(p[:, early]), shares(p[:, ~early]), known)
-    for estimate in (agreement.aline_s, agreement.aline_d):
-        errors = estimate(agreements) - (p[:, early] == labels[early]).mean(axis=1)
-        assert (np.abs(errors) < within).all()
-
-
-def test_what_is_missing_is_named():
-    known = from_logits(np.eye(3), [0, 1, 2])
-    bare = Outputs(known.labels, known.predicted, known.confidences)
-    missing = {name: missing_inputs(SCORES[name], Sources(bare), bare) for name in NAMES}
-    assert missing["nuclear_norm"] == [Need.GRAM]
-    assert sum(map(bool, missing.values())) == 7
-    unlabelled = replace(known, labels=None)
-    assert missing_inputs(SCORES["doc"], Sources(unlabelled), known) == [Need.BASE_LABELS]
-    assert not any(missing_inputs(SCORES[name], Sources(known), unlabelled) for name in NAMES)
 
 
 PETS = ClassRule(((1, 3), (0,)))  # of four classes; class 2 does not count
@@ -269,8 +221,6 @@ def test_rules_from_names():
     assert groups == replace(summed, columns=((3,), (1, 0)))
     with pytest.raises(InputError, match=r"no class in common.*cat, dog, fox, owl.*bat"):
         class_rule(base, ["bat"])
-    with pytest.raises(InputError, match=r"'groups'.*unknown class.*'wolf'"):
-        class_rule(base, {"wild": ["fox", "wolf"]})
 
 
 @pytest.mark.parametrize(
@@ -280,17 +230,9 @@ def test_rules_from_names():
         ({"probabilities": None, "logits": None}, PETS, False, r"Switch on .*\[logits\]"),
         ({"labels": np.full(40, 2)}, PETS, True, "no datapoint of the base set is of a class that"),
         ({"labels": np.full(40, 2)}, PETS, False, "no datapoint of the target"),
-        ({"labels": np.full(40, -2)}, PETS, False, "label -2 of the target is out of range"),
         ({"labels": np.full(40, 6)}, PETS, False, "label 6 of the target is out of range: .* 6 cl"),
     ],
 )
 def test_bad_input(change, rule, is_base, message):
     with pytest.raises(InputError, match=message):
         restrict(replace(drawn(), **change), rule, is_base)
-
-
-@pytest.mark.parametrize("labels", [None, np.empty((0, 2), int)])
-def test_no_datapoints(labels):
-    empty = Outputs(labels, np.empty(0, int), np.empty(0))
-    with pytest.raises(InputError, match="no datapoint of the target"):
-        restrict(empty, ClassRule(), False)

@@ -57,17 +57,13 @@ def grouped(**groups):
     ("given", "said"),
     [
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
-        ({"members": grouped(odd=["1", "3"])}, "has one class, 'odd'"),
         ({"members": grouped(odd=["1"], even=["eight"])}, r"'digits-known'.*unknown class 'eight'"),
         ({"members": grouped(odd=["1"], even=["2"]), "inference": TOP}, r"a part .*Add logits"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
-        ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
         ({"single": FIRST, "without": FIRST}, "is left out, too"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
-        ({"one": {"base": "bse"}}, "unknown dataset 'bse'"),
         ({"one": {"calibrations": [{"fit": "blue"}]}}, "unknown group 'blue'"),
         ({"ensembles": {"e": [*FIRST, "tow"]}}, r"ensembles\.e.*unknown model 'tow'"),
-        ({"single": ["nobody"]}, r"accuracy_prediction\.single.*unknown model 'nobody'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
         ({"methods": ["ac", "rotation"]}, r"'rotation' needs .*Name sets as 'rotation'"),
@@ -80,9 +76,7 @@ def grouped(**groups):
         ({"one": OF_SET}, "unknown set 'digits-train'"),
         ({"one": of_class("1"), "inference": TOP}, "needs features"),
         ({"published": "p1"}, "no group is called Syn1 or Syn2 or Natural or Adv"),
-        ({"published": "p2"}, "no suite is called C10-Cs or C10-W"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
-        ({"methods": "al"}, r"'al' is none of all"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(tmp_path, given, said):

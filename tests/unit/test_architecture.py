@@ -122,26 +122,12 @@ def test_no_import_cycle_between_files_of_a_folder(folder):
 def test_the_root_has_few_modules():
     names = [path.name for path in (ROOT / PACKAGE).glob("*.py") if path.name != "__init__.py"]
     assert len(names) <= MAX_ROOT_MODULES, names
+    assert len(IMPORTS) > 300  # they are found
 
 
 def test_no_module_imports_snakemake():
     for module, names in IMPORTED_NAMES.items():
         assert not [name for name in names if name.split(".")[0] == "snakemake"], module
-
-
-def test_imports_are_found_everywhere(tmp_path):
-    path = tmp_path / "m.py"
-    path.write_text(
-        "import a.b\n"
-        "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from c.d import e\n"
-        "def f():\n    from g import h\n"
-    )
-    assert imported_names(path) == {"a.b", "typing.TYPE_CHECKING", "c.d.e", "g.h"}
-    path.write_text("from importlib import import_module\nNAMES = ('x.y.Z', 'not a name')\n")
-    assert imported_names(path) == {"importlib.import_module", "x.y.Z", f"{PACKAGE}.x.y.Z"}
-    assert len(MODULES) > 100
-    assert len(IMPORTS) > 300
 
 
 def test_cycles_are_found():

@@ -94,7 +94,6 @@ def test_what_fits_is_let_through():
          "'--set-resources a:mem_mb=512000 a:cpus_per_task=32'"),
         (Request("a", 1, 100, 2000, group=True), r"'--group-components a=1' \(fewer jobs"),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
-        (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
         (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
         (Request("a", 1, 100, 10, partition="x"), r"no partition 'x'.*one of: cpu, gpu"),
     ],
@@ -105,11 +104,9 @@ def test_requests_that_exceed_the_partition(request_, message):
 
 
 def test_all_that_is_wrong_is_told_at_once():
-    with pytest.raises(InputError) as error:
+    message = r"a requests 99 processors(?s:.*)no partition 'x'"
+    with pytest.raises(InputError, match=message):
         check_requests([Request("a", 99, 1, 1), Request("b", 1, 1, 1, partition="x"), SMALL], NODES)
-    assert "a requests 99 processors" in str(error.value)
-    assert "no partition 'x'" in str(error.value)
-    assert "train_model" not in str(error.value)
 
 
 def test_nodes_that_are_down_are_waited_for(caplog):
@@ -137,10 +134,6 @@ def test_jobs_of_one_kind_count_as_their_largest():
 def test_retries_ask_for_what_there_is_at_most(request_, mem_mb, minutes):
     granted = replace(request_, mem_mb=mem_mb, minutes=minutes)
     assert checks.within(request_, NODES) == granted
-
-
-def test_minutes_of_a_limit_with_seconds_are_whole():
-    assert checks.within(Request("a", 1, 1, 200), [replace(CPU, minutes=90.5)]).minutes == 90
 
 
 def test_a_job_that_another_one_continues_fits_the_time_limit():
@@ -286,15 +279,11 @@ class TestFolders:
             checks.check_no_earlier_jobs(["rule_a_wildcards_x", "rule_b"], tmp_path)
 
 
-def test_names_of_rules():
-    checks.check_names(["train_model"], ["train_model"], "rule", "set-resources")
-    message = r"'groups': unknown rule 'matchs'. Did you mean 'match'\?.*Known: match, train"
-    with pytest.raises(InputError, match=message):
-        checks.check_names(["matchs", "zzz"], ["match", "train"], "rule", "groups")
-
-
-def test_names_of_groups():
+def test_names_of_rules_and_groups():
+    checks.check_names(["match"], ["match"], "rule", "set-resources")
     checks.check_groups(["tables", "another"], ["tables"], "group-components")
+    with pytest.raises(InputError, match=r"'groups': unknown rule 'matchs'. Did you mean 'match'"):
+        checks.check_names(["matchs", "zzz"], ["match", "train"], "rule", "groups")
     with pytest.raises(InputError, match=r"unknown group 'tabels'. Did you mean 'tables'\?"):
         checks.check_groups(["tabels"], ["tables"], "group-components")
 

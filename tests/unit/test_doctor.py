@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import sys
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -26,13 +25,10 @@ def ended(capsys, *arguments):
     return caught.value.code, capsys.readouterr()
 
 
-def test_versions_of_what_matters(capsys):
+def test_the_version(capsys):
     code, told = ended(capsys, "--version")
-    lines = dict(line.split(maxsplit=1) for line in told.out.splitlines())
     assert code == 0
-    assert lines["matched-eval"] == __version__
-    assert lines["python"] == sys.version.split()[0]
-    assert {"numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake"} < set(lines)
+    assert told.out.splitlines()[0].split() == ["matched-eval", __version__]
 
 
 class TestDoctor:
@@ -118,11 +114,6 @@ class TestGpus:
         assert health.nvidia_driver(path) == "driver 580.65.06"
         program.write_text("#!/bin/sh\necho failed\nexit 9\n")
         assert health.nvidia_driver(path) is None
-
-    def test_without_torch(self, monkeypatch):
-        monkeypatch.setattr(health, "version_of", lambda name: None)
-        (found,) = health.check_torch({})
-        assert (found.state, "can be neither trained nor run" in found.found) == (NOTE, True)
 
 
 class TestWorkflow:

@@ -168,7 +168,6 @@ class TestStudy:
         ("block", "message"),
         [
             ({"of": "digits-known"}, "either 'package' or 'callable'"),
-            ({"of": "digits-known", "package": "resnet18"}, "something like"),
             ({"of": "digits-knwon", "callable": "own_network:make"}, "Did you mean"),
             ({"of": "features", "callable": "own_network:make"}, "consists of features itself"),
             ({"of": "digits-known", "package": "absent_package:resnet18"}, "not installed"),

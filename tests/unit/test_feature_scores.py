@@ -11,7 +11,6 @@ from scipy.spatial.distance import jensenshannon
 from matcheval.accuracy_prediction.scores import SCORES, features
 from matcheval.accuracy_prediction.scores.features import (
     STRENGTHS,
-    cut_in_three,
     fit_linear,
     frechet_distance,
     mean_distance,
@@ -159,13 +158,6 @@ def test_discriminators_report_on_half_of_the_datapoints(monkeypatch):
     assert seen == [[20, 20], [50, 20]]
 
 
-def test_sets_of_unequal_size_do_not_make_a_discriminator_better():
-    """Without balance, saying "base" always would be right for nine of ten."""
-    found = scores_of(sample(1, 900), sample(2, 100))
-    assert abs(found["disc_a_proxy"]) < 0.7
-    assert abs(found["disc_a_proxy:balanced"]) < 0.7
-
-
 def test_a_network_discriminates_by_what_is_not_linear():
     """Same mean, other spread: the linear discriminator is at chance."""
     names = ("disc_auc", "disc_auc:mlp", "disc_a_proxy:mlp")
@@ -173,13 +165,6 @@ def test_a_network_discriminates_by_what_is_not_linear():
     assert abs(found["disc_auc"] - 0.5) < 0.1
     assert found["disc_auc:mlp"] > 0.8
     assert found["disc_a_proxy:mlp"] > 0.8
-
-
-def test_sets_of_one_size_are_cut_at_the_same_positions():
-    parts = cut_in_three(200, 3)
-    assert [len(part) for part in parts] == [80, 20, 100]
-    assert sorted(np.concatenate(parts)) == list(range(200))
-    assert not np.array_equal(parts[0], cut_in_three(200, 4)[0])
 
 
 def test_the_penalty_is_that_of_the_lowest_error_where_tuned():

@@ -155,19 +155,6 @@ def test_each_has_its_own_and_a_third_waits(tmp_path):
             process.communicate()
 
 
-def test_one_gpu_by_two_names_is_one(driver, tmp_path):
-    """The number of one job and the UUID of another mean the same GPU."""
-    first = start(1, tmp_path, f"{SEEN}; import time; time.sleep(60)", devices="0")
-    try:
-        assert first.stdout.readline().strip() == "GPU-a1-0"
-        with pytest.raises(InputError, match="not as many of GPU-a1-0 became free"):
-            lease(1, visible_gpus(driver | {"CUDA_VISIBLE_DEVICES": "GPU-a1"}), tmp_path,
-                  patience=0)  # fmt: skip
-    finally:
-        first.kill()
-        first.communicate()
-
-
 def test_several_gpus_none_and_the_exit_code(tmp_path):
     both = start(2, tmp_path, SEEN)
     none = start(0, tmp_path, "import sys; sys.exit(7)", devices="")

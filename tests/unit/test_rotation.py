@@ -45,7 +45,7 @@ def images(width, channels):
 
 
 class TestTurnedImages:
-    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9), (4, 8), (5, 6), (18, 20)])
+    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9), (5, 6)])
     def test_any_block_of_them(self, start, stop):
         dataset = images(3, 3)
         reader = RotatedReader(ArrayReader(dataset), "x")
@@ -210,10 +210,7 @@ class TestJob:
 
     def test_what_is_there_is_not_computed_again(self, inputs, tmp_path, passes):
         job, _ = inputs
-        run(job, tmp_path, ["plain"])
-        assert passes == ["base", "plain"]
         first = run(job, tmp_path)
-        assert passes == ["base", "plain", "base", "noisy"]
         passes.clear()
         assert run(job, tmp_path).equals(first)
         assert not passes

@@ -33,11 +33,9 @@ Traceback (most recent call last):
         (TRACEBACK + "matcheval.errors.InputError: b.csv: row 0\nc.csv: row 1\n",
          "b.csv: row 0 c.csv: row 1"),
         (TRACEBACK + "torch.OutOfMemoryError: 3 GiB\n", "OutOfMemoryError: 3 GiB"),
-        (TRACEBACK + "AssertionError\n", "AssertionError"),
         ("error: the first\nerror: the \x1b[2Jlast\n", "the \\x1b[2Jlast"),
         ("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n",
          "*** JOB 7 CANCELLED DUE TO TIME LIMIT ***"),
-        ("epoch 1\nno error: all well\n", ""),
         ("", ""),
     ],
 )  # fmt: skip
@@ -54,7 +52,6 @@ def test_the_error_in_a_log(log, reason):
         ("", "Command 'x' died with <Signals.SIGTERM: 15>.", "killed by SIGTERM"),
         ("", "Command 'x' returned non-zero exit status 255.", "it has left no message"),
         ("epoch 1\n1 failed\n\n", "Command 'x' returned non-zero exit status 1.", "1 failed"),
-        ("epoch 1\n", "SLURM status is:\n TIMEOUT", "SLURM status is: TIMEOUT"),
         ("error: " + "long " * 100, "", ("long " * 100)[:299] + "…"),
         (None, "", "it has left no message"),
     ],
@@ -151,12 +148,6 @@ def begin(number, rule, **wildcards):
 def end(number, done):
     tell(LogEvent.JOB_FINISHED, job_id=number)
     tell(LogEvent.PROGRESS, done=done, total=9)
-
-
-def test_progress_names_rule_model_and_set(terminal):
-    begin(4, "predict_dataset", dataset="known", model="mlp")
-    end(4, 1)
-    assert terminal[1]() == ["1 of 9 (11%): predict_dataset mlp known"]
 
 
 def test_a_job_tried_again_has_not_failed(terminal, tmp_path):

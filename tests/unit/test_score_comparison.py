@@ -146,8 +146,6 @@ class TestTable:
     ("block", "message"),
     [
         ({"validation": "digits-known"}, "'digits-known' is a set of pair 'new-writers'"),
-        ({"validation": "digit"}, "unknown dataset 'digit'"),
-        ({"ensembles": {"e": ["none"]}}, "unknown model 'none'"),
         ({"ensembles": {"linear-ce": ["linear-ce"]}}, "'linear-ce' is a model, too"),
         ({"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]}, "'linear-ce' is left out"),
     ],

@@ -34,10 +34,10 @@ def test_the_default_plan_is_that_of_cifar10_warehouse():
     }  # fmt: skip
     texts = {row["text"] for row in table}
     assert {
-        "airplane", "airplane cartoon", "high quality photo of red truck", "photo of cat in a cage",
-        "high quality cartoon photo of brown frog", "oil painting of ship",
-        "high quality photo of deer",
-    } <= texts  # fmt: skip
+        "airplane",
+        "photo of cat in a cage",
+        "high quality cartoon photo of brown frog",
+    } <= texts
     assert not any("{" in text for text in texts)
 
 
@@ -60,7 +60,6 @@ def test_rows_of_a_small_plan():
         ({"template": "photo"}, "has no {class}"),
         ({"template": "{class} {color}"}, "'{color}' is no placeholder. Did you mean 'colour'"),
         ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
-        ({"template": None}, "either 'template' or 'templates'"),
         ({"templates": {"a": "{class}"}}, "either 'template' or 'templates'"),
         ({"style": "{colour}"}, "'{colour}' is no placeholder"),
         ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
