@@ -1,6 +1,5 @@
 """What a person may mistype, or have damaged: one line that says what to do, and no traceback."""
 
-import os
 import re
 import zipfile
 
@@ -25,8 +24,6 @@ def here(tmp_path, monkeypatch):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(FINE)
     (tmp_path / "latin.csv").write_bytes("läbel,prediction,probability\n0,0,.5\n".encode("latin-1"))
-    cells = "label,prediction,probability\nKäfer,0,.5\n".encode("latin-1")
-    (tmp_path / "cells.csv").write_bytes(cells)
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     (tmp_path / "folder.csv").mkdir()
     np.savez(tmp_path / "single.npz", labels=np.array(3), logits=np.ones((3, 3)))
@@ -49,10 +46,9 @@ def error_of(capsys, *arguments):
     return message
 
 
-LONG, NUL, BYTES = "x" * 300 + ".csv", "a\0b.csv", os.fsdecode(b"\xff.csv")
+LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
     "latin.csv": "its header is not UTF-8. Save it as UTF-8",
-    "cells.csv": "'label': holds text that is not UTF-8. Save it as UTF-8",
     "loop.csv": "no such file: it is a link to nothing, or to itself",
     "folder.csv": "is a folder",
     "single.npz": "'labels': is a single value, not an array",
@@ -60,7 +56,6 @@ INPUTS = {
     "classes.parquet": "99999999999999999999... classes. Give a number from 1",
     LONG: "no such file (File name too long)",
     NUL: "a\\x00b.csv: no such file",
-    BYTES: "no such file",
 }
 
 
@@ -77,10 +72,7 @@ def test_inputs(here, capsys, name, message):
 OUTPUTS = {
     "folder.csv": "it is a folder",
     "x" * 240 + ".csv": "no file can have this name",
-    LONG: "no file can have this name",
     NUL: "no file can have this name",
-    BYTES: "no file can have this name",
-    "/proc/x.csv": "cannot be written (No such file or directory)",
     "/dev/null/x.csv": "cannot be written (File exists)",
     "a.csv/x.csv": "cannot be written",
     "a.csv": "occurs twice on the command line",
@@ -93,9 +85,8 @@ def test_outputs(here, capsys, name, message):
     """Pairs cannot be written: nor are runs, before that is known."""
     assert message in error_of(capsys, "match", "a.csv", "b.csv", "--output", name)
     both = ["match", "a.csv", "b.csv", "--output", "runs.csv", "--pairs", name]
-    if not name.startswith("/proc"):  # there only writing shows it
-        assert message in error_of(capsys, *both)
-        assert not (here / "runs.csv").exists()
+    assert message in error_of(capsys, *both)
+    assert not (here / "runs.csv").exists()
     assert (here / "a.csv").read_text() == FINE
 
 
@@ -104,13 +95,10 @@ def test_outputs(here, capsys, name, message):
     [
         (["match", "--output", "r.csv", "--pairs", "r.csv"], "r.csv: occurs twice"),
         (["compare", "--output", "a.csv"], "cannot be written"),
-        (["compare", "--output", "/proc/x"], "cannot be written"),
         (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
         (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
-        (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
         (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),
         (["compare", "--classes", "folder.csv"], "--classes takes a number"),
-        (["compare", "--classes", NUL], "--classes takes a number"),
         (["duplicates", "--output", "near.csv", "--neighbours", "0"], "--neighbours is 0. Give at"),
         (["duplicates", "--output", "near.csv", "--sheet", "x.gif"], "cannot save '.gif' figures"),
     ],
@@ -131,9 +119,6 @@ def test_the_name_of_a_model_in_a_file(here, capsys):
     ("text", "message"),
     [
         ("study: x\n  models: m.csv\n", r"m.yaml, line 2, column 9: not readable as YAML"),
-        ("study: x\nmodels: [\n", r"m.yaml, line 3, column 1: .*Indent with spaces"),
-        ("study: x\n\tmodels: y\n", r"m.yaml, line 2, column 1: .*cannot start any token"),
-        ("study: \x00", r"m.yaml: not readable as YAML"),
         ("a: 2001-13-40\n", r"m.yaml: not readable as YAML \(month must be in"),
         ("- a\n", r"m.yaml: is not a mapping"),
         (None, r"m.yaml: no such file"),
@@ -147,25 +132,17 @@ def test_study_files_that_cannot_be_read(tmp_path, capsys, text, message):
 
 def test_a_study_is_checked(here, capsys):
     (here / "models.csv").write_text("name,kind\na,predictions\n")
-    study = """\
-study: s
-models: models.csv
-datasets:
-  v: {kind: predictions, files: 'v/{model}.csv'}
-  w: {kind: predictions, files: 'w/{model}.csv'}
-pairs: {p: {original: v, replication: w}}
-"""
-    (here / "s.yaml").write_text(study)
-    assert "no predictions of model 'a'" in error_of(capsys, "check-study", "s.yaml")
+    sets = ", ".join(f"{n}: {{kind: predictions, files: '{n}/{{model}}.csv'}}" for n in "vw")
+    study = f"study: s\nmodels: models.csv\ndatasets: {{{sets}}}\n"
+    study += "pairs: {p: {original: v, replication: w}}\n"
     for name in "vw":
         (here / name).mkdir()
         (here / name / "a.csv").write_text(FINE)
+    (here / "s.yaml").write_text(study)
     main(["check-study", "s.yaml"])
     assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
     (here / "s.yaml").write_text("results: '{model}'\n" + study)
     assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
-    (here / "s.yaml").write_text(study.replace("study: s\n", ""))
-    assert "Name the study" in error_of(capsys, "check-study", "s.yaml")
 
 
 def test_a_line_that_is_not_utf_8(tmp_path):

@@ -62,21 +62,15 @@ def test_yaml_catalogues_have_models_of_every_kind(tmp_path):
     ("given", "message"),
     [
         ({"algorithm": "emr"}, r"'algorithm': unknown value 'emr'\. Did you mean 'erm'\?"),
-        ({"algorithm": "x"}, r"'algorithm': unknown value 'x'\. Known: erm"),
-        ({"optimizer": "adm"}, r"'optimizer': unknown value 'adm'\. Did you mean 'adam'"),
         ({"options": {"beta": 1}}, r"'options': unknown option 'beta' of .* erm .* sgd\. There"),
         ({"optimizer": "adam", "options": {"beta": 1}},
          r"'options': unknown option 'beta' of algorithm erm with optimizer adam\. .* 'betas'"),
         ({"optimizer": "adam", "options": {"betas": [0.5, 1]}},
          r"'options': 'betas\[1\]': 1 must be below 1"),
-        ({"optimizer": "adam", "options": {"eps": 0}}, r"'eps': 0 must be above 0"),
         ({"options": "{"}, r"'options': cannot read '\{'\. Give a JSON object"),
-        ({"options": "[1]"}, r"'options': cannot read '\[1\]'\. Give a JSON object"),
         ({"optimizer": "adam", "momentum": 0.5}, "'momentum': is 0.5, but optimizer adam has no"),
-        ({"optimizer": "adamw", "nesterov": False}, "'nesterov': is False, but optimizer adamw"),
         ({"optimiser": "adam"}, r"'optimiser': unknown field\. Did you mean 'optimizer'"),
         ({"train": "a b a"}, "'train': 'a' is named twice"),
-        ({"train": "a,b"}, "'train': 'a,b' .* cannot be a name"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message):
@@ -92,10 +86,8 @@ def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message):
     ("text", "message"),
     [
         ("a: 1", "is not a list. Begin every entry with '- '"),
-        ("[]", "the catalogue has no models"),
         ("- a", "entry 1: 'a' is not a mapping"),
         ("- {name: a}", "entry 1: 'kind': missing"),
-        ("- [", "not readable as YAML"),
         ("- {name: a, kind: timm, source: r.a, options: {b: 1}}", "do not use options"),
     ],
 )
@@ -126,9 +118,6 @@ def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
     # What a job with one set depends on is as it was: the models are not trained again.
     recipe = '--name m --recipe {"architecture": "linear", "augmentation": "none", "batch_size": 8'
     assert " ".join(arguments["m"]).startswith(recipe)
-    assert arguments["m"][4:] == [
-        "--train", f"{folder}/digits-train", "--validation", f"{folder}/digits-validation",
-    ]  # fmt: skip
     assert arguments["own"][4:] == [
         "--train", f"{folder}/digits-new-writers", f"{folder}/digits-known",
         "--validation", f"{folder}/digits-validation",
@@ -159,7 +148,6 @@ def test_sizes_of_several_training_sets_add_up(tmp_path):
     [
         ({"train": "digits-trian"}, {}, "'train of m': unknown dataset 'digits-trian'"),
         ({}, {"train": ["digits-train", "x"]}, "'training.train': unknown dataset 'x'"),
-        ({}, {"train": []}, r"'training\.train'"),
         ({}, {"train": ["digits-train"] * 2}, "'digits-train' occurs twice"),
         ({"algorithm": "eqrm"}, {}, "m: .algorithm.: eqrm needs two training sets"),
     ],

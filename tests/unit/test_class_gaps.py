@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compared import BOTH, models, swapped
-from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, plot, tabulate, text_columns
+from compared import models, swapped
+from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, tabulate, text_columns
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
@@ -138,8 +138,3 @@ class TestTable:
         one = next(KNOWN.matched())
         assert row.matched_gap_se == pytest.approx(standard_error(one.errors, blocks))
         assert grouped.confidence_low.notna().all()
-
-    def test_figure(self, table):
-        assert len(plot(table).axes) == 4
-        nothing = tabulate(models(40, 30, n_classes=4, methods={"p": BOTH["probability"]}))
-        assert len(plot(nothing[nothing.n_source < 30]).axes) == 2

@@ -13,7 +13,7 @@ from matcheval.analyses import difficulty as model
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty, skills
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
-from matcheval.statistics.lines import Scale, fit_line, from_scale, to_scale
+from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(180)
 
@@ -60,21 +60,6 @@ def test_lines_that_no_difficulty_explains():
     assert found.sigma == pytest.approx(0.0312, abs=1e-3)
 
 
-def test_the_line_is_recovered_from_simulated_sets():
-    """With 200,000 images per set: slope and offset to 0.01."""
-    rng = np.random.default_rng(0)
-    original, replication, n = Difficulties(0, 1), Difficulties(0.47, 1.3), 200_000
-    skill = np.linspace(-1, 2.5, 12)
-    sets = [model.simulate_correct(skill, one, n, rng) / n for one in (original, replication)]
-    fit = fit_line(*(to_scale(accuracies, Scale.PROBIT) for accuracies in sets))
-    assert (fit.slope, fit.offset) == pytest.approx(probit_line(original, replication), abs=0.01)
-    # The models share the datapoints, so that their accuracies deviate together; each deviates by
-    # no more than its sampling error allows.
-    expected = model.expected_accuracy(skill, original)
-    spread = np.sqrt(expected * (1 - expected) / n)
-    assert (np.abs(sets[0] - expected) < 4.5 * spread).all()
-
-
 def test_a_pair_is_modelled_and_drawn():
     old = {f"m{i:02}": 1000 + 60 * i for i in range(15)}
     new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}
@@ -98,6 +83,3 @@ def test_a_pair_is_modelled_and_drawn():
     np.testing.assert_allclose(
         right["simulated"].get_ydata(), 100 * of_models.simulated_replication
     )
-    (cells,) = zip(*(c.cells for c in model.difficulty_columns(pd.DataFrame([row]))), strict=True)
-    assert cells[0] == "both"
-    assert cells[-1] == "15"

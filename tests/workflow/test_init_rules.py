@@ -4,22 +4,13 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from engine import Workflow
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from image_sets import cifar10_tar, cifar_images, npy, sources_yaml
 from matcheval.cli.main import main
-
-SOURCES = "workflow_scripts/matcheval/downloads/sources.yaml"
-TINY = """\
-name,kind,architecture,width,depth,loss,loss_parameter,augmentation,schedule,epochs,batch_size,learning_rate,weight_decay,train_fraction,seed
-tiny,trained,linear,0,0,cross_entropy,,none,constant,1,64,0.1,0,1,0
-"""
 
 
 @pytest.fixture(scope="module")
@@ -84,23 +75,6 @@ def test_images(workflow, capsys):
         description = json.loads(Path(f"results/datasets/{name}/dataset.json").read_text())
         assert description["n"] == n
     assert len(list(Path("results/predictions/new-writers").glob("*.parquet"))) == 2
-
-
-def test_a_published_pair(workflow, capsys):
-    images, labels = cifar_images(40)
-    files = {
-        "cifar-10-python.tar.gz": cifar10_tar(images, labels),
-        "cifar10.1_v6_data.npy": npy(images[::-1]),
-        "cifar10.1_v6_labels.npy": npy(labels[::-1].astype("int32")),
-    }
-    Path(SOURCES).write_text(sources_yaml(files))
-    Path("mirror").mkdir()
-    for name, content in files.items():
-        Path("mirror", name).write_bytes(content)
-    Path("tiny.csv").write_text(TINY)
-    study = init(capsys, "cifar10", "cifar10.1", "--models", "tiny.csv")
-    workflow.run("predictions", "--configfile", study, "--config", "mirror=mirror")
-    assert Path("results/predictions/cifar10.1-v6/tiny.parquet").is_file()
 
 
 def test_shifted_sets(workflow, capsys):

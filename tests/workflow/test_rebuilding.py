@@ -7,7 +7,7 @@ import sys
 
 import psutil
 import pytest
-from engine import Workflow, custom_study
+from engine import Workflow
 
 LIBRARY = "workflow_scripts/matcheval"
 # What follows the matching, in the small study: 2 matchings, 1 reliability model in the first of 2
@@ -37,7 +37,6 @@ def jobs(plan):
     [
         ("studies/small.csv", ",1,0,\n", ",1,0,the simplest\n", {}),
         ("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4", MATCHING),
-        ("small.yaml", "seeds: 4", "seeds: 5", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
         (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
@@ -130,17 +129,6 @@ def test_results_that_are_copied_without_their_times(workflow, tmp_path):
     assert copied.plan().predicted == ["mlp"]
 
 
-def test_a_deleted_prediction_file(copy):
-    (copy.results / "predictions/digits-known/mlp.parquet").unlink()
-    plan = copy.plan()
-    assert plan.trained == []
-    assert plan.predicted == ["mlp"]
-    assert jobs(plan) == {
-        "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING,
-        "count_correct": 1, **AFTER_COUNTING,
-    }  # fmt: skip
-
-
 def test_the_same_bytes_again(copy):
     """By interpreters of their own, which other tests do without; and logits on request."""
     before = copy.artifacts()
@@ -207,12 +195,3 @@ class TestKilled:
         assert not (copy.results / "checkpoints/mlp.safetensors").exists()
         copy.run("predictions", "matched")
         assert copy.artifacts() == before
-
-
-def test_custom_predictions_that_are_replaced_by_older_ones(tmp_path):
-    workflow = custom_study(tmp_path / "tree")
-    workflow.run("matched")
-    path = workflow.folder / "new" / "b.csv"
-    path.write_text(path.read_text().replace("0.5\n", "0.55\n"))
-    os.utime(path, (1, 1))
-    assert jobs(workflow.plan())["match_predictions"] == 1

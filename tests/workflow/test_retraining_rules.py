@@ -60,9 +60,7 @@ def test_every_experiment_has_its_table_and_its_findings(workflow):
         assert table.accuracy.between(table.accuracy_low, table.accuracy_high).all(), name
         assert (made / f"{name}.csv").stat().st_size
     assert "best on writers: " in (made / "grid.md").read_text()
-
-
-def test_the_study_s_own_model_is_trained_once_for_all(workflow):
+    # The study's own model is trained once for all.
     checkpoints = {f.stem for f in (workflow.results / "checkpoints").glob("*.safetensors")}
     assert len(checkpoints) == 1 + 1 + 2 + 1 + 1
     assert "linear" in checkpoints

@@ -110,11 +110,10 @@ def test_new_annotations_make_new_sets(copy):
     ("old", "new", "message"),
     [
         ("pool: own, strategy: top", "pool: none, strategy: top", "unknown pool 'none'"),
+        ("start_from: best", "start_from: known", "unknown other sampled set 'known'"),
         ("against: [train]", "against: [test]", "unknown dataset 'test'"),
         ("annotations: annotations.csv", "annotations: gone.csv", "no such file: gone.csv"),
         (", annotations: annotations.csv", "", "strategy top_images needs annotations or simulate"),
-        ("strategy: threshold", "strategy: best", "'best' is none of matched_frequency"),
-        ("start_from: best", "start_from: known", "unknown other sampled set 'known'"),
         ("candidates: writers, original: known, ag", "candidates: best, original: known, ag",
          "'best' is sampled from a pool that it is part of"),
         ("original: known, simulate", "original: writers, simulate", "pool and original at once"),

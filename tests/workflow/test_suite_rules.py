@@ -107,11 +107,8 @@ def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, copy):
     copy.edit(job, start, kill + start)
     copy.run("predictions", fails=True)
     left = predictions(copy)
-    assert {name.split("/")[0] for name in left} == {
-        "digits-known",
-        "digits-new-writers",
-        "noise-1",
-    }
+    sets = {"digits-known", "digits-new-writers", "noise-1"}
+    assert {name.split("/")[0] for name in left} == sets
     copy.edit(job, "if name == 'noise-2':", "if False:")
     copy.run("predictions")
     assert left.items() <= predictions(copy).items()
