@@ -2,10 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
 
 from matcheval.models.architectures.parts import Dropout
-from matcheval.models.architectures.residual import ShakeBlock
 from matcheval.models.building import build_model
 
 
@@ -89,35 +87,3 @@ def test_dropout_drops_values_or_images_by_noise_of_its_own(per_image):
     assert not torch.equal(out, dropout(x))
     assert torch.equal(dropout.eval()(x), x)
     assert torch.equal(torch.random.get_rng_state(), state)
-
-
-def test_shake_shake_mixes_each_image_with_separate_noise_forward_and_backward():
-    torch.manual_seed(0)
-    block = ShakeBlock(4, 4, 1)
-    # Linear branches, so that the mixture has a simple gradient.
-    block.first, block.second = (nn.Conv2d(4, 4, 1, bias=False) for _ in range(2))
-    block.noise, state = torch.Generator().manual_seed(1), torch.random.get_rng_state()
-    x = torch.rand(5, 4, 3, 3, generator=torch.Generator())
-    out = block.train()(x)
-    assert torch.equal(torch.random.get_rng_state(), state)
-    forward, backward = torch.rand(2, 5, 1, 1, 1, generator=torch.Generator().manual_seed(1))
-    mixed = forward * block.first(x) + (1 - forward) * block.second(x)
-    assert torch.allclose(out, x + mixed, atol=1e-6)
-    out.sum().backward()
-    for branch, share in ((block.first, backward), (block.second, 1 - backward)):
-        sums = (share * x.sum(dim=(2, 3), keepdim=True)).sum(dim=0).flatten()
-        assert torch.allclose(branch.weight.grad[0].flatten(), sums, atol=1e-5)
-    assert not torch.allclose(forward, backward)
-    even = (block.first(x) + block.second(x)) / 2
-    assert torch.allclose(block.eval()(x), x + even, atol=1e-6)
-
-
-def test_option_a_shortcuts_subsample_and_pad_evenly():
-    model = build("resnet_a", 4, 8)
-    block = model.layer2[0]
-    nn.init.zeros_(block.bn2.weight)  # leaves relu(shortcut)
-    x = torch.rand(2, 4, 6, 6)
-    out = block.eval()(x)
-    assert torch.equal(out[:, 2:6], x[:, :, ::2, ::2])
-    assert not out[:, :2].any()
-    assert not out[:, 6:].any()

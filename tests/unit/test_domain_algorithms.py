@@ -12,14 +12,9 @@ from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.building import build_model
 from matcheval.models.networks import as_network, as_trained_network
-from matcheval.training import feature_algorithms as feature
-from matcheval.training import risk_algorithms as risk
 from matcheval.training.algorithm import Minibatch, Setup
-from matcheval.training.augmentation import draw_beta
 from matcheval.training.loop import train
-from matcheval.training.losses import cross_entropy
-from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, hyper_parameter_groups, search_space
+from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 from matcheval.training.run import build_algorithm
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains
@@ -70,72 +65,10 @@ def minibatches(n_domains, n=6, seed=0):
     ]
 
 
-def parts(network, batches, *, joint=True):
-    """Logits, features, targets and risks by batch; batch norm runs over all of them, or each."""
-    images, targets = zip(*batches, strict=True)
-    body, head = network[:-1], network[-1]
-    features = body(torch.cat(images)).split(6) if joint else [body(each) for each in images]
-    logits = [head(each) for each in features]
-    risks = [cross_entropy(z, y) for z, y in zip(logits, targets, strict=True)]
-    return logits, features, targets, torch.stack(risks)
-
-
-def group_dro(logits, features, targets, risks):
-    grown = (0.01 * risks.detach()).exp()
-    return (grown / grown.sum() * risks).sum()
-
-
-def fishr(logits, features, targets, risks):
-    of_batches = zip(logits, targets, features, strict=True)
-    variances = torch.stack([feature.head_gradient_variance(*each) for each in of_batches])
-    return risks.mean() + 1000 * feature.variance_difference(variances)
-
-
-def rcs(logits, features, targets, risks):
-    labels, domains = torch.cat(targets).argmax(dim=1), torch.arange(18) // 6
-    joint = torch.cat(features)
-    return risks.mean() + feature.joint_product_divergence(
-        joint, labels, domains, alpha=0.5, ridge=0.01
-    )
-
-
-LITERAL = {
-    "erm": lambda z, h, y, risks: risks.mean(),
-    "sd": lambda z, h, y, risks: risks.mean() + 0.1 * risk.mean_square(torch.cat(z)),
-    "vne": lambda z, h, y, risks: risks.mean() + 0.001 * feature.von_neumann_entropy(torch.cat(h)),
-    "vrex": lambda z, h, y, risks: risks.mean() + 10 * risk.risk_variance(risks),
-    "coral": lambda z, h, y, risks: risks.mean() + feature.mean_moment_difference(h),
-    "eqrm": lambda z, h, y, risks: risk.bisected_quantile(
-        risks, risk.kernel_bandwidth(risks), 0.75
-    ),
-    "group_dro": group_dro, "fishr": fishr, "rcs": rcs,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LITERAL)
-def test_a_step_follows_the_gradient_of_the_objective(name):
-    """With batch norm over all batches or over each, as the specification says."""
-    recipe = recipe_of(name, **({"burn_in_steps": 0} if name in EARLY else {}))
-    algorithm, other = built(recipe, 3), built(recipe, 3)
-    batches = minibatches(3)
-    joint = name not in ("group_dro", "coral", "eqrm")
-    loss = LITERAL[name](*parts(other.network, batches, joint=joint))
-    loss.backward()
-    done = algorithm.update(batches, 1.0)
-    assert torch.allclose(done.loss, loss, atol=1e-6)
-    for ours, literal in zip(algorithm.parameters(), other.parameters(), strict=True):
-        if literal.grad is not None:
-            tolerance = 1e-5 * literal.grad.abs().max().item() + 1e-6
-            assert torch.allclose(ours.grad, literal.grad, atol=tolerance)
-    for found, expected in zip(algorithm.network.buffers(), other.network.buffers(), strict=True):
-        assert torch.allclose(found, expected)
-
-
 @pytest.mark.parametrize("name", ["vrex", "group_dro", "coral", "fishr"])
-@pytest.mark.parametrize("burnt_in", [False, True])
-def test_gradients_with_one_domain_are_those_of_erm(name, burnt_in):
-    assert ALGORITHMS[name].single_source == "erm"
-    options = {"burn_in_steps": 0 if burnt_in else 9} if name in EARLY else {}
+def test_gradients_with_one_domain_are_those_of_erm(name):
+    """Before the burn-in ends, and after it."""
+    options = {"burn_in_steps": 1} if name in EARLY else {}
     algorithm, erm = built(recipe_of(name, **options), 1), built(recipe_of("erm"), 1)
     for seed in range(2):
         batches = minibatches(1, seed=seed)
@@ -167,62 +100,6 @@ def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
     assert [sizes[0], sizes[2]] == [pytest.approx(0.01, rel=0.01), pytest.approx(rate, rel=0.2)]
 
 
-def test_selfreg_adds_the_distances_weighed_by_the_loss():
-    algorithm, other = built(recipe_of("selfreg"), 2), built(recipe_of("selfreg"), 2)
-    batches = minibatches(2)
-    logits, features, targets = map(torch.cat, parts(other.network, batches)[:3])
-    labels, generator = targets.argmax(dim=1), torch.Generator().manual_seed(1)
-    (share,) = draw_beta(0.5, 1, generator)
-    permutations = (
-        feature.within_classes(labels, generator),
-        feature.within_classes(labels, generator),
-    )
-    projected = other.projector(features)
-    penalty = feature.dissimilarity(logits, features, projected, permutations, share, 0.3)
-    loss = cross_entropy(logits, targets)
-    assert loss > 1  # the distances have weight 1
-    assert torch.allclose(algorithm.update(batches, 1.0).loss, loss + penalty)
-
-
-def test_sagnet_equals_three_optimisers():
-    """DomainBed's: of the layers before the head, of the head, of the style head."""
-    recipe = replace(recipe_of("sagnet", weight=0.5), weight_decay=0.01)
-    algorithm, other = built(recipe, 2), built(recipe, 2)
-    network, style_head = other.network, other.style_head
-    body = network[:-1]
-    steps = [Optimizer(part, recipe)._optimizer for part in (body, network[-1], style_head)]
-    generator = torch.Generator().manual_seed(1)
-
-    def style_logits():
-        features = body(images)
-        permutation = torch.randperm(len(features), generator=generator)
-        return style_head(feature.randomized_content(features, permutation))
-
-    def update(loss, *optimizers):
-        for optimizer in steps:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-
-    for seed in range(3):
-        batches = minibatches(2, seed=seed)
-        images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
-        features = body(images)
-        own = torch.rand(len(images), generator=generator)
-        permutation = torch.randperm(len(images), generator=generator)
-        styled = feature.randomized_style(features, own, permutation)
-        update(cross_entropy(network[-1](styled), targets), *steps[:2])
-        update(cross_entropy(style_logits(), targets), steps[2])
-        update(0.5 * feature.cross_entropy_to_uniform(style_logits()), steps[0])
-        algorithm.update(batches, 1.0)
-    pairs = zip(
-        [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],
-        [*network.state_dict().values(), *style_head.parameters()], strict=True,
-    )  # fmt: skip
-    assert all(torch.allclose(found, expected, atol=1e-6) for found, expected in pairs)
-
-
 def test_every_architecture_ends_in_a_head():
     """Its input are the features that algorithms work with."""
     for name, (width, depth, groups, side) in SIZES.items():
@@ -244,20 +121,16 @@ def test_every_architecture_ends_in_a_head():
 def test_groups_of_hyper_parameters():
     for name in NAMES:
         groups = hyper_parameter_groups(name, 3)
-        assert len(groups) == (1 if name == "erm" else 3)
-        assert len({repr(sorted(group.items())) for group in groups}) == len(groups)
+        assert len({repr(group) for group in groups}) == (1 if name == "erm" else 3)
         assert groups[0] == {}
         assert hyper_parameter_groups(name, 2) == groups[:2]
         for group in groups:
             _ = recipe_of(name, **group).typed_options
     assert hyper_parameter_groups("sd", 2, seed=1) != hyper_parameter_groups("sd", 2)
     values = [group["weight"] for group in hyper_parameter_groups("sd", 300)[1:]]
-    assert 1e-5 <= min(values) < 1e-4
-    assert 1e-2 < max(values) <= 1e-1
-    assert np.median(values) == pytest.approx(1e-3, rel=0.5)
+    assert np.quantile(values, [0, 0.5, 1]) == pytest.approx([1e-5, 1e-3, 1e-1], rel=0.5)
     steps = [group["burn_in_steps"] for group in hyper_parameter_groups("fishr", 100)[1:]]
     assert all(isinstance(step, int) and 0 <= step <= 5000 for step in steps)
-    assert set(search_space("fishr")) == {"weight", "burn_in_steps", "decay"}
 
 
 def test_sources_that_cannot_fill_a_batch_are_named(sets):
@@ -312,10 +185,6 @@ def test_frozen_batch_norm_keeps_its_statistics(sets):
     for name in names:
         assert torch.equal(frozen[name], torch.full_like(frozen[name], float("var" in name)))
         assert not torch.equal(free[name], frozen[name])
-    assert any(
-        not torch.equal(frozen[name.replace("running_mean", "weight")], torch.ones(3))
-        for name in names if name.endswith("running_mean")
-    )  # fmt: skip
 
 
 def test_divergence_names_the_step_and_the_saved_state(sets, tmp_path):

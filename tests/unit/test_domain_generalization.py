@@ -1,6 +1,5 @@
 """Domain generalisation: plans, selection on hand-worked tables, comparisons, bad input."""
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy.stats import ttest_rel
 
 from matcheval.domain_generalization import results as compared
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.figures import KINDS, Tables, draw
 from matcheval.domain_generalization.plan import Block, groups_of, make_plan, scaling
 from matcheval.domain_generalization.results import choose, chosen_runs, mean_over_runs
 from matcheval.domain_generalization.tables import only
@@ -32,12 +30,6 @@ def left_out(*domains):
 
 
 class TestPlan:
-    def test_eleven_algorithms_on_four_domains(self):
-        """ERM has one group, the ten others three; on three sources, or on any two; three seeds."""
-        plan = make_plan("s", left_out(*"abcd"), all_groups(), 3, leave_one_out=True)
-        assert len(plan.trained) == (1 + 10 * 3) * 3 * (4 + 6)
-        assert set(plan.tested["a", "b"]) == {"c", "d"}
-
     def test_one_source_coincides_with_erm_or_is_refused(self):
         block = Block("one", "", ("a",), ("t",), ("t",))
         plan = make_plan("s", [block], all_groups(), 3, leave_one_out=True)
@@ -55,10 +47,6 @@ class TestPlan:
         table = pd.DataFrame(plan.rows)
         assert set(table[table.state == "refused"].model) == {""}
         assert "single risk" in table[table.algorithm == "eqrm"].note.iloc[0]
-        assert "= ERM" in markdown(tables.plan_columns(table))
-        assert tables.PLAN.from_frame(table).num_rows == len(table)
-        drawn = table[(table.algorithm == "sd") & (table.group == 1)].options
-        assert set(json.loads(drawn.iloc[0])) == {"weight"}
 
     def test_blocks_of_the_same_sources_share_their_trainings(self):
         one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
@@ -92,12 +80,6 @@ SCORES = pd.DataFrame(
 
 class TestSelection:
     """Means of groups 0, 1 and 2: 0.6, 0.65, 0.6."""
-
-    def test_the_group_with_the_highest_mean_over_runs(self):
-        chosen = choose(SCORES)
-        assert chosen.values.tolist() == [
-            ["a", 0, 1], ["a", 1, 1], ["erm", 0, 0], ["erm", 1, 0],
-        ]  # fmt: skip
 
     def test_the_best_group_of_each_run(self):
         assert choose(SCORES, per_run=True).group.tolist() == [1, 0, 0, 0]
@@ -146,7 +128,6 @@ def worked():
 class TestResults:
     def test_the_first_of_the_best_evaluations_is_kept(self, worked):
         assert set(worked[1].best_step) == {20}
-        assert tables.RUNS.from_frame(worked[1]).num_rows == len(worked[1])
 
     def test_every_rule_selects_as_worked_out_by_hand(self, worked):
         chosen = worked[3]
@@ -171,24 +152,11 @@ class TestResults:
         chosen = only(results, "source_validation", "design")
         assert chosen[chosen.algorithm == "sd"].gain.tolist() == pytest.approx([-0.02] * 4)
 
-    def test_the_average_of_a_design_counts_every_domain_once(self, worked):
-        results = worked[4]
-        row = results[
-            (results.block == "average") & (results.algorithm == "erm")
-            & (results.selection == "default")
-        ].iloc[0]  # fmt: skip
-        assert row["mean"] == pytest.approx(np.mean([0.51, 0.61, 0.71]))
-        assert (row.n_sets, row.n_runs, row.gain) == (3, 2, 0)
-        assert math.isnan(row.p)
-
     def test_tables_have_their_columns_and_layouts(self, worked):
         _, _, _, chosen, results = worked
-        assert tables.RESULTS.from_frame(results).num_rows == len(results)
-        gains, spread = compared.tabulate_gains(chosen), compared.tabulate_spread(results)
-        assert tables.GAINS.from_frame(gains).num_rows == 7 * 3
-        assert tables.SPREAD.from_frame(spread).num_rows == 7 * 4
+        assert len(compared.tabulate_gains(chosen)) == 7 * 3
+        assert len(compared.tabulate_spread(results)) == 7 * 4
         page = markdown(tables.by_domain(only(results, "default", "design")))
-        assert page.splitlines()[0] == "| Algorithm | a | b | c | average |"
         assert "| SD | 56.0 ± 2.8 | 66.0 ± 2.8 | 76.0 ± 2.8 | 66.0 ± 2.8 |" in page
 
     def test_groups_of_a_suite_are_columns(self):
@@ -201,19 +169,8 @@ class TestResults:
         assert lines[0] == "| Block (sources) | Algorithm | near | far | Mean ± SD |"
         assert lines[2] == "| both (2) | ERM | 71.0 | 90.0 | 80.5 ± 0.7 |"
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_every_figure_is_drawn(self, kind, worked):
-        _, runs, curves, chosen, results = worked
-        data = Tables(runs, curves, results, compared.tabulate_gains(chosen), "source_validation")
-        assert sum(len(axes.lines) for axes in draw(kind, data, "sd").axes) > 0
 
-
-def test_student_s_interval_and_test():
-    values = [0.01, 0.03, 0.02]
-    found, expected = mean_over_runs(values, 0.9), ttest_rel(values, [0, 0, 0])
-    assert found.p == pytest.approx(expected.pvalue)
-    assert found.low == pytest.approx(expected.confidence_interval(0.9).low)
-    assert found.sd == pytest.approx(0.01)
+def test_one_run_and_equal_runs():
     one = mean_over_runs([0.3], 0.95)
     assert one.mean == 0.3
     assert all(map(math.isnan, (one.sd, one.low, one.p)))

@@ -10,7 +10,6 @@ from matcheval.domain_generalization import predictability
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import scores_of_runs, tabulate_near_far
 from matcheval.domain_generalization.results import tabulate_image_counts
-from matcheval.domain_generalization.tables import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.text_tables import markdown
@@ -42,8 +41,7 @@ def test_outputs_on_several_sets_are_one_after_the_other():
     both = joined([from_logits(logits[:4], labels[:4]), from_logits(logits[4:], labels[4:])])
     assert both.accuracy == whole.accuracy
     np.testing.assert_array_equal(both.probabilities, whole.probabilities)
-    without = joined([from_logits(logits[:4], labels[:4]), from_logits(logits[4:])])
-    assert without.labels is None
+    assert joined([from_logits(logits, labels), from_logits(logits)]).labels is None
 
 
 SETS = {
@@ -97,7 +95,7 @@ def scores():
 
 def test_scores_on_a_line_predict_without_error():
     table = predictability.tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
-    assert PREDICTABILITY.from_frame(table).num_rows == 2 * 2 * 2  # selection, algorithm, method
+    assert len(table) == 2 * 2 * 2  # selection, algorithm, method
     found = table[(table.selection == "default") & (table.method == "nuclear_norm")]
     erm, sd = (found[found.algorithm == name].iloc[0] for name in ("erm", "sd"))
     assert (erm.spearman, erm.mae, erm.mae_gain) == pytest.approx((1, 0, 0), abs=1e-9)
@@ -106,9 +104,6 @@ def test_scores_on_a_line_predict_without_error():
     assert (erm.n_sets, erm.n_runs) == (4, 2)
     page = markdown(predictability.predictability_columns(table))
     assert "| one | default | ERM | Nuclear norm | 4 | 2 | 1.00 [1.00, 1.00] | 0.00" in page
-    figure = predictability.draw_scores(scores_of_runs(runs(), scores()), "default")
-    titles = [axes.get_legend().get_title().get_text() for axes in figure.axes]
-    assert titles == ["one: Nuclear norm", "one: FD"]
 
 
 def test_gains_far_from_the_sources():
@@ -117,7 +112,6 @@ def test_gains_far_from_the_sources():
     assert (row["algorithm"], row["n_sets"]) == ("sd", 4)
     assert (row["spearman"], row["kendall"]) == pytest.approx((1, 1))
     assert row["pearson"] == pytest.approx(np.corrcoef([6, 7, 8, 9], list(GAINS.values()))[0, 1])
-    assert NEAR_FAR.from_frame(tabulate_near_far(runs(), scored)).num_rows == 2
     without = scored[scored.method != "frechet_reference"]
     assert len(tabulate_near_far(runs(), without)) == 0
 
@@ -125,7 +119,6 @@ def test_gains_far_from_the_sources():
 def test_numbers_of_images_and_accuracies():
     """Groups have 400, 50 and 20 images, and ERM's accuracies fall in that order."""
     table = tabulate_image_counts(runs())
-    assert IMAGE_COUNTS.from_frame(table).num_rows == 4
     row = table[table.algorithm == "erm"].iloc[0]
     assert (row.n_columns, row.n_images) == (3, 470)
     assert (row.kendall, row.spearman) == pytest.approx((1, 1))

@@ -6,7 +6,6 @@ copyright Facebook, Inc. and its affiliates): 40 runs of ERM on VLCS, as numbers
 """
 
 import json
-import math
 from pathlib import Path
 
 import pandas as pd
@@ -98,23 +97,18 @@ class TestSampleSweep:
         assert capsys.readouterr().out == PUBLISHED
 
     def test_writes_tables(self, sample, tmp_path, capsys):
+        """Of one rule, and of the default hyper-parameters only."""
         table, choices = tmp_path / "table.csv", tmp_path / "choices.parquet"
-        main(["domainbed", str(sample), "--rule", "oracle",
+        main(["domainbed", str(sample), "--rule", "oracle", "--default-only",
               "--output", str(table), "--choices", str(choices)])  # fmt: skip
-        assert "training-domain" not in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert "Total records: 100" in told
+        assert "training-domain" not in told
         frame = pd.read_csv(table)
         assert frame.target.tolist() == ["C", "L", "S", "V", "average"]
         assert frame.n_trials.tolist() == [2] * 5
-        assert frame.accuracy.iloc[-1] == pytest.approx(0.778, abs=5e-4)
         chosen = pd.read_parquet(choices)
-        assert len(chosen) == 8
-        assert set(chosen.step) == {1000}
-
-    def test_default_hyper_parameters_only(self, sample, tmp_path, capsys):
-        choices = tmp_path / "choices.csv"
-        main(["domainbed", str(sample), "--default-only", "--choices", str(choices)])
-        assert "Total records: 100" in capsys.readouterr().out
-        assert set(pd.read_csv(choices).group) == {0}
+        assert (len(chosen), set(chosen.step), set(chosen.group)) == (8, {1000}, {"0"})
 
 
 def record(group, step, held_out, accuracies, validation, trial=0):
@@ -125,49 +119,15 @@ def record(group, step, held_out, accuracies, validation, trial=0):
     )  # fmt: skip
 
 
-# Two groups, two steps, target A; by hand:
-# validation on B and C: x 10: .6, x 20: .7; y 10: .75, y 20: .65  -> y, step 10, test .3
-# A's validation part at the last step: x .5, y .4                 -> x, step 20, test .2
-# B in the run without A and B, C in that without A and C:
-# x 10: .55, x 20: .8; y 10: .7, y 20: .6                          -> x, step 20, test .2
-TABLE = [
-    record("x", 10, "A", [0.1, 0.9, 0.9], [0.9, 0.5, 0.7]),
-    record("x", 20, "A", [0.2, 0.9, 0.9], [0.5, 0.6, 0.8]),
-    record("y", 10, "A", [0.3, 0.9, 0.9], [0.1, 0.8, 0.7]),
-    record("y", 20, "A", [0.4, 0.9, 0.9], [0.4, 0.6, 0.7]),
-    record("x", 10, "AB", [0.0, 0.5, 1.0], [0.0, 0.0, 0.0]),
-    record("x", 10, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
-    record("x", 20, "AB", [0.0, 0.7, 1.0], [0.0, 0.0, 0.0]),
-    record("x", 20, "AC", [0.0, 1.0, 0.9], [0.0, 0.0, 0.0]),
-    record("y", 10, "AB", [0.0, 0.8, 1.0], [0.0, 0.0, 0.0]),
-    record("y", 10, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
-    record("y", 20, "AB", [0.0, 0.6, 1.0], [0.0, 0.0, 0.0]),
-    record("y", 20, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
-    record("z", 10, "B", [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]),
-]
-
-
 class TestRules:
-    @pytest.mark.parametrize(
-        ("rule", "group", "step", "validation", "test"),
-        [
-            (Rule.SOURCE_VALIDATION, "y", 10, 0.75, 0.3),
-            (Rule.LEAVE_ONE_OUT, "x", 20, 0.8, 0.2),
-            (Rule.ORACLE, "x", 20, 0.5, 0.2),
-        ],
-    )
-    def test_by_hand(self, rule, group, step, validation, test):
-        choice = choose(TABLE, "A", rule)
-        assert (choice.group, choice.step, choice.test) == (group, step, test)
-        assert choice.validation == pytest.approx(validation)
-
     def test_a_step_without_all_runs_is_not_chosen(self):
-        fewer = [r for r in TABLE if (r.group, r.step, r.held_out) != ("x", 20, frozenset("AC"))]
-        choice = choose(fewer, "A", Rule.LEAVE_ONE_OUT)
-        assert (choice.group, choice.step) == ("y", 10)
-
-    def test_nothing_to_choose_from(self):
-        pairs = [r for r in TABLE if len(r.held_out) == 2]
+        runs = [(10, "A", 0.5), (10, "AB", 0.5), (10, "AC", 0.5), (20, "A", 0.9), (20, "AB", 0.9)]
+        records = [
+            record("x", step, held_out, [accuracy] * 3, [0.5] * 3)
+            for step, held_out, accuracy in runs
+        ]
+        assert choose(records, "A", Rule.LEAVE_ONE_OUT).step == 10
+        pairs = [each for each in records if len(each.held_out) == 2]
         assert all(choose(pairs, "A", rule) is None for rule in Rule)
 
 
@@ -229,13 +189,9 @@ class TestReading:
             ([RUN.replace("[0]", "0")], "'args.test_envs': '0' is not a list"),
             ([line([2], PAIRS)], "'test_envs': are .2., but must be different ones of 2 domains"),
             ([line([0], PAIRS, step=0.5)], "'step': '0.5' is not a whole number"),
-            ([line([0], PAIRS, step=-1)], "'step': -1 must be at least 0"),
-            ([line([0, 0], PAIRS)], "'test_envs': are .0, 0., but must be"),
             ([RUN.replace("trial_seed", "trial")], "'args': trial_seed missing. Delete"),
             ([line([0], [(0.5, 0.5)])], "lacks accuracies"),
             ([line([0], [(0.5, 1.5), (0.5, 0.5)])], "'env0_out_acc': 1.5 must be at most 1"),
-            ([line([0], [(math.nan, 1), PAIRS[0]])], "'env0_in_acc': nan is not a finite number"),
-            ([RUN.replace("env1_out", "env2_out")], "lacks accuracies"),
             ([line([0], PAIRS, dataset="PACS")], "PACS has 4 domains, not 2"),
             ([RUN, RUN], "1: holds the same run as 0: ERM"),
             ([RUN + "\n" + line([1], PAIRS, step=300)], "several runs"),

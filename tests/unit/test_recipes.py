@@ -40,14 +40,11 @@ def test_recipes_are_read_from_json_and_csv():
         ("architecture", "transformer", "for example linear, mlp"),
         ("loss", "hinge", "Known: cross_entropy"),
         ("schedule", "", "is empty"),
-        ("schedule", 3, "'3' is not a text"),
         ("width", 0, "is 0. Give at least 1"),
         ("depth", "1.5", "'1.5' is not a whole number"),
         ("epochs", True, "'True' is not a number"),
         ("batch_size", 0, "0 must be at least 1"),
         ("learning_rate", 0, "0 must be above 0"),
-        ("learning_rate", "nan", "nan is not a finite number"),
-        ("weight_decay", -1, "at least 0"),
         ("train_fraction", 1.1, "at most 1"),
         ("loss_parameter", 2, "cross_entropy has no parameter"),
         ("augmentation_parameter", 2, "shift has no parameter"),
@@ -125,12 +122,6 @@ def test_new_fields_have_defaults_that_are_left_out():
 def test_schedules(schedule, factors):
     found = [learning_rate_factor(schedule, step, 5) for step in range(5)]
     assert found == pytest.approx(factors, abs=1e-7)
-
-
-def test_warm_up_comes_before_the_schedule():
-    found = [learning_rate_factor("cosine", step, 7, 2) for step in range(7)]
-    assert found[:2] == [0.25, 0.75]
-    assert found[2:] == [learning_rate_factor("cosine", step, 5) for step in range(5)]
 
 
 def test_one_cycle_equals_torch():
