@@ -205,6 +205,18 @@ class TestLiteralLoops:
         assert median == pytest.approx(sigma, rel=1e-12)
 
 
+def test_content_of_others_is_constant():
+    x = drawn(3, 4).requires_grad_()
+    permutation = torch.tensor([1, 2, 0])
+    constant = (x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True) + 1e-5).sqrt()
+    constant = constant[permutation].detach()
+    literal = constant * (x.var(1, keepdim=True) + 1e-5).sqrt() + x.mean(1, keepdim=True)
+    found = feature.randomized_content(x, permutation)
+    weights = drawn(3, 4, seed=1)
+    gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, literal)]
+    assert torch.allclose(*gradients)
+
+
 def test_gradients_are_finite_where_formulas_are_not():
     """Equal risks, repeated images and repeated eigenvalues."""
     equal = torch.ones(3, requires_grad=True)

@@ -86,7 +86,6 @@ def test_sources_in_another_order_are_not_trained_on_again():
 
 def test_models_are_trained_on_parts_split_by_their_seed():
     study = study_with()
-    analysis = study.analysis(DomainGeneralization)
     models = [name for name in study.trained if name.endswith("erm-0.seed-1")]
     assert len(models) == 4
     trained = study.trained[next(name for name in models if ".plain.erm" in name)]
@@ -94,8 +93,6 @@ def test_models_are_trained_on_parts_split_by_their_seed():
     assert trained.validation == ("plain.part-1-of-5.seed-1",)
     recipe = trained.model.recipe
     assert (recipe.keep, recipe.epochs, recipe.epoch_steps, recipe.seed) == ("best", 4, 40, 1)
-    assert set(analysis.derivations) >= {*trained.train, *trained.validation}
-    assert study.runnable[models[0]].source is not None
 
 
 def test_models_that_are_compared_start_from_the_same_weights():

@@ -21,7 +21,7 @@ from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import build_writers, read_vectors
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
-from matcheval.inference.statistics import RunningStatistics, read_statistics
+from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
@@ -138,7 +138,6 @@ def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     logits = read_vectors(outputs["logits"], "logits").values
     assert np.array_equal(labels, dataset.labels)
     assert np.array_equal(classes, np.argsort(-logits, axis=1, kind="stable")[:, :3])
-    assert np.array_equal(classes[:, 0], read_predictions(outputs["predictions"]).prediction)
     spec = DatasetSpec("digits-validation", "digits", {"part": "validation"})
     table = dataset_accuracies(spec, ["m"], [outputs["predictions"]], [outputs["top"]])
     assert table["top"].to_pylist() == [1, 2, 3]
@@ -179,8 +178,6 @@ def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
     for name in ("cuda", "mps"):
         with pytest.raises(InputError, match=f"no '{name}'.*Available: cpu"):
             resolve_device(name)
-    with pytest.raises(InputError, match="unknown device 'gpu'"):
-        resolve_device("gpu")
     with caplog.at_level("INFO"):
         assert resolve_device("auto") == CPU
     assert "device auto: cpu" in caplog.text
@@ -221,17 +218,6 @@ def test_what_is_written_does_not_depend_on_the_blocks(
     assert np.allclose(found.softmax_gram, p.T @ p / 100)
 
 
-def test_covariances_do_not_cancel_far_from_zero():
-    """A sum of squares would lose all digits at a mean of 10⁵ times the deviation."""
-    rng = np.random.default_rng(0)
-    features = (1e5 + rng.normal(size=(999, 3))).astype(np.float32)
-    running = RunningStatistics()
-    for part in np.array_split(features, 7):
-        running.add(part, np.full((len(part), 2), 0.5, np.float32))
-    expected = np.cov(features.T.astype(np.float64))
-    assert np.allclose(running.result().feature_covariance, expected, rtol=1e-9)
-
-
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
     """Takes ten seconds, for the compiler."""
@@ -270,24 +256,17 @@ def test_out_of_memory_halves_the_batches_and_continues(checkpoint, dataset, err
     assert np.concatenate([b.labels for b in writer.batches]).tolist() == dataset.labels.tolist()
 
 
-@pytest.mark.parametrize(
-    ("replaced", "message"),
-    [
-        (
-            lambda _: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3)),
-            r"logits of shape \(32, 3\) for the 10 classes",
-        ),
-        (
-            lambda model: Hungry(model, 0, torch.OutOfMemoryError),
-            "image 0 of digits-validation alone exceeds the memory",
-        ),
-    ],
-)
-def test_models_that_do_not_fit_are_refused(checkpoint, dataset, replaced, message):
-    writer = Recorder()
-    with pytest.raises(InputError, match=message):
-        run(replaced(checkpoint.build()), dataset, [writer])
-    assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
+def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
+    narrow = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    large = Hungry(checkpoint.build(), 0, torch.OutOfMemoryError)
+    for model, message in (
+        (narrow, r"logits of shape \(32, 3\) for the 10 classes"),
+        (large, "image 0 of digits-validation alone exceeds the memory"),
+    ):
+        writer = Recorder()
+        with pytest.raises(InputError, match=message):
+            run(model, dataset, [writer])
+        assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
 
 
 @pytest.mark.parametrize(

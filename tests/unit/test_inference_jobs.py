@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from matcheval.datasets.dataset import make_dataset
+import image_sets
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
@@ -28,9 +28,10 @@ OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "n
 def inputs(tmp_path_factory):
     """Three linear networks with weights of their own, and three sets of digits."""
     root = tmp_path_factory.mktemp("job")
+    digits = build_dataset("a", "digits", {"part": "validation"})
     for i, name in enumerate(SETS):
-        options = {"part": "validation", "rows": [i, 60 + i]}
-        write_dataset(build_dataset(name, "digits", options), root / name)
+        images, labels = digits.images[i : 60 + i], digits.labels[i : 60 + i]
+        image_sets.dataset(images, labels, name, digits.classes, 16, root)
     for i, name in enumerate(MODELS):
         torch.manual_seed(i)
         model = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
@@ -175,10 +176,7 @@ def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
     root = shutil.copytree(inputs, tmp_path / "inputs")
     digits = build_dataset("large", "digits", {"part": "validation"})
     large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
-    dataset = make_dataset(
-        "large", large, digits.labels, classes=digits.classes, max_value=16, source=""
-    )
-    write_dataset(dataset, root / "large")
+    image_sets.dataset(large, digits.labels, "large", digits.classes, 16, root)
     with pytest.raises(InputError, match="size mismatch"):
         predict(root, tmp_path / "out", models=["one"], sets=["a", "large", "b"])
     for name in ("a", "b"):

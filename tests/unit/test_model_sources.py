@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from matcheval.datasets.dataset import make_dataset
+import image_sets
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.inference.job import predict_datasets
@@ -48,14 +48,6 @@ def folder(dataset, tmp_path_factory):
 def assert_refused(message, dataset, kind, source, weights=None, options=None):
     with pytest.raises(InputError, match=message):
         load_model(ModelSource("m", kind, source, options or {}), weights, dataset)
-
-
-def cifar_like(n_classes=10):
-    rng = np.random.default_rng(0)
-    return make_dataset(
-        "small", rng.integers(0, 256, (30, 32, 32, 3), dtype=np.uint8), np.arange(30) % n_classes,
-        classes=tuple(f"c{i}" for i in range(n_classes)), max_value=255, source="random",
-    )  # fmt: skip
 
 
 # Rows of the catalogue
@@ -252,13 +244,14 @@ def plain_weights(folder, normalization):
 
 
 def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
-    data = cifar_like()
+    pixels, letters = np.zeros((1, 32, 32, 3), np.uint8), tuple("abcdefghij")
+    data, of_seven = (image_sets.dataset(pixels, classes=letters[:n]) for n in (10, 7))
     weights, source = plain_weights(tmp_path, "imagenet")
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
     of_file = ("checkpoint", str(weights), weights)
     other = r"size mismatch for linear\.weight: .*\[10, 64\].*\[7, 64\]"
-    assert_refused(other, cifar_like(7), *of_file, source.options)
+    assert_refused(other, of_seven, *of_file, source.options)
     assert_refused("Missing key", data, *of_file, {**source.options, "depth": 32})
     assert_refused("network the catalogue does not describe", data, *of_file)
     weights.write_bytes(b"no weights")
@@ -270,9 +263,7 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
     files = [jpeg(photo(32, 32, i)) for i in range(20)]
     encoded = encoded_dataset(files, n_classes=10)
     pixels = np.stack([np.asarray(encoded.image(i)) for i in range(20)])
-    array = make_dataset(
-        "photos", pixels, encoded.labels, classes=encoded.classes, max_value=255, source=""
-    )
+    array = image_sets.dataset(pixels, encoded.labels, "photos", encoded.classes)
     weights, source = plain_weights(tmp_path, "cifar10")
     logits = []
     for name, dataset in (("files", encoded), ("array", array)):

@@ -145,15 +145,6 @@ class TestPretrained:
         torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
         return state
 
-    def test_all_but_the_head_start_as_published(self, published):
-        found = initial_model("m", self.RECIPE, photos(16)).state_dict()
-        random = replace(self.RECIPE, pretrained="")
-        random = initial_model("m", random, photos(16)).state_dict()
-        assert found["classifier.weight"].shape == (3, 1280)
-        for name, value in found.items():
-            start = random if name.startswith("classifier.") else published
-            assert torch.equal(value, start[name]), name
-
     def test_a_file_of_weights(self, tmp_path):
         """Torchvision's ResNet-18, by the names of its layers, but for the head."""
         published = torchvision.models.resnet18().state_dict()
