@@ -1,7 +1,6 @@
 """Resource requests, compared with built models, known sizes and measurements."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,7 @@ from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.sizes import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize, prepared_size
 from matcheval.models.building import build_model
-
-ROOT = Path(__file__).parents[2]
+from studies import ROOT
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from helpers import simulate
+from helpers import simulate, written
 from matcheval.accuracy_prediction.output_files import OutputFiles, read_user_file
 from matcheval.analyses.suite_accuracies import SuiteCorrectness
 from matcheval.cli.main import main
@@ -30,23 +30,19 @@ LOGITS[np.arange(N), np.where(RNG.random(N) < 0.9, LABELS, 0)] += 6
 PREDICTED, CONFIDENCES = LOGITS.argmax(1), softmax(LOGITS).max(1)
 
 
-def saved(path, **columns):
-    np.savez(path, **{name: np.asarray(values) for name, values in columns.items()})
-    return path
-
-
 class TestDoubleSoftmax:
     def test_logits_that_are_probabilities_are_refused(self, tmp_path):
-        path = saved(tmp_path / "p.npz", labels=LABELS, logits=softmax(LOGITS))
+        path = written(tmp_path / "p.npz", {"labels": LABELS, "logits": softmax(LOGITS)})
         for read in (read_predictions, read_user_file):
             with pytest.raises(InputError, match=r"sum to 1: these are prob.*Name them 'probabil"):
                 read(path)
 
     def test_nine_rows_may_be_chance_and_other_logits_are_read(self, tmp_path):
-        few = saved(tmp_path / "f.npz", labels=LABELS[:9], logits=softmax(LOGITS)[:9])
+        few = written(tmp_path / "f.npz", {"labels": LABELS[:9], "logits": softmax(LOGITS)[:9]})
         assert len(read_predictions(few)) == 9
         inside = np.abs(softmax(LOGITS) - 0.001)  # in [0, 1], with sums near, and not at, 1
-        assert len(read_predictions(saved(tmp_path / "i.npz", labels=LABELS, logits=inside))) == N
+        others = written(tmp_path / "i.npz", {"labels": LABELS, "logits": inside})
+        assert len(read_predictions(others)) == N
 
     def test_a_model_that_ends_in_a_softmax_is_refused(self):
         class Set:
@@ -86,8 +82,8 @@ class TestLabels:
     def test_percentages(self, tmp_path):
         table = tmp_path / "p.csv"
         table.write_text("label,prediction,probability\n0,0,99.5\n1,1,12\n")
-        arrays = saved(tmp_path / "p.npz", labels=LABELS, probabilities=100 * softmax(LOGITS))
-        for path in (table, arrays):
+        columns = {"labels": LABELS, "probabilities": 100 * softmax(LOGITS)}
+        for path in (table, written(tmp_path / "p.npz", columns)):
             with pytest.raises(InputError, match="look like percentages: divide them by 100"):
                 read_predictions(path)
 
