@@ -1,6 +1,5 @@
-"""Colours that readers can distinguish, and figure files that depend on the figure only."""
+"""What all figures share, and figure files that depend on the figure only."""
 
-import itertools
 import os
 import struct
 import subprocess
@@ -15,52 +14,6 @@ from matcheval.errors import InputError
 from matcheval.figures import style as look
 from matcheval.figures.many_models import draw_curves, draw_rows
 from matcheval.figures.saving import save_figure
-
-SETS = (look.ORIGINAL, look.MATCHED_ORIGINAL, look.REPLICATION, look.MATCHED_REPLICATION)
-PANELS = {
-    "accuracies, subsets": (*SETS, look.UNMATCHED),
-    "differences": (look.GAP, look.MATCHED_GAP),
-    "replication": (look.MODELS, look.FITTED),
-}
-# Matrices for linear RGB that simulate colour blindness: severity 1 of Machado et al. (2009).
-VISION = {
-    "normal": np.eye(3),
-    "deuteranopia": np.array([
-        [0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ]),
-    "protanopia": np.array([
-        [0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ]),
-}  # fmt: skip
-
-
-def cielab(color, vision="normal"):
-    """CIE L*a*b* (D65) of an sRGB colour as seen with a type of colour vision."""
-    rgb = np.array(mpl.colors.to_rgb(color))
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    linear = np.clip(VISION[vision] @ linear, 0, 1)
-    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    x, y, z = np.array(to_xyz) @ linear / [0.9505, 1.0, 1.089]
-    f = [np.cbrt(v) if v > (6 / 29) ** 3 else v / (3 * (6 / 29) ** 2) + 4 / 29 for v in (x, y, z)]
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-@pytest.mark.parametrize("vision", VISION)
-@pytest.mark.parametrize("panel", PANELS)
-def test_colours_of_a_panel_are_far_apart(panel, vision):
-    for a, b in itertools.combinations(PANELS[panel], 2):
-        distance = np.linalg.norm(cielab(a.color, vision) - cielab(b.color, vision))
-        assert distance > 15, (a, b, distance)  # 2.3 is just noticeable
-
-
-@pytest.mark.parametrize("panel", PANELS)
-def test_lines_of_a_panel_differ_without_colour(panel):
-    for a, b in itertools.combinations(PANELS[panel], 2):
-        assert a.marker != b.marker
-        lightness = abs(cielab(a.color)[0] - cielab(b.color)[0])
-        assert a.line != b.line or lightness > 12, (a, b, lightness)
 
 
 def small_figure():
