@@ -159,10 +159,7 @@ def forward_rate(name: str, settings: InferenceConfig, size: int) -> float:
     images = torch.rand(batch, *data["input_size"], device=settings.device)
     images = images.to(memory_format=torch.channels_last)
     n = 0
-    with (
-        arithmetic(settings),
-        torch.inference_mode(),
-    ):
+    with arithmetic(settings), torch.inference_mode():
         model(images)
         start = seconds_of(settings)
         while seconds_of(settings) - start < 5:

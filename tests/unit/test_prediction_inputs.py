@@ -92,7 +92,10 @@ SCORES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "layout"), FORMS + [(*one, NAMED) for one in SCORES])
+ALL = FORMS + [(*one, NAMED) for one in SCORES]
+
+
+@pytest.mark.parametrize(("name", "content", "layout"), ALL, ids=[name for name, *_ in ALL])
 def test_all_forms_give_the_same(tmp_path, name, content, layout):
     found = read_predictions(written(tmp_path / name, content), layout=layout)
     assert found.label.tolist() == LABELS
