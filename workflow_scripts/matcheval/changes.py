@@ -13,6 +13,9 @@ FLAGS = {
         "`shtab matcheval.cli.main.build_parser` prints the same, without names of files"
     ),
     "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
+    "matched-eval domainbed": (
+        "`python -m domainbed.scripts.collect_results` of DomainBed prints the same tables"
+    ),
     "matched-eval duplicates --no-ssim": "leave it out, the similarity is always computed",
     "matched-eval duplicates --rows": (
         "leave it out, a sheet has ten rows; in studies, `near_duplicates.sheet` sets them"

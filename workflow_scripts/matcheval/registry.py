@@ -42,8 +42,7 @@ _CLASSES = (
 
 def _load(path: str) -> type[Analysis]:
     module, _, name = path.rpartition(".")
-    found: type[Analysis] = getattr(import_module(f"matcheval.{module}"), name)
-    return found
+    return getattr(import_module(f"matcheval.{module}"), name)
 
 
 ANALYSES: tuple[type[Analysis], ...] = tuple(map(_load, _CLASSES))

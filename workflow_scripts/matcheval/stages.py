@@ -51,8 +51,7 @@ def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
 
 def decided() -> dict[str, dict[str, Any]]:
     """Return versions and digests of the code as they were decided on, by script."""
-    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    return json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def enter(digest: Callable[..., str]) -> None:

@@ -64,10 +64,9 @@ def embed(features: Features) -> Floats:
             field="accuracy_prediction.suites.<suite>.embeddings",
         )
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
-    found: Floats = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(
+    return TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(
         np.asarray(features, np.float64)
     )
-    return found
 
 
 def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
@@ -175,5 +174,4 @@ def _some(outputs: Outputs, label: int, name: str) -> Features:
         return features[:0]
     own = np.flatnonzero((outputs.label_rows == label).any(axis=1))
     drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
-    found: Features = features[np.sort(drawn)]
-    return found
+    return features[np.sort(drawn)]

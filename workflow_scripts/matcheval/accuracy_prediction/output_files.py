@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined
+from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined, softmax
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
@@ -74,10 +74,7 @@ def read_user_file(
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:
     """Return outputs with the scores of all classes, and the confidences that follow from them."""
     is_logits = kind == "logits"
-    probabilities = values.astype(np.float64)
-    if is_logits:
-        probabilities = np.exp(probabilities - probabilities.max(axis=1, keepdims=True))
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
+    probabilities = softmax(values) if is_logits else values.astype(np.float64)
     highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
     predicted = outputs.predicted
     bad = predicted >= probabilities.shape[1]

@@ -136,8 +136,7 @@ def _read_kept(path: Path, inputs: str) -> Floats | None:
         verify_file(path)
         with np.load(path, allow_pickle=False) as archive:
             if str(archive["inputs"]) == inputs:
-                kept: Floats = archive["logits"]
-                return kept
+                return archive["logits"]
     except FileNotFoundError:
         pass
     except (InputError, OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

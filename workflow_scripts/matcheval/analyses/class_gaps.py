@@ -102,8 +102,7 @@ class ClassMeasures:
     def n_matched(self) -> Floats:
         """Matched points of the side that has fewer, mean over all seeds."""
         sides = (self.source, self.target)
-        least: Floats = np.min([side.n_matched.mean(axis=0) for side in sides], axis=0)
-        return least
+        return np.min([side.n_matched.mean(axis=0) for side in sides], axis=0)
 
 
 def measure_classes(

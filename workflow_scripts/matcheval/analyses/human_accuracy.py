@@ -7,6 +7,7 @@ humans are equally accurate on both sets.
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -177,7 +178,7 @@ class HumanAccuracy(TableAnalysis):
         study, datasets = self.study, self.study.pairs[wildcards.pair].datasets
         files = {o: study.probability_files(name, self.models) for o, name in datasets.items()}
         return {
-            "specs": {o: vars(study.datasets[name]) for o, name in datasets.items()},
+            "specs": {o: asdict(study.datasets[name]) for o, name in datasets.items()},
             "models": self.models, "predictions": files, "confidence": study.confidence,
             "annotations": self.settings.pairs[wildcards.pair],
         }  # fmt: skip

@@ -121,8 +121,7 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
             known = ", ".join(frame.columns)
             problem = f"no column '{name}' in '{value.table}'; its columns are {known}"
             raise InputError(problem, file=value.place, field=field)
-        cells: pd.Series = frame[name]
-        return cells
+        return frame[name]
 
     is_selected = np.ones(len(frame), bool)
     for name, wanted in value.rows:

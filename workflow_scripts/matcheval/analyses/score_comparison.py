@@ -65,8 +65,7 @@ LABELS = {
 def margin(probabilities: Floats) -> Floats:
     """Return the largest minus the second largest probability."""
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
-    difference: Floats = two[:, 1] - two[:, 0]
-    return difference
+    return two[:, 1] - two[:, 0]
 
 
 def certainty(probabilities: Floats) -> Floats:
@@ -74,16 +73,14 @@ def certainty(probabilities: Floats) -> Floats:
     from scipy.special import entr
 
     entropy = entr(probabilities).sum(axis=1)
-    clipped: Floats = np.clip(1 - entropy / np.log(probabilities.shape[1]), 0, 1)
-    return clipped
+    return np.clip(1 - entropy / np.log(probabilities.shape[1]), 0, 1)
 
 
 def energy(logits: npt.NDArray[Any]) -> Floats:
     """Return the logarithm of the sum of the exponentials: minus the free energy."""
     from scipy.special import logsumexp
 
-    values: Floats = logsumexp(logits.astype(np.float64), axis=1)
-    return values
+    return logsumexp(logits.astype(np.float64), axis=1)
 
 
 def votes(

@@ -116,12 +116,8 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
             (one.comparison.model, of_model, error_of_model(one, compared.blocks), share)
             for one, of_model, share in zip(matched, parts.models, unmatched, strict=True)
         ]
-        of_mean = (
-            MEAN,
-            parts.mean,
-            error_of_mean(matched, compared.blocks),
-            float(np.mean(unmatched)),
-        )
+        share = float(np.mean(unmatched))
+        of_mean = MEAN, parts.mean, error_of_mean(matched, compared.blocks), share
         for model, of_gap, error, share in (*of_rows, of_mean):
             reasons = of_gap.reason if np.isnan(of_gap.gap_se) else "", error.reason
             yield vars(of_gap) | of_gap.parts | vars(error) | {

@@ -43,7 +43,7 @@ _MATCH_TABLES: tuple[Table, ...] = ("runs", "pairs")
 
 @dataclass(frozen=True)
 class GapEstimate:
-    """What one matching criterion says of a gap: of one model, or of the mean over several.
+    """A matched gap under one matching criterion, of one model or of the mean over several models.
 
     All quantities are fractions, not percent.
 
@@ -394,7 +394,7 @@ class MatchResult:
 
     @classmethod
     def of(cls, compared: ComparedModels) -> "MatchResult":
-        """Match the one model by the one criterion."""
+        """Return the comparison of a single model under a single criterion."""
         (comparison,), (method,) = compared.comparisons, compared.methods.values()
         matched = MatchedModel.of(comparison, method, compared.seeds)
         runs = matched.runs()
@@ -431,8 +431,7 @@ class MatchResult:
         """
         check_known("table", [table], _MATCH_TABLES)
         found = self._runs.select(RUNS.names) if table == "runs" else self._matched.pairs()
-        frame: pd.DataFrame = found.to_pandas()
-        return frame
+        return found.to_pandas()
 
     def plot(self) -> "Figure":
         """Draw accuracy against confidence in bins, of both sets and their matched subsets.

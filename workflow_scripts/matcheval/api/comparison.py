@@ -37,8 +37,7 @@ class AnalysisTable:
         """Draw its figure, if the analysis has one."""
         if not self.kind.has_figure:
             raise InputError(f"the analysis '{self.kind.name}' has no figure")
-        drawn: Figure = self.module.plot(self.table)
-        return drawn
+        return self.module.plot(self.table)
 
 
 def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":

@@ -8,8 +8,6 @@ from io import TextIOWrapper
 from matcheval.analyses.near_duplicates.search import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.cli import checks, init, predictions
-from matcheval.domain_generalization.domainbed import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.domainbed import add_domainbed
 from matcheval.execution.entry_points import run_command
 from matcheval.warehouse.commands import add_warehouse
 
@@ -38,7 +36,6 @@ _COMMANDS = (
         "Predict a model's accuracy on each TARGET from its predictions there and on a labelled "
         "BASE.", predictions.ACCURACY_FILES, predictions.add_predict_accuracy,
     ),
-    ("domainbed", "tabulate sweeps of DomainBed", DOMAINBED, None, add_domainbed),
     (
         "duplicates", "search for near duplicates: the nearest images of another set",
         "Find the images of TRAIN that are most similar to each image of TEST "

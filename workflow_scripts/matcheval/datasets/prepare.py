@@ -42,8 +42,7 @@ def kind_settings(name: str, kind: str, options: Mapping[str, Any]) -> DatasetKi
     if kind not in KINDS:
         remedy = f"Known: {', '.join(KINDS)}"
         raise InputError(f"unknown kind '{kind}'", file=name, field="kind", remedy=remedy)
-    settings: DatasetKind = read_settings(kinds.KINDS[kind], {"kind": kind, **options}, file=name)
-    return settings
+    return read_settings(kinds.KINDS[kind], {"kind": kind, **options}, file=name)
 
 
 def build_dataset(

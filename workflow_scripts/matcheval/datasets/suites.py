@@ -188,8 +188,7 @@ def right_predictions(
     for label, first in first_of_group(groups, {n: k for k, n in enumerate(classes)}).items():
         lookup[label] = first
     several = labels if labels.ndim == 2 else labels[:, None]
-    right: npt.NDArray[np.bool_] = (lookup[predicted][:, None] == lookup[several]).any(axis=1)
-    return right
+    return (lookup[predicted][:, None] == lookup[several]).any(axis=1)
 
 
 @dataclass(frozen=True)

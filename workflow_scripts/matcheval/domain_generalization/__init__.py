@@ -3,5 +3,5 @@
 After DomainBed (Gulrajani & Lopez-Paz 2021) and section 5 of Sun et al. (2024). `expansion` checks
 the settings and expands them into the trainings of a `plan`; `results` reads what these and
 inference have written, chooses groups of hyper-parameters, and compares algorithms with ERM over
-runs. `domainbed` reads and tabulates sweeps of DomainBed.
+runs.
 """

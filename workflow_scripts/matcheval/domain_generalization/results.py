@@ -311,7 +311,7 @@ def compare_algorithms(
     accuracies: Path, results: Sequence[Path], gains: Sequence[Path], spread: Sequence[Path],
     image_counts: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the tables of results, gains by set, spread, and correlations with image counts."""
+    """Write the tables of results, of gains by set, of spread, and of correlations with counts."""
     chosen = read_chosen_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
     write_readable(table, tables.RESULTS, tables.result_columns, results, [_NOTE])

@@ -52,7 +52,7 @@ class SlowError(TransferError):
 
 
 class MissingError(Exception):
-    """An address has no such file, or another one, so that repeating the attempt is useless."""
+    """The server has no such file or a different one, so another attempt would fail too."""
 
 
 def download(

@@ -97,7 +97,7 @@ ORIENTATIONS = 4
 
 
 def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Rotate square images counter-clockwise by 0, 90, 180 and 270 degrees."""
+    """Return each square image rotated counter-clockwise by 0, 90, 180 and 270 degrees."""
     return np.stack([np.rot90(images, k, axes=(1, 2)) for k in range(ORIENTATIONS)], axis=1)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -233,7 +234,7 @@ class Replication(Analysis):
         return {
             "pair": vars(study.pairs[wildcards.pair]), "confidence": study.confidence,
             "models": list(study.models) if same else [],
-            "sets": [vars(study.datasets[name]) for name in same],
+            "sets": [asdict(study.datasets[name]) for name in same],
             "files": [study.probability_files(name, study.models) for name in same],
         }  # fmt: skip
 
@@ -256,7 +257,7 @@ class Replication(Analysis):
                 input={"files": lambda w: study.results_inputs(w.dataset)},
                 output={"accuracies": study.accuracies_file("{dataset}")},
                 arguments=lambda w: {
-                    "dataset": vars(study.datasets[w.dataset]),
+                    "dataset": asdict(study.datasets[w.dataset]),
                     "models": list(study.models),
                     "results": study.results_files(w.dataset),
                     "top_k_files": self._top_k_files(w.dataset),

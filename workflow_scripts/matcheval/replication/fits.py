@@ -91,8 +91,7 @@ class ReplicationSettings(Settings):
 
     def left_out(self, scale: Scale) -> tuple[str, ...]:
         """Return the models left out of the fit on a scale."""
-        names: tuple[str, ...] = getattr(self.fit_without, scale.value)
-        return names
+        return getattr(self.fit_without, scale.value)
 
 
 GRID_POINTS = 200

@@ -40,8 +40,7 @@ def paired_error(right: npt.ArrayLike, other_right: npt.ArrayLike) -> FloatArray
     n = difference.shape[1]
     if n < 2:
         return np.full(len(difference), np.nan)
-    error: FloatArray = difference.std(axis=1, ddof=1, dtype=np.float64) / np.sqrt(n)
-    return error
+    return difference.std(axis=1, ddof=1, dtype=np.float64) / np.sqrt(n)
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:

@@ -1,6 +1,7 @@
 """What rules write, and the rules of analyses: each is declared once, where it belongs."""
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -182,7 +183,9 @@ class Rule(DeclaredRule):
 
     def parameters(self, wildcards: Any) -> Mapping[str, Any]:
         """Return the further arguments."""
-        return self.arguments(wildcards) if self.arguments else {}
+        found = self.arguments(wildcards) if self.arguments else {}
+        json.dumps(found)  # an object's text could change from run to run, and repeat the job
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

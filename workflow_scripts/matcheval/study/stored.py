@@ -36,8 +36,7 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
     found: dict[str, Any] = {"dataset": datasets, "model": models}
     for analysis in study.analyses.values():
         found |= analysis.shared_meanings
-    as_read: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # no tuples
-    return as_read
+    return json.loads(json.dumps(found))  # no tuples
 
 
 def check_shared_names(study: Study) -> None:

@@ -221,7 +221,7 @@ class DatasetTableAnalysis(TableAnalysis):
         """Return the further arguments of `tabulate_dataset`."""
         return {
             "analysis": self.module,
-            "spec": vars(self.study.datasets[wildcards.dataset]),
+            "spec": asdict(self.study.datasets[wildcards.dataset]),
             "models": self.models,
             "predictions": self.study.probability_files(wildcards.dataset, self.models),
             "file": self.file_of(wildcards.dataset),
@@ -380,7 +380,7 @@ class SuiteTableAnalysis(TableAnalysis):
         files = {
             "suite": asdict(study.suites[wildcards.suite]),
             "base": self.settings.suites[wildcards.suite],
-            "specs": {name: vars(spec) for name, spec in specs.items()},
+            "specs": {name: asdict(spec) for name, spec in specs.items()},
             "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
             "predictions": study.predictions_folder,
             "models": self.models,

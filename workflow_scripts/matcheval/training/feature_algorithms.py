@@ -44,8 +44,7 @@ def von_neumann_entropy(features: Tensor) -> Tensor:
     gram = (rows.T @ rows if d < n else rows @ rows.T) / n
     eigenvalues = torch.linalg.eigvalsh(gram).clamp_min(0)
     smallest = torch.finfo(eigenvalues.dtype).eps
-    entropy: Tensor = -(eigenvalues * eigenvalues.clamp_min(smallest).log()).sum()
-    return entropy
+    return -(eigenvalues * eigenvalues.clamp_min(smallest).log()).sum()
 
 
 def squared_distances(features: Tensor) -> Tensor:
@@ -81,8 +80,7 @@ def joint_product_divergence(
     means = joint.mean(dim=0)
     eye = torch.eye(m, dtype=features.dtype, device=features.device)
     theta = torch.linalg.solve(mixture + ridge * eye, means)
-    divergence: Tensor = 2 * means @ theta - theta @ mixture @ theta - 1
-    return divergence
+    return 2 * means @ theta - theta @ mixture @ theta - 1
 
 
 class Coral(Algorithm):

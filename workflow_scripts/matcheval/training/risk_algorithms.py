@@ -65,8 +65,7 @@ def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
     normal = torch.special.ndtri(torch.tensor(alpha, dtype=torch.float64)).item()
     low, high = risks.min() + bandwidth * normal, risks.max() + bandwidth * normal
     part = _bisect(risks, bandwidth, alpha, low.item(), high.item())
-    found: Tensor = (1 - part) * low + part * high
-    return found
+    return (1 - part) * low + part * high
 
 
 def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
@@ -76,8 +75,7 @@ def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
     density = (-z.detach().square() / 2).exp().mean() / (math.sqrt(2 * math.pi) * bandwidth)
     # A step of Newton's method from the solution: it changes no value, and has the gradient.
     step = (torch.special.ndtr(z).mean() - alpha) / density.detach()
-    exact: Tensor = found - (step - step.detach())
-    return exact
+    return found - (step - step.detach())
 
 
 def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: float) -> float:

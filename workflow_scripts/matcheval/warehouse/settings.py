@@ -208,12 +208,10 @@ def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
     if block.get("kind") not in usable:
         problem = f"kind {block.get('kind')} is not a kind of dataset with images"
         raise InputError(problem, field=field, remedy=f"Use one of {', '.join(usable)}")
-    settings: DatasetKind = read_settings(KINDS[block["kind"]], block, file=field)
-    return settings
+    return read_settings(KINDS[block["kind"]], block, file=field)
 
 
 def read_warehouse(path: str | Path | None = None) -> WarehouseSettings:
     """Read a warehouse's file."""
     path = DEFAULT if path is None else Path(path)
-    settings: WarehouseSettings = read_settings(WarehouseSettings, read_yaml(path), file=path)
-    return settings
+    return read_settings(WarehouseSettings, read_yaml(path), file=path)

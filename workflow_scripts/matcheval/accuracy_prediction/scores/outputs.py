@@ -29,8 +29,7 @@ class Moments:
         """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance."""
         values, vectors = np.linalg.eigh(self.covariance)
         kept = values > rounded_to_zero(values)
-        root: Floats = vectors[:, kept] * np.sqrt(values[kept])
-        return root
+        return vectors[:, kept] * np.sqrt(values[kept])
 
 
 def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:

@@ -75,8 +75,7 @@ class Sides:
         """Return a function of the two sets, computed once for all scores that ask for it."""
         if function not in self._shared:
             self._shared[function] = function(self)
-        result: _Result = self._shared[function]
-        return result
+        return self._shared[function]
 
 
 @dataclass(frozen=True)

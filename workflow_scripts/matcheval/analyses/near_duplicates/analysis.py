@@ -135,8 +135,7 @@ class NearDuplicates(DatasetTableAnalysis):
     @property
     def dataset_files(self) -> Mapping[str, str]:
         """Datasets with reviewed near duplicates, each with the file that lists them."""
-        files: Mapping[str, str] = self.settings.reviewed
-        return files
+        return self.settings.reviewed
 
     def check(self) -> None:
         """Check also the datasets of the searches."""

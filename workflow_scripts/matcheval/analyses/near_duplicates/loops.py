@@ -92,5 +92,4 @@ def _similarity(sums: npt.NDArray[np.int64], n: int, c1: float, c2: float) -> fl
     var_y = (sums[3] - y * sums[1]) / (n - 1)
     covariance = (sums[4] - x * sums[1]) / (n - 1)
     above = (2 * x * y + c1) * (2 * covariance + c2)
-    similarity: float = above / ((x * x + y * y + c1) * (var_x + var_y + c2))
-    return similarity
+    return above / ((x * x + y * y + c1) * (var_x + var_y + c2))

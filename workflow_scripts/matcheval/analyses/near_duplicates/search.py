@@ -160,8 +160,7 @@ def _centred(images: Pixels) -> npt.NDArray[np.float32]:
 
 
 def _norms(flat: npt.NDArray[np.float32]) -> Floats:
-    norms: Floats = np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
-    return norms
+    return np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
 
 
 # As scikit-image's `structural_similarity(..., channel_axis=-1)`: a uniform window, sample

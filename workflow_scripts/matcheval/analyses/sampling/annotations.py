@@ -287,8 +287,7 @@ def likeness_probabilities(images: npt.NDArray[Any], classes: Counts, centres: F
     np.put_along_axis(others, classes[:, None], np.inf, axis=1)
     margin = (others.min(axis=1) - own) / distance.mean(axis=1)
     scale = np.median(np.abs(margin)) or 1.0
-    result: Floats = 1 / (1 + np.exp(-_STEEPNESS * margin / scale))
-    return result
+    return 1 / (1 + np.exp(-_STEEPNESS * margin / scale))
 
 
 def class_centres(

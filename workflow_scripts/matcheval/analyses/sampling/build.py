@@ -1,4 +1,4 @@
-"""From a pool to a new test set: its files read, images sampled, their provenance recorded."""
+"""Sample a new test set from a pool of images, and record where each image came from."""
 
 import argparse
 import json

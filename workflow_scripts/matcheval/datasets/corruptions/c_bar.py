@@ -104,8 +104,7 @@ def inverse_sparkles(images: Images, generators: Generators, level: float) -> Im
 
 
 def _whiten(images: Images, white: _Array) -> Images:
-    lighter: Images = images + white.astype(images.dtype)[..., None] * (1 - images)
-    return lighter
+    return images + white.astype(images.dtype)[..., None] * (1 - images)
 
 
 def _light(side: int, centre: _Array, rays: _Array, power: float) -> _Array:
@@ -118,8 +117,7 @@ def _light(side: int, centre: _Array, rays: _Array, power: float) -> _Array:
     ring = np.append(rays, rays[:2])
     length = ring[before] + between * np.diff(ring)[before]
     fading = (length**2 / (squared + 1e-4)) ** power
-    light: _Array = np.clip((1 - (between - 0.5) ** 2) * fading, 0, 1)
-    return light
+    return np.clip((1 - (between - 0.5) ** 2) * fading, 0, 1)
 
 
 def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
@@ -152,15 +150,13 @@ def brownish_noise(images: Images, generators: Generators, level: float) -> Imag
     amplitude = 1 / (_frequency(side) ** 2 + 1)
     noise = np.stack([_noise(generators, side, amplitude) for _ in range(3)], axis=-1)
     noise *= 6.4 * level / 255
-    noisy: Images = images + noise.astype(images.dtype)
-    return noisy
+    return images + noise.astype(images.dtype)
 
 
 def _frequency(side: int) -> _Array:
     """Return radial spatial frequencies in cycles per image, with zero frequency in the centre."""
     axis = np.arange(side) - side / 2
-    frequency: _Array = np.hypot(axis[:, None], axis)
-    return frequency
+    return np.hypot(axis[:, None], axis)
 
 
 def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:

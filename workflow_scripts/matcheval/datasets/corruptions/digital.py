@@ -21,8 +21,7 @@ def contrast(images: Images, factor: float) -> Images:
     # Rows first: sums over whole rows are faster than over the pixels of one channel.
     means = images.mean(axis=1, dtype=np.float64).mean(axis=1)
     offsets = (means * (1 - factor)).astype(images.dtype)
-    corrupted: Images = images * images.dtype.type(factor) + offsets[:, None, None]
-    return corrupted
+    return images * images.dtype.type(factor) + offsets[:, None, None]
 
 
 @corruption((0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5), random=False)
@@ -30,8 +29,7 @@ def brightness(images: Images, added: float) -> Images:
     """Add to the value of hue, saturation and value."""
     value = np.maximum.reduce(np.split(images, 3, axis=-1))
     ratio = np.minimum(value + added, 1) / np.where(value > 0, value, 1)
-    brighter: Images = np.where(value > 0, images * ratio, added)
-    return brighter
+    return np.where(value > 0, images * ratio, added)
 
 
 @corruption(
@@ -48,8 +46,7 @@ def saturate(images: Images, factor: float, added: float) -> Images:
     ratio = np.clip(saturation * factor + added, 0, 1) / saturation
     unsaturated = 1 - images.dtype.type(added)
     grey = value * np.array([1, unsaturated, unsaturated], images.dtype)
-    saturated: Images = np.where(span > 0, value - (value - images) * ratio, grey)
-    return saturated
+    return np.where(span > 0, value - (value - images) * ratio, grey)
 
 
 @corruption((80, 65, 58, 50, 40), (25, 18, 15, 10, 7), on_bytes=True, random=False)
@@ -127,8 +124,7 @@ def _random_affine(
     centre = np.array([height // 2, width // 2])
     points = centre + third * np.array([[1, 1], [-1, 1], [-1, -1]])
     moved = points + generator.uniform(-largest, largest, (3, 2))
-    solved: operations.Floats = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
-    return solved
+    return np.linalg.solve(np.c_[moved, np.ones(3)], points).T
 
 
 @lru_cache(maxsize=16)

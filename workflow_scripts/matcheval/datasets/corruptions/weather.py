@@ -58,8 +58,7 @@ def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
     parts, n_parts = label(size > _LOW, _BOX)
     kept = np.zeros(n_parts + 1, bool)
     kept[parts[size > _HIGH]] = True
-    found: npt.NDArray[np.bool_] = kept[parts]
-    return found
+    return kept[parts]
 
 
 def _largest_gradients(levels: Bytes) -> npt.NDArray[np.int32]:
@@ -93,8 +92,7 @@ def equalised(levels: Bytes) -> Bytes:
         return levels
     shares = (np.cumsum(counts) - first) / (levels.size - first)
     table = np.rint(np.maximum(shares, 0) * 255).astype(np.uint8)
-    spread: Bytes = table[levels]
-    return spread
+    return table[levels]
 
 
 # The photographs' folder in the archive.
@@ -192,8 +190,7 @@ def frost_procedural(
     clouds = operations.plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
     sharp = clouds + 2 * (clouds - operations.gaussian(clouds, 1.0))
     ice = np.clip((sharp - 0.3) / 0.5, 0, 1) * (_ICE * frosted).astype(np.float32)
-    frozen: Images = images * images.dtype.type(weight) + ice.astype(images.dtype)
-    return frozen
+    return images * images.dtype.type(weight) + ice.astype(images.dtype)
 
 
 @corruption(
@@ -252,5 +249,4 @@ def spatter(
         return images * (1 - cover) + cover * _BROWN.astype(images.dtype)
     liquid[liquid < threshold] = 0
     water = np.stack([drops(layer[..., 0]) for layer in liquid])[..., None].astype(images.dtype)
-    wet: Images = images + water * (strength * _TURQUOISE).astype(images.dtype)
-    return wet
+    return images + water * (strength * _TURQUOISE).astype(images.dtype)

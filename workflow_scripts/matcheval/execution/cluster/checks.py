@@ -256,7 +256,7 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
     known, problems = sorted(known), ErrorCollector()
     for name in given:
         with problems.collected():
-            check_known(what, [name], known, file=None, field=where)
+            check_known(what, [name], known, field=where)
     problems.raise_any()
 
 

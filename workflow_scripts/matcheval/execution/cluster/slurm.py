@@ -145,7 +145,7 @@ def _listed(what: str, *words: str) -> list[list[str]]:
 
 
 class Meaning(Enum):
-    """What a state means for the job."""
+    """What became of a job."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -172,7 +172,7 @@ _OTHER_PATIENCE = 3
 
 
 def meaning(state: str) -> Meaning:
-    """Return what a state of SLURM means."""
+    """Return what became of a job, from its SLURM state."""
     return _MEANINGS.get(normalized(state), Meaning.RUNNING)
 
 

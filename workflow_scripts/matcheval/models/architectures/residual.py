@@ -141,8 +141,7 @@ class ShakeBlock(parts.Noisy):
             # `backward`.
             mixed = second + backward * difference
             mixed = mixed + ((forward - backward) * difference).detach()
-        result: Tensor = self.shortcut(x) + mixed
-        return result
+        return self.shortcut(x) + mixed
 
 
 class _Halving(nn.Module):
@@ -160,8 +159,7 @@ class _Halving(nn.Module):
         shifted = functional.pad(x[:, :, 1:, 1:], (0, 1, 0, 1))
         step = self.stride
         both = self.here(x[:, :, ::step, ::step]), self.there(shifted[:, :, ::step, ::step])
-        joined: Tensor = self.norm(torch.cat(both, dim=1))
-        return joined
+        return self.norm(torch.cat(both, dim=1))
 
 
 def _shaken(inputs: int, outputs: int, stride: int) -> nn.Module:

@@ -196,15 +196,14 @@ class _CellB(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         sums = [self.seven(x) + self.three(x), self.pooled(x) + self.five(x)]
-        reduced: Tensor = self.reduce(functional.relu(torch.cat(sums, dim=1)))
-        return reduced
+        return self.reduce(functional.relu(torch.cat(sums, dim=1)))
 
 
 @architecture
 def pnasnet_a(
     config: NetworkConfig, cell: Callable[[int, int, int], nn.Module] = _CellA
 ) -> nn.Module:
-    """Build a network of cells of one convolution."""
+    """Build a network in which each cell is a single convolution."""
     shapes = parts.stage_shapes(config.width, config.widths(3), (6, 7, 7))
     return nn.Sequential(
         parts.normed(config.channels, config.width),
@@ -215,5 +214,5 @@ def pnasnet_a(
 
 @architecture
 def pnasnet_b(config: NetworkConfig) -> nn.Module:
-    """Build a network of cells of three convolutions and a reduction."""
+    """Build a network in which each cell has three convolutions and a reduction."""
     return pnasnet_a(config, _CellB)
