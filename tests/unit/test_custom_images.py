@@ -1,8 +1,10 @@
 """The user's image folders, arrays and Parquet files; unreadable images; label spaces."""
 
+import errno
 import hashlib
 import io
 import json
+import os
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -85,6 +87,47 @@ class TestImageFolder:
         files = {"a/x.png": encode(IMAGES[0]), "b/y.png": encode(IMAGES[1])}
         hidden = {"a/.DS_Store": b"", ".git/config": b"", "README.txt": b"", "b/._y.png": b""}
         assert len(folder(files | hidden)) == 2
+
+    @pytest.mark.parametrize(
+        ("link", "target", "reached"),
+        [("a/up", "set", "a/up"), ("a/disk", "", "a/disk"), ("a/next", "set/b", "a/next/back")],
+    )
+    def test_links_in_a_circle_are_refused(self, folder, tmp_path, link, target, reached):
+        write_files(tmp_path / "set", {"a/x.png": encode(IMAGES[0]), "b/y.png": encode(IMAGES[1])})
+        (tmp_path / "set" / link).symlink_to(tmp_path / target)
+        if target == "set/b":
+            (tmp_path / "set/b/back").symlink_to("../a")
+        message = rf"set/{reached}: is a link to {tmp_path}.*, which it lies in"
+        with pytest.raises(InputError, match=message):
+            folder({})
+        spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
+        with pytest.raises(InputError, match=message):
+            _ = spec.custom_files_state
+
+    def test_two_links_to_one_folder_are_read_twice_and_said(self, folder, tmp_path, caplog):
+        write_files(tmp_path, {"one/in/x.png": encode(IMAGES[0]), "set/c/y.png": encode(IMAGES[1])})
+        for name in "ab":
+            (tmp_path / "set" / name).symlink_to("../one")
+        caplog.set_level("INFO")
+        assert folder({}).names == ("a/in/x.png", "b/in/x.png", "c/y.png")
+        (said,) = (one for one in caplog.messages if "one folder" in one)
+        assert f"reached 2 times, and read each time: {tmp_path}/set/a, {tmp_path}/set/b" in said
+
+    def test_what_cannot_be_read_is_named(self, folder, tmp_path, monkeypatch):
+        write_files(tmp_path / "set", {"a/x.png": encode(IMAGES[0]), "b/y.png": b""})
+        (tmp_path / "set" / "a" / "gone.png").symlink_to("nowhere.png")
+        with pytest.raises(InputError, match=r"set/a/gone.png: is a link to nothing"):
+            folder({})
+        scan = os.scandir
+
+        def denied(path):
+            if str(path).endswith("/b"):
+                raise PermissionError(errno.EACCES, "Permission denied", path)
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", denied)
+        with pytest.raises(InputError, match=r"set/b: cannot be read \(Permission denied\)"):
+            folder({})
 
     def test_unreadable_images_are_named_or_skipped(self, folder, tmp_path):
         files = class_folders() | {"bird/notes.txt": b"no image", "bird/empty.png": b""}

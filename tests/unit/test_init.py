@@ -268,12 +268,15 @@ def test_what_is_refused(capsys):
     for name, models in (("p", "ab"), ("q", "bc"), ("r", "d"), ("mixed", "a")):
         predictions(name, models)
     predictions("mixed", ["b"], suffix="parquet")
+    images("loop", ["cat", "dog"])
+    Path("loop/cat/again").symlink_to("..")
     for arguments, said in (
         ("old new", "only old has owl; only new has fox"),
         ("old empty", "empty: holds no images in class folders"),
         ("old hollow", "hollow: class folders without images: ant"),
         ("old one", "one: holds images of one class only, 'cat'"),
         ("few few2", "class 'cat' has one image, too few"),
+        ("loop loop", "loop/cat/again: is a link to "),
         ("bad few2", "0.png: is not a readable image"),
         ("digits old", "which cannot be compared with images"),
         ("cifar10 old", "no classes of cifar10: owl"),

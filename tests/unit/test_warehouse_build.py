@@ -277,6 +277,10 @@ class TestInput:
         for part in ("unknown class 'cow'", "lies in no class folder", "another set 'B-blue'"):
             assert part in message
 
+    def test_links_in_a_circle_are_refused(self, collection):
+        (collection.images / "G/A-red/cat/all").symlink_to(collection.images / "G")
+        assert "A-red/cat/all: is a link to " in error_of(collection)
+
     def test_lists_of_files(self, collection):
         collection.build()
         rows = [

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 
 from matcheval.datasets import custom, digits, published, results, transformed
 from matcheval.datasets.kind import REGISTERED, DatasetKind, Decoded
+from matcheval.io.files import files_below
 
 # By name, in the order of the documentation.
 KINDS: Mapping[str, type[DatasetKind]] = {
@@ -76,10 +76,8 @@ class DatasetSpec:
         """
         digest = hashlib.sha256()
         for path in itertools.chain(*self.settings.custom_paths.values()):
-            # Linked folders are followed, as when the folder is read.
-            walked = os.walk(path, followlinks=True)
-            inside = sorted(Path(place, name) for place, _, names in walked for name in names)
-            for file in filter(Path.is_file, inside or [path]):
+            inside = files_below(path, hidden=True) if path.is_dir() else [path]
+            for file in filter(Path.is_file, inside):
                 stat = file.stat()
                 digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
         return digest.hexdigest()[:16]

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import math
-import os
 import pickle
 import re
 import shutil
@@ -26,7 +25,7 @@ from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import file_digest, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
-from matcheval.io.files import disk_errors, readable
+from matcheval.io.files import disk_errors, files_below, readable
 
 _CHUNK_BYTES = 1 << 20
 _COMPRESSIONS = (
@@ -106,13 +105,12 @@ def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> 
 
 
 def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
-    found = []
-    for folder, folders, files in os.walk(root, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        relative = Path(folder).relative_to(root)
-        found += [(relative / name).as_posix() for name in files]
-    paths = sorted(path for path in found if not _is_hidden(path) and wanted(path))
-    return Tree(root, paths, lambda path: (root / path).read_bytes())
+    def read(path: str) -> bytes:
+        with readable(root / path, "a readable file", missing="is a link to nothing"):
+            return (root / path).read_bytes()
+
+    found = (path.relative_to(root).as_posix() for path in files_below(root))
+    return Tree(root, sorted(filter(wanted, found)), read)
 
 
 def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:

@@ -2,15 +2,19 @@
 
 import errno
 import glob
+import logging
 import os
 import platform
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
+
+log = logging.getLogger(__name__)
 
 _MAX_NAME = 255  # bytes of a file's name, on all usual file systems
 
@@ -75,6 +79,32 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(f"cannot be written ({reason})", file=path) from error
         raise
+
+
+def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
+    """Return all files below a folder, sorted; linked folders are followed, circles refused."""
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from error
+
+    found, targets = list[Path](), dict[Path, Path]()
+    places = defaultdict[Path, list[Path]](list)  # by which a folder is reached
+    for walked, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
+        place = Path(walked)
+        above = [targets[one] for one in place.parents if one in targets]
+        is_link = not above or place.is_symlink()
+        target = targets[place] = place.resolve() if is_link else above[0] / place.name
+        if is_link and any(one.is_relative_to(target) for one in above):
+            problem = f"is a link to {target}, which it lies in: its files would never end"
+            raise InputError(problem, file=place, remedy="Remove the link")
+        places[target].append(place)
+        folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
+        found += [place / name for name in names if hidden or not name.startswith(".")]
+    for same in places.values():
+        if len(same) > 1 and any(map(Path.is_symlink, same)):
+            shown = listed(sorted(same))
+            log.info("one folder is reached %d times, and read each time: %s", len(same), shown)
+    return sorted(found)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Looking at what a person has: class folders of images, prediction files, folders of sets."""
 
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, listed, suggest
+from matcheval.io.files import files_below
 from matcheval.predictions.formats import SUFFIXES, suffix_of
 from matcheval.predictions.patterns import MODEL, check_pattern, files_by_model
 
@@ -217,17 +217,13 @@ def _holds(folder: Path, suffixes: Collection[str]) -> bool:
 
 
 def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
-    images, others = dict[str, list[Path]](), 0
-    for folder in folders:
-        images[folder.name] = []
-        # As datasets read them: at any depth, but no hidden ones.
-        for root, inner, files in os.walk(folder, followlinks=True):
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-            for file in (Path(root, name) for name in sorted(files) if not name.startswith(".")):
-                if suffix_of(file) in IMAGE_SUFFIXES:
-                    images[folder.name].append(file)
-                else:
-                    others += 1
+    images, others = {folder.name: list[Path]() for folder in folders}, 0
+    for file in files_below(path):  # as datasets read them: at any depth, but no hidden ones
+        if (name := file.relative_to(path).parts[0]) in images:
+            if suffix_of(file) in IMAGE_SUFFIXES:
+                images[name].append(file)
+            else:
+                others += 1
     if empty := [name for name, files in images.items() if not files]:
         problem = f"class folders without images: {listed(empty)}"
         raise InputError(problem, file=path, remedy="Delete them, or put the images there")

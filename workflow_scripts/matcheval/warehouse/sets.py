@@ -6,7 +6,6 @@ A set is one source with one style and one colour, or one template, and has all 
 
 import hashlib
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
-from matcheval.io.files import readable
+from matcheval.io.files import files_below, readable
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
@@ -83,11 +82,11 @@ class SourceSet:
         yield from self.listed
         if self.folder is None:
             return
-        for name in sorted(self.classes):
+        for file in files_below(self.folder):
+            place = file.relative_to(self.folder)
+            name = place.parts[0]
             query = self.facts.query and self.facts.query.replace("{class}", name)
-            facts = replace(self.facts, query=query)
-            for file in _files_below(self.folder / name):
-                yield ImageFile(file, file.relative_to(self.folder).as_posix(), name, facts)
+            yield ImageFile(file, place.as_posix(), name, replace(self.facts, query=query))
 
     def file_at(self, place: str) -> Path:
         """Return the path of an image file."""
@@ -96,15 +95,6 @@ class SourceSet:
     @cached_property
     def _listed_by_place(self) -> dict[str, Path]:
         return {one.place: one.file for one in self.listed}
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """All files below a folder, sorted by path; linked folders are followed."""
-    found = []
-    for place, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place, name) for name in files if not name.startswith(".")]
-    return sorted(found)
 
 
 @dataclass(frozen=True)
