@@ -123,7 +123,7 @@ class TestIntervals:
 
     def test_cells_and_datapoints_give_the_same_distribution(self):
         source, target = two_sets()
-        cells = decompose(source, target, n_resamples=4_000)
+        cells = decompose(source, target, n_resamples=4_000, by_cells=True)
         points = decompose(source, target, n_resamples=4_000, blocks=datapoints(900, 400), seed=7)
         as_floats = [Scored(s.confidence, s.correct.astype(float)) for s in (source, target)]
         expected = decompose(*as_floats, n_resamples=4_000)  # correctness may be an expectation

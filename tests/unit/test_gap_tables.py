@@ -14,6 +14,7 @@ from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.words import (
     narrowing,
     verdict,
@@ -71,6 +72,15 @@ class TestTables:
         assert mean.confidence_share_low < mean.confidence_share < mean.confidence_share_high
         for name in ("confidence_share", "confidence_share_low", "conditional_part_high"):
             assert found.means[name].tolist() == [getattr(mean, name)] * 2
+
+    def test_a_model_has_the_same_numbers_alone_as_among_others(self, found):
+        alone = estimate_gaps(replace(KNOWN, comparisons=KNOWN.comparisons[:1]))
+        for name in BOTH:
+            among = found.models[name].iloc[:1]
+            pd.testing.assert_frame_equal(alone.models[name], among, rtol=1e-12)
+            mean = alone.means[alone.means.matching == name].reset_index()
+            shown = [column.name for column in GAP_QUANTITIES]
+            pd.testing.assert_frame_equal(mean[shown], among[shown], rtol=1e-12)
 
     def test_the_reference_of_means_is_of_sums(self, found):
         for name in BOTH:

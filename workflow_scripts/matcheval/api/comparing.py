@@ -249,8 +249,8 @@ def compare(
 ) -> ComparisonResult:
     """Compare accuracies on an original and a replicated test set, before and after matching.
 
-    The numbers are those of `matched-eval compare`. One model takes 0.15 s for 10,000 and 2,000
-    datapoints of 10 classes, 1.4 s for 50,000 and 10,000 of 1,000 classes; the first call also
+    The numbers are those of `matched-eval compare`. One model takes 0.2 s for 10,000 and 2,000
+    datapoints of 10 classes, 1.9 s for 50,000 and 10,000 of 1,000 classes; the first call also
     imports and compiles for some seconds.
 
     Parameters

@@ -147,14 +147,20 @@ def resampled_gaps(
     blocks: Blocks | None,
     n: int,
     generator: np.random.Generator,
+    *,
+    by_cells: bool = False,
 ) -> Floats:
-    """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
+    """Resample the datapoints, and decompose the gaps of all models anew in every resample.
+
+    Models on the same datapoints share the resamples, which a model has alone, too. Cells of one
+    model's datapoints are drawn faster, but have no counterpart among several models.
+    """
     sizes = list(map(len, models[0]))
     if not n or min(sizes) < 2 or (blocks is not None and blocks.n < 2):
         return np.empty((0, len(models), 3))
     is_binary = all(side.correct.dtype == bool for side in models[0])
     counts: Iterable[Counts]
-    if blocks is None and len(models) == 1 and is_binary:
+    if by_cells and blocks is None and is_binary:
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
         n_source, correct_source, n_target, correct_target = binned[0].counts
         source = _draw_cells(n_source, correct_source, n, generator)
@@ -267,10 +273,11 @@ def decompose(
     blocks: Blocks | None = None,
     seed: int | np.random.SeedSequence = 0,
 ) -> Decomposition:
-    """Decompose one model's gap."""
+    """Decompose a gap that is always measured by itself, whatever other models there are."""
     return decompose_models(
-        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed
-    ).mean
+        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
+        by_cells=True,
+    ).mean  # fmt: skip
 
 
 def decompose_models(
@@ -281,6 +288,7 @@ def decompose_models(
     blocks: Blocks | None = None,
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
+    by_cells: bool = False,
 ) -> ModelDecompositions:
     """Decompose the gaps of several models on the same datapoints, and their mean."""
     binned = [bin_sets(source, target, n_bins) for source, target in models]
@@ -288,7 +296,9 @@ def decompose_models(
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
     values[:, :3] *= sign
     generator = np.random.default_rng(seed)
-    resampled = resampled_gaps(models, binned, blocks, n_resamples, generator) * sign
+    resampled = sign * resampled_gaps(
+        models, binned, blocks, n_resamples, generator, by_cells=by_cells
+    )
     n_found = [bins.n for bins in binned]
     return ModelDecompositions(
         tuple(map(_summarise, n_found, values, np.moveaxis(resampled, 1, 0))),
