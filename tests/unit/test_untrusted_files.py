@@ -1,16 +1,24 @@
 """Files that strangers made: pickles, archives and arrays cannot crash a reader or mislead it."""
 
+import gzip
 import io
 import pickle
+import shutil
+import tempfile
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from image_sets import cifar_images, encode, tar
 from matcheval.datasets.sources import load_plain_pickle, open_tree
 from matcheval.errors import InputError
 from matcheval.io.array_archives import read_arrays
+from matcheval.predictions.formats import read_raw
+from matcheval.predictions.layout import Layout
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -97,6 +105,45 @@ def test_a_compressed_archive_is_verified_to_its_end(tmp_path, mode):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
             read_all(path)
+
+
+ZEROS = bytes(2**28 + 1)  # one byte more than any file may unpack to
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("p.csv.gz", lambda path: path.write_bytes(gzip.compress(ZEROS, 1))),
+        ("p.jsonl.gz", lambda path: path.write_bytes(gzip.compress(ZEROS, 1))),
+        ("p.parquet", lambda path: pq.write_table(pa.table({"label": np.zeros(2**25 + 1)}), path)),
+    ],
+)
+def test_compressed_tables_are_unpacked_up_to_a_limit(tmp_path, name, write):
+    write(tmp_path / name)
+    with pytest.raises(InputError, match=r"unpacks from [\d,]+ to 268,435,4\d\d bytes, over 100 "):
+        read_raw(tmp_path / name, Layout())
+
+
+def test_compressed_archives_are_unpacked_up_to_a_limit_and_into_a_folder_with_room(
+    tmp_path, monkeypatch
+):
+    path, temporary = tmp_path / "f.tgz", tmp_path / "temporary"
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    content = np.random.default_rng(0).integers(0, 256, 3 * 10**6, np.uint8).tobytes()
+    path.write_bytes(tar({"a/x.ppm": content}, "w:gz"))
+    with pytest.raises(InputError, match=r"temporary: 'TMPDIR': no folder that can be written to"):
+        read_all(path)
+    temporary.mkdir()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2 * 10**6))
+    told = rf"f\.tgz: unpacks to 3,\d+,\d+ bytes or more; {temporary} has room for 2,000,000\. "
+    with pytest.raises(InputError, match=told + "Free space, set TMPDIR to"):
+        read_all(path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))
+    assert read_all(path) == [content]
+    path.write_bytes(tar({"a/x.ppm": ZEROS}, "w:gz"))
+    with pytest.raises(InputError, match=r"f\.tgz: unpacks from .* save it without compression"):
+        read_all(path)
 
 
 class TestArchivesOfArrays:

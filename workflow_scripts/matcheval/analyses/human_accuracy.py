@@ -17,6 +17,7 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
+from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import (
@@ -57,8 +58,8 @@ ORIGINS = ("original", "replication")
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
     """Read from a CSV file which classes human participants gave to which images."""
-    with readable(path, "readable as CSV"):
-        table = pd.read_csv(path, dtype={"participant": str, "set": str})
+    with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
+        table = pd.read_csv(stream, dtype={"participant": str, "set": str})
     check_columns([*map(str, table)], COLUMNS, path)
     table = table[COLUMNS]
     for name in ("index", "answer"):

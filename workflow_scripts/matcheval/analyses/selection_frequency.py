@@ -5,6 +5,7 @@ shows its class, the more accurate the models are.
 """
 
 import os
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
 from matcheval.io import tables
+from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
 from matcheval.io.text_tables import TextColumn, columns_by_part, counted
 from matcheval.io.user_files import check_columns
@@ -48,8 +50,8 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     if str(path).endswith(".parquet"):
         table = tables.read_parquet(path).to_pandas()
     else:
-        with readable(path, "readable as CSV"):
-            table = pd.read_csv(path)
+        with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
+            table = pd.read_csv(stream)
     names = ["index", "n_annotations", "n_selected"]
     check_columns([*map(str, table)], names, path)
     counts: pd.DataFrame = table[names]

@@ -1,15 +1,12 @@
 """What datasets are built from: published files, the user's files, and other datasets."""
 
-import bz2
-import gzip
-import lzma
 import math
+import os
 import pickle
 import re
 import shutil
 import tarfile
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,15 +22,8 @@ from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import file_digest, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
-from matcheval.io.files import disk_errors, files_below, readable
-
-_CHUNK_BYTES = 1 << 20
-_COMPRESSIONS = (
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-    (b"\x5d\x00\x00\x80", lzma.open),
-)
+from matcheval.io.compressed import BROKEN, unpacked_chunks
+from matcheval.io.files import files_below, readable
 
 
 @dataclass(frozen=True)
@@ -145,20 +135,29 @@ def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
         return
-    with path.open("rb") as file:
-        start = file.read(6)
-    opener = next((open_ for magic, open_ in _COMPRESSIONS if start.startswith(magic)), None)
-    if opener is None:
-        raise tarfile.ReadError("of no known compression")
+    chosen = os.environ.get("TMPDIR")
+    if chosen and not os.access(chosen, os.W_OK):  # Python would use another folder, unasked
+        remedy = "Create it, or name another one"
+        raise InputError(
+            "no folder that can be written to", file=chosen, field="TMPDIR", remedy=remedy
+        )
+    folder, packed = tempfile.gettempdir(), path.stat().st_size
+    remedy = "Free space, set TMPDIR to a folder on another disk, or unpack it yourself"
     with tempfile.TemporaryFile() as unpacked:
         try:
-            with opener(path) as packed, disk_errors(Path(tempfile.gettempdir(), "an archive")):
-                shutil.copyfileobj(packed, unpacked, _CHUNK_BYTES)
-        except (OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the content
+            for chunk in unpacked_chunks(path):
+                needed = max(packed, unpacked.tell() + len(chunk))
+                free = unpacked.tell() + shutil.disk_usage(folder).free
+                if needed > free:
+                    problem = f"unpacks to {needed:,} bytes or more; {folder} has room for {free:,}"
+                    raise InputError(problem, file=path, remedy=remedy)
+                unpacked.write(chunk)
+            unpacked.seek(0)
+        except (OSError, *BROKEN) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk
+                problem = f"cannot be unpacked into {folder} ({error.strerror})"
+                raise InputError(problem, file=path, remedy=remedy) from error
             raise tarfile.ReadError(str(error)) from error
-        unpacked.seek(0)
         yield unpacked
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import atomic_file, readable
 from matcheval.io.self_digests import enter_digest_of_archive
 
-_FREE_BYTES = 1 << 28  # what an array may always unpack to
-_MAX_RATIO = 100  # of bytes unpacked to packed above that; deflate reaches 1,000 with zeros
 _MAX_CODE_POINT = 0x10FFFF
 
 # What NumPy raises for content that is no array, or none that can be read.
@@ -62,11 +61,7 @@ def member_stream(path: Path, name: str) -> IO[bytes]:
     with _opened(path) as archive:
         try:
             member = archive.getinfo(f"{name}.npy")
-            packed = max(1, member.compress_size)
-            if member.file_size > max(_FREE_BYTES, _MAX_RATIO * packed):
-                problem = f"unpacks from {packed:,} to {member.file_size:,} bytes"
-                remedy = "Save it without compression (numpy.savez) if that is right"
-                raise InputError(problem, file=path, field=name, remedy=remedy)
+            check_unpacked(member.compress_size, member.file_size, path, name)
             return io.BytesIO(archive.read(member))
         except KeyError as error:
             raise InputError(f"has no array '{name}'", file=path, field=name) from error

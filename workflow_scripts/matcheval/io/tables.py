@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,11 +12,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
+from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import atomic_file, check_format, readable
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_VALUE_BYTES = 8  # of most values in memory
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,12 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
         verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
         with pq.ParquetFile(path) as file:
+            if DIGEST_KEY.encode() not in (file.metadata.metadata or {}):  # others wrote it
+                groups = map(file.metadata.row_group, range(file.num_row_groups))
+                counts = (
+                    one.column(j).num_values for one in groups for j in range(one.num_columns)
+                )
+                check_unpacked(Path(path).stat().st_size, _VALUE_BYTES * sum(counts), path)
             table = file.read(use_threads=False)
     metadata = dict(table.schema.metadata or {})
     if metadata.pop(DIGEST_KEY.encode(), None) is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from matcheval.errors import InputError
+from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
 
 if TYPE_CHECKING:
@@ -69,10 +70,11 @@ def read_csv_table(path: Path, separator: str) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    with readable(path, "a readable CSV file", pa.ArrowException):
+    what = "a readable CSV file"
+    with readable(path, what, pa.ArrowException, *BROKEN), open_text(path) as stream:
         one_thread = pa_csv.ReadOptions(use_threads=False)
         separated = pa_csv.ParseOptions(delimiter=separator)
-        table = pa_csv.read_csv(path, read_options=one_thread, parse_options=separated)
+        table = pa_csv.read_csv(stream, read_options=one_thread, parse_options=separated)
         try:
             names = [name.strip() for name in table.schema.names]
         except UnicodeDecodeError as error:

@@ -1,9 +1,7 @@
 """Formats of prediction files, and tables in memory: all are read as named columns, unchecked."""
 
-import gzip
 import json
 import os
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +16,7 @@ from matcheval.datasets.kinds import KINDS as KINDS_OF_DATASET
 from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
+from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
 from matcheval.io.tables import read_parquet
 from matcheval.io.user_files import read_csv_table
@@ -180,10 +179,8 @@ def _from_csv(path: Path) -> pa.Table:
 
 
 def _from_json(path: Path) -> pa.Table:
-    with readable(path, "a readable file", EOFError, zlib.error):
-        opened = gzip.open if path.suffix.lower() == ".gz" else open
-        with opened(path, "rb") as stream:
-            content = stream.read().decode("utf-8-sig")
+    with readable(path, "a readable file", *BROKEN), open_text(path) as stream:
+        content = stream.read().decode("utf-8-sig")
     parsed = _parsed(content, path)
     if isinstance(parsed, Mapping):
         columns = _by_column(parsed, path)
