@@ -9,7 +9,7 @@
 # workflow_scripts/matcheval/.
 from snakemake.utils import min_version
 
-min_version("9.11")
+min_version("9.17.1")
 
 
 report: "rules/captions/study.rst"

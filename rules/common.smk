@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import snakemake.workflow
 from snakemake.exceptions import WorkflowError
 
 SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
@@ -21,6 +22,7 @@ from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
+from result_records import ResultRecords
 
 set_job_environment(SCRIPTS)
 
@@ -32,6 +34,10 @@ try:
     )
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+# What results were made from is recorded beside them, so that it moves with them.
+ResultRecords.results, ResultRecords.is_main = STUDY.results, workflow.is_main_process
+snakemake.workflow.FilePersistence = ResultRecords
 
 # Results that all studies in this results folder share: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results

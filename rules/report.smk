@@ -9,7 +9,12 @@ SECTIONS = reported.study_sections(STUDY)
 REPORTED = {
     "sections": [asdict(section) for section in SECTIONS],
     "notes": reported.left_out(STUDY),
-    "asked": yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
+    # Results mean the same in any folder.
+    "asked": yaml.safe_dump(
+        {key: value for key, value in config.items() if key != "results"},
+        sort_keys=False,
+        allow_unicode=True,
+    ),
     "models": reported.described_models(STUDY),
     "datasets": reported.described_datasets(STUDY),
 }

@@ -27,11 +27,10 @@ onerror:
 CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
 
 
-# On request: `snakemake --cores 1 check`. It is given the names of this study's files: files of an
-# earlier configuration are ignored.
+# On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
+# this study's files: files of an earlier configuration are ignored.
 rule check:
     input:
-        checks=multiext(f"{CHECKS}/", "test_results.py", "conftest.py"),
         results=[
             PREDICTING.all_indexes,
             [analysis.targets for analysis in STUDY.analyses.values()],
@@ -41,8 +40,6 @@ rule check:
             for name in STUDY.built_datasets
             if name in STUDY.evaluated
         ],
-    output:
-        touch(f"{OWN}/checked"),
     log:
         f"{OWN}/logs/check.log",
     conda:
@@ -50,12 +47,17 @@ rule check:
     resources:
         **REQUESTS.resources("check"),
     params:
-        study=lambda wildcards, output: str(Path(output[0]).parent),
+        function="check:check",
+        job={
+            "checks": str(CHECKS),
+            "study": OWN,
+            "shared": SHARED,
+            "expected": STUDY.analyses["matching"].expected_runs,
+        },
     message:
         "Checking the results of the study"
-    shell:
-        "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
-        " --study {params.study:q} --results {input.results:q} {input.datasets:q} > {log:q} 2>&1"
+    script:
+        "../workflow_scripts/analyse.py"
 
 
 # Last, as it compares the names of all rules with those in the profile.

@@ -7,7 +7,6 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from snakemake.logging import logger
@@ -17,7 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from matcheval.execution import run_summary
 from matcheval.execution.run_summary import Failure, Job, RunRecord
 from matcheval.stages import undecided
-from matcheval.study.stored import mixed_software, without_records
+from matcheval.study.stored import mixed_software
 from matcheval.study.study import Study
 
 # The name of Snakemake's handler for the terminal; those of logger plugins are left as they are.
@@ -41,10 +40,9 @@ class RunMessages(logging.Handler):
         self._ended: list[Job] = []
 
     def warn_of_stored_results(self, digest: Callable[..., str]) -> None:
-        """Warn of results that may be of other code, or of nobody knows what."""
-        for warning in (*undecided(digest), without_records(self._study, Path(".snakemake"))):
-            if warning:
-                logger.warning(f"Warning: {warning}.")
+        """Warn of results that may be of other code."""
+        for warning in undecided(digest):
+            logger.warning(f"Warning: {warning}.")
 
     def start(self) -> None:
         """Begin, with a run."""

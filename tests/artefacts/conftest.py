@@ -1,24 +1,27 @@
-"""Options of the checks of results; `snakemake check` gives `--study FOLDER --results FILE ...`."""
+"""What the checks of results are given; `snakemake check` writes it to a file (`check.py`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from matcheval.io.json_files import read_json
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--study", type=Path, required=True, help="folder of a study's results")
-    parser.addoption("--results", type=Path, nargs="+", required=True, help="files of the study")
+    parser.addoption("--given", type=Path, required=True, help="JSON file of `Results`")
 
 
 @dataclass(frozen=True)
 class Results:
-    """The files of a study: of all its analyses, and datasets, which studies share."""
+    """The files of a study, of all its analyses and datasets, and what its study file asks for."""
 
     study: Path
     files: list[Path]
+    expected: Mapping[str, Any]
 
     def of_stage(self, stage: str, suffix: str = "") -> list[Path]:
         """The files in a folder of the study, such as `matched` or `replication`."""
@@ -45,4 +48,5 @@ class Results:
 @pytest.fixture(scope="session")
 def results(pytestconfig: pytest.Config) -> Results:
     """The files of the study that the configuration asks for."""
-    return Results(pytestconfig.getoption("--study"), pytestconfig.getoption("--results"))
+    given = pytestconfig.getoption("--given").read_text(encoding="utf-8")
+    return TypeAdapter(Results).validate_json(given)

@@ -68,6 +68,16 @@ def test_every_model_has_every_seed_once(runs):
     assert len(set(counts["size"])) == 1
 
 
+def test_runs_are_those_that_the_study_file_asks_for(results, runs):
+    expected = results.expected
+    for (pair, matching), mine in runs.groupby(["pair", "matching"]):
+        assert set(mine.epsilon) == {expected["epsilons"][matching]}, matching
+        assert set(mine.seed) == set(expected["seeds"]), matching
+        assert set(mine.model) == set(expected["models"]), pair
+        names = set(zip(mine.original, mine.replication, strict=True))
+        assert names == {tuple(expected["pairs"][pair])}, pair
+
+
 def test_tables_are_the_runs_averaged(runs, tables):
     for path, table in tables.items():
         mine = runs[(runs.pair == path.parent.name) & (runs.matching == path.stem)]

@@ -341,7 +341,12 @@ def test_what_was_probably_meant_is_told():
     assert "There are 301, for example model-000, model-001, model-002" in far
 
 
-def test_an_empty_optional_key_counts_as_left_out():
-    given = {"kind": "cifar10", "part": "test", "per_class": None}
-    options = read_settings(KINDS["cifar10"], given).options
-    assert options == {"part": "test"}
+def test_an_empty_optional_key_and_a_default_count_as_left_out():
+    """Jobs are repeated when options change: the same meaning must have the same options."""
+    given = {"kind": "parquet", "files": "a.parquet", "per_class": None, "unreadable": "fail"}
+    options = read_settings(KINDS["parquet"], given).options
+    assert (
+        options
+        == read_settings(KINDS["parquet"], {"kind": "parquet", "files": "a.parquet"}).options
+    )
+    assert options == {"files": ["a.parquet"]}

@@ -8,7 +8,7 @@ import pytest
 
 from matcheval.io import provenance as code_digests
 from matcheval.io.provenance import CodeDigests
-from matcheval.study.stored import mixed_software, without_records
+from matcheval.study.stored import mixed_software
 
 
 @pytest.fixture
@@ -31,18 +31,6 @@ def test_predictions_of_several_versions_of_torch(study, tmp_path):
     assert "numpy" not in warning
     (tmp_path / "a.parquet").unlink()
     assert mixed_software(study) == ""
-
-
-def test_results_without_records(study, tmp_path):
-    records = tmp_path / ".snakemake"
-    assert without_records(study, records) == ""  # nothing made yet
-    (tmp_path / "checkpoints").mkdir()
-    assert without_records(study, records) == ""
-    (tmp_path / "checkpoints" / "a.safetensors").touch()
-    assert f"{tmp_path}/checkpoints hold files" in without_records(study, records)
-    (records / "metadata").mkdir(parents=True)
-    (records / "metadata" / "x").touch()
-    assert without_records(study, records) == ""
 
 
 def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):

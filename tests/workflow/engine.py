@@ -151,7 +151,9 @@ class Workflow:
         return {
             str(path.relative_to(top)): path.read_bytes()
             for path in sorted(top.rglob("*"))
-            if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(top).parts)
+            if path.is_file()
+            and not {"logs", "benchmarks"} & set(path.relative_to(top).parts)
+            and path.name != ".records.jsonl"
         }
 
 

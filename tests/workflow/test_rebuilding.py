@@ -84,7 +84,7 @@ def test_named_matchings(copy):
     assert "| new-writers | wide | 600 | 497 | 3 | 4 | 0.1 |" in page
     # What an earlier configuration left is not checked, such as a third batch, where there are two.
     folder = copy.results / "digits/matched/new-writers/probability"
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.glob("*.parquet"))) == 2
     shutil.copy(folder / "001.parquet", folder / "002.parquet")
     copy.run("check")
     log = (copy.results / "digits/logs/check.log").read_text()
@@ -114,19 +114,67 @@ def test_edits_that_change_nothing(copy):
     assert jobs(copy.plan()) == {}
 
 
-def test_results_that_are_copied_without_their_times(workflow, tmp_path):
-    """Contents are compared, also of predictions, which Snakemake does not see."""
-    shutil.copytree(
-        workflow.folder, tmp_path / "tree", symlinks=True, copy_function=shutil.copyfile
-    )
-    copied = Workflow(tmp_path / "tree", workflow.python)
-    folder = copied.results / "predictions/digits-known"
-    for path in (folder, *folder.iterdir()):
-        os.utime(path)  # after all indexes
-    assert jobs(copied.plan()) == {}
-    shutil.copyfile(folder / "linear.parquet", folder / "mlp.parquet")
-    os.utime(folder / "mlp.parquet")
-    assert copied.plan().predicted == ["mlp"]
+class TestResultsElsewhere:
+    """What results were made from is recorded beside them."""
+
+    @pytest.mark.parametrize("way", ["renamed", "absolute", "./results", "linked"])
+    def test_a_changed_setting_is_noticed(self, copy, way):
+        shutil.rmtree(copy.folder / ".snakemake")
+        there = way
+        if way in ("renamed", "linked"):
+            copy.results.rename(copy.folder / "renamed")
+        if way == "linked":
+            copy.results.symlink_to("renamed")
+        if way == "absolute":
+            there = copy.results
+        results = () if way == "linked" else ("--config", f"results={there}")
+        assert jobs(copy.plan(*results)) == {}
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        assert jobs(copy.plan(*results)) == MATCHING
+
+    def test_copies_without_their_times(self, workflow, tmp_path):
+        """Contents are compared, also of predictions, which Snakemake does not see."""
+        shutil.copytree(
+            workflow.folder, tmp_path / "tree", symlinks=True, copy_function=shutil.copyfile
+        )
+        copied = Workflow(tmp_path / "tree", workflow.python)
+        shutil.rmtree(copied.folder / ".snakemake")
+        for path in copied.results.rglob("*.*"):
+            os.utime(path, (1, hash(path.name) % 1000))  # in any order
+        folder = copied.results / "predictions/digits-known"
+        for path in (folder, *folder.iterdir()):
+            os.utime(path)  # after all indexes
+        assert jobs(copied.plan()) == {}
+        shutil.copyfile(folder / "linear.parquet", folder / "mlp.parquet")
+        os.utime(folder / "mlp.parquet")
+        assert copied.plan().predicted == ["mlp"]
+
+    def test_without_records_there_are_two_ways_out(self, copy):
+        shutil.rmtree(copy.folder / ".snakemake")
+        for path in copy.results.rglob(".records.jsonl"):
+            path.unlink()
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        told = copy.run("--dry-run")
+        assert told.count("it is not recorded what it was made from") == 1
+        assert "Add --forceall --touch to the command to accept" in told
+        copy.run("--forceall", "--touch")
+        assert "not recorded" not in (told := copy.run("--dry-run"))
+        assert "Nothing to be done" in told
+        # The check sees what was accepted.
+        assert "test_runs_are_those_that_the_study_file_asks_for" in copy.run("check", fails=True)
+
+
+def test_the_check_runs_always_and_sees_later_damage(copy):
+    told = [copy.run("check").splitlines() for _ in range(2)]
+    lines = [[one for one in each if "files are as they were made" in one] for each in told]
+    assert len(lines[0]) == 1
+    assert lines[0] == lines[1]
+    figure = copy.results / "digits/figures/new-writers/confidence.png"  # nothing else reads it
+    state, content = figure.stat(), figure.read_bytes()
+    figure.write_bytes(content[:500] + b"?" + content[501:])
+    os.utime(figure, ns=(state.st_atime_ns, state.st_mtime_ns))
+    message = f"1 of {lines[0][0].split()[0]} files are not as they were made: results/digits/fig"
+    assert message in copy.run("check", fails=True)
 
 
 def test_the_same_bytes_again(copy):

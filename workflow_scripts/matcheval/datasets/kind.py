@@ -90,8 +90,10 @@ class DatasetKind(Settings):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that were given, as JSON values; a key without a value counts as left out."""
-        return self.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"kind"})
+        """The options that differ from their defaults, as JSON values: what was chosen."""
+        return self.model_dump(
+            mode="json", exclude_defaults=True, exclude_none=True, exclude={"kind"}
+        )
 
     @property
     def published_files(self) -> list[str]:

@@ -255,6 +255,16 @@ class Matching(Analysis):
         ]
 
     @property
+    def expected_runs(self) -> dict[str, Any]:
+        """What its runs must have, for `snakemake check`."""
+        return {
+            "pairs": {name: list(self.study.pairs[name].datasets.values()) for name in self.pairs},
+            "models": list(self.study.models),
+            "epsilons": {name: one.epsilon for name, one in self.settings.methods.items()},
+            "seeds": self.seeds,
+        }
+
+    @property
     def titles(self) -> dict[str, str]:
         """What readers call the matchings, by name."""
         return {name: method.title(name) for name, method in self.settings.methods.items()}

@@ -105,10 +105,10 @@ class CoreConfiguration(Settings):
 
     @field_validator("results")
     @classmethod
-    def _without_final_slash(cls, folder: str) -> str:
+    def _as_in_paths_of_results(cls, folder: str) -> str:
         if "{" in folder or "}" in folder:
             raise ValueError("is no folder for results: Snakemake takes braces for wildcards")
-        return folder.rstrip("/") or "/"
+        return os.path.normpath(folder)
 
 
 def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfiguration]:

@@ -111,17 +111,3 @@ def mixed_software(study: Study) -> str:
         "Their last digits may differ for that reason. Delete those of one version, such as "
         f"{fewest[0]}, to have them made again"
     )
-
-
-def without_records(study: Study, records: Path) -> str:
-    """Return a warning if there are results, and Snakemake has no records of how they were made."""
-    has_records = any(records.glob("metadata/*")) or any(records.glob("*.db"))
-    made = ("datasets", "checkpoints", "predictions", study.name)
-    folders = [folder for name in made if any((folder := Path(study.results, name)).glob("*"))]
-    if has_records or not folders:
-        return ""
-    return (
-        f"{' and '.join(map(str, folders))} hold files, and {records} no records of how they were "
-        "made: changes of settings and code since then cannot be noticed. Copy this folder along "
-        "with results; to accept files as they are, add --touch to the command"
-    )

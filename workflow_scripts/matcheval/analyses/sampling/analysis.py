@@ -209,7 +209,7 @@ class Sampling(Analysis):
         dataset = self.sampled[name]
         pool, folder = self.settings.pools[dataset.pool], self.study.dataset_folder
         settings = dataset.model_dump(
-            mode="json", exclude_unset=True, exclude={"kind", "pool", "start_from"}
+            mode="json", exclude_defaults=True, exclude={"kind", "pool", "start_from"}
         )
         return _flags({
             "name": name,
