@@ -1,5 +1,6 @@
 """Files that strangers made: pickles, archives and arrays cannot crash a reader or mislead it."""
 
+import csv
 import gzip
 import io
 import pickle
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +19,8 @@ from image_sets import cifar_images, encode, tar
 from matcheval.datasets.sources import load_plain_pickle, open_tree
 from matcheval.errors import InputError
 from matcheval.io.array_archives import read_arrays
+from matcheval.io.tables import read_parquet, write_table
+from matcheval.io.user_files import read_csv_rows, read_csv_table
 from matcheval.predictions.formats import read_raw
 from matcheval.predictions.layout import Layout
 
@@ -179,3 +183,33 @@ class TestArchivesOfArrays:
         np.savez(tmp_path / "a.npz", names=np.array([2**31 - 1], "<u4").view("<U1"))
         with pytest.raises(InputError, match="'names': holds text that is damaged"):
             read_arrays(tmp_path / "a.npz", ["names"])
+
+
+class TestFormulas:
+    """What a spreadsheet would run is text there, and itself again when it is read here."""
+
+    TEXTS = (
+        "=1+1", "=", "= A(1)", "= \nA", "+a", "-a", "@SUM", "\tx", "\r=x", "'=a",
+        "= ERM", "'a", "a=1", "a\n=b", "", "é",
+    )  # fmt: skip
+    WRITTEN = (*(f"'{text}" for text in TEXTS[:10]), *TEXTS[10:])
+
+    def test_tables(self, tmp_path):
+        numbers = -np.arange(len(self.TEXTS), dtype=float)
+        table = pa.table({"text": self.TEXTS, "number": numbers})
+        write_table(table, tmp_path / "t.csv", tmp_path / "t.parquet")
+        with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as stream:
+            found = list(csv.DictReader(stream))
+        assert [row["text"] for row in found] == list(self.WRITTEN)
+        assert [row["number"] for row in found[1:3]] == ["-1", "-2"]
+        assert [row["text"] for row in read_csv_rows(tmp_path / "t.csv", ())] == list(self.TEXTS)
+        assert read_parquet(tmp_path / "t.parquet").equals(table)
+        plain = table.slice(10)
+        write_table(plain, tmp_path / "t.csv")
+        pa_csv.write_csv(plain, tmp_path / "plain.csv")
+        assert (tmp_path / "t.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
+
+    def test_columns_are_read_back(self, tmp_path):
+        texts = [text for text in self.TEXTS if "\n" not in text]  # not read as columns
+        write_table(pa.table({"text": texts, "number": [-1] * len(texts)}), tmp_path / "t.csv")
+        assert read_csv_table(tmp_path / "t.csv", ",")["text"].to_pylist() == texts

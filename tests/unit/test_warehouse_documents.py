@@ -71,9 +71,10 @@ def test_the_datasheet_has_numbers_and_what_is_missing(built):
 
 
 class TestWorklist:
-    def write(self, built, folder, **options):
+    def write(self, built, folder, reason=None, **options):
         warehouse = Warehouse(read_warehouse(built.file()))
         images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
+        images = images.assign(reason=reason or images["reason"])
         n = write_worklist(warehouse, images, folder, **options)
         with (folder / "worklist.csv").open() as stream:
             found = list(csv.DictReader(stream))
@@ -87,6 +88,16 @@ class TestWorklist:
         sheets = {row["sheet"] for row in found}
         assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
         assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
+
+    def test_texts_are_no_formulas(self, built, tmp_path):
+        found = self.write(built, tmp_path, reason="=1+1")
+        assert {row["why"] for row in found} == {"'=1+1"}
+        given = built.settings.get("about")
+        built.settings["about"] = built.table("about.csv", [{"set": "A-red", "style": "@photo"}])
+        built.build("marked")
+        built.settings["about"] = given
+        manifest = (built.folder / "marked/suite-32.csv").read_text()
+        assert ",'@photo," in manifest
 
     def test_building_and_listing_as_json(self, tmp_path, capfd):
         collection = Collection(tmp_path)

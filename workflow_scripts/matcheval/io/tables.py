@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import atomic_file, check_format, readable
+from matcheval.io.formulas import marked_table
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
     for path in paths:
         if check_suffix(path) == ".csv":
             with atomic_file(path) as partial:
-                pa_csv.write_csv(table, partial)
+                pa_csv.write_csv(marked_table(table), partial)
         else:
             with parquet_file(path, table.schema) as writer:
                 writer.write_table(table)

@@ -12,6 +12,7 @@ import yaml
 from matcheval.errors import InputError
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
+from matcheval.io.formulas import unmarked, unmarked_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,10 @@ def read_numbered_rows(
     with readable(path, "readable as CSV", csv.Error, missing=f"no such {what}"):
         text = io.StringIO(decoded(Path(path).read_bytes(), path), newline="")
         reader = csv.DictReader(text, strict=True)
-        rows = [(reader.line_num, row) for row in reader]
+        rows = [
+            (reader.line_num, {k: unmarked(v) if isinstance(v, str) else v for k, v in row.items()})
+            for row in reader
+        ]
         return list(reader.fieldnames or ()), rows
 
 
@@ -79,7 +83,7 @@ def read_csv_table(path: Path, separator: str) -> "pa.Table":
             names = [name.strip() for name in table.schema.names]
         except UnicodeDecodeError as error:
             raise InputError("its header is not UTF-8", file=path, remedy=_ENCODING) from error
-    return table.rename_columns(names)
+    return unmarked_table(table.rename_columns(names))
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -100,8 +100,10 @@ def run_plan(arguments: argparse.Namespace) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
+        from matcheval.io.formulas import marked_table
+
         text = pa.BufferOutputStream()
-        pa_csv.write_csv(table, text)
+        pa_csv.write_csv(marked_table(table), text)
         sys.stdout.write(printable(text.getvalue().to_pybytes().decode()))
 
 

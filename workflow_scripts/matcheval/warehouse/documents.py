@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
+from matcheval.io.formulas import marked_frame
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.names import is_name
@@ -143,4 +144,4 @@ def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: 
             "classes": present if row["absent_classes"] else "",
             "images": place / "images.npy", "labels": place / "labels.npy",
         })  # fmt: skip
-    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    return marked_frame(pd.DataFrame(rows)).to_csv(index=False, lineterminator="\n")

@@ -13,6 +13,7 @@ from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.saving import fix_layout, save_figure
 from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
 from matcheval.io.files import atomic_file
+from matcheval.io.formulas import marked_frame
 from matcheval.io.text_tables import counted
 from matcheval.predictions.files import read_predictions
 from matcheval.warehouse.images import CHIPS, blur, decode_again, fit_square
@@ -159,7 +160,7 @@ def write_worklist(
     rows[["decision", "reason", "class", "reviewer"]] = ""  # for people to fill in
     columns = [*DECISION_COLUMNS, "sheet", "position", "set", "class_given", "status", "why"]
     with atomic_file(file) as partial:
-        rows.to_csv(partial, columns=columns, index=False, lineterminator="\n")
+        marked_frame(rows[columns]).to_csv(partial, index=False, lineterminator="\n")
     return len(rows)
 
 

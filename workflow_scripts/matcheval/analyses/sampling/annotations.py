@@ -18,6 +18,7 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
 from matcheval.io.files import check_format, readable
+from matcheval.io.formulas import unmarked_table
 from matcheval.io.tables import read_parquet, write_table
 
 LOGGER = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
             column_types=dict.fromkeys(ANNOTATIONS.names, pa.string()), strings_can_be_null=False
         )
         with readable(path, "readable as CSV", pa.ArrowException):
-            frame = pa_csv.read_csv(path, convert_options=as_text).to_pandas()
+            table = pa_csv.read_csv(path, convert_options=as_text)
+        frame = unmarked_table(table).to_pandas()
     else:
         frame = read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
