@@ -139,6 +139,20 @@ class TestIntervals:
         assert widths["atc_mc"] > 5 * widths["ac"]
         assert widths["doc"] > 5 * widths["ac"]
 
+    def test_sets_to_calibrate_on_are_drawn_independently(self):
+        """Eight of each, with one resample for all of them, would be as good as one of each."""
+
+        def width(calibration):
+            base, target = (one.rows(np.tile(np.arange(len(one)), 60)) for one in (BASE, TARGET))
+            table = estimate_accuracies(
+                base, [("t", target)], methods=choose_methods(["doc"]), calibration=calibration,
+                n_resamples=40,
+            )  # fmt: skip
+            (row,) = table.to_pylist()
+            return row["predicted_high"] - row["predicted_low"]
+
+        assert width(CALIBRATION * 8) < 0.6 * width(CALIBRATION)
+
     def test_they_depend_on_seed_and_name_only(self):
         other = ("u", outputs(100, 3))
         estimate = partial(estimate_accuracies, BASE, methods=choose_methods(), n_resamples=20)

@@ -18,6 +18,7 @@ from matcheval.accuracy_prediction.predicting import (
     linear,
     mlp,
     predict_accuracies,
+    varies,
     with_places,
     without_placeholders,
 )
@@ -137,6 +138,9 @@ def test_constant_scores_are_flagged_in_the_table():
     found = predict_accuracies(scores("entropy", rows))
     assert found["reason"].tolist() == [FLAGGED, "", "", ""]
     assert found["predicted"][0] == pytest.approx((0.7 + 0.6 + 0.3) / 3)
+    # Sums in another order differ in the last digits, which no line may be fitted through.
+    assert not varies(np.array([0.2, np.nextafter(0.2, 1)]))
+    assert varies(np.array([0.2, 0.2 + 1e-11]))
 
 
 def test_groups_are_filled_in():

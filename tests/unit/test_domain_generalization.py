@@ -72,7 +72,7 @@ class TestGroups:
 
 SCORES = pd.DataFrame(
     [("a", g, s, score) for (g, s), score in {
-        (0, 0): 0.5, (0, 1): 0.7, (1, 0): 0.8, (1, 1): 0.5, (2, 0): 0.6, (2, 1): 0.6,
+        (0, 0): 0.5, (0, 1): 0.7, (1, 0): 0.68, (1, 1): 0.62, (2, 0): 0.6, (2, 1): 0.6,
     }.items()] + [("erm", 0, 0, 0.1), ("erm", 0, 1, 0.2)],
     columns=["algorithm", "group", "seed", "score"],
 )  # fmt: skip
@@ -80,6 +80,10 @@ SCORES = pd.DataFrame(
 
 class TestSelection:
     """Means of groups 0, 1 and 2: 0.6, 0.65, 0.6."""
+
+    def test_the_group_of_the_best_mean(self):
+        """Not the one of the best run, 0.7."""
+        assert choose(SCORES).group.tolist() == [1, 1, 0, 0]
 
     def test_the_best_group_of_each_run(self):
         assert choose(SCORES, per_run=True).group.tolist() == [1, 0, 0, 0]

@@ -270,6 +270,15 @@ class TestDownloadsThatEnd:
             get()
         assert len(server.requests) == 5
 
+    def test_the_last_byte_is_missing(self, get, server):
+        """Of a part whose length nobody tells, the end of the file does."""
+        server.failures["data.bin"] = [("cut", 1000), ("cut", len(DATA) - 1001)]
+        with pytest.raises(InputError, match="could not be downloaded"):
+            get(UNKNOWN, attempts=1)
+        server.lengths = False
+        assert get(UNKNOWN) == DATA
+        assert server.requests[-1].range == f"bytes={len(DATA) - 1}-"
+
     def test_the_time_is_over(self, get, server):
         with pytest.raises(InputError, match="the time for this download is over"):
             get(hours=0)

@@ -7,7 +7,7 @@ import pytest
 
 from image_sets import dataset, write_files
 from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite, text_columns
-from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.folders import read_description, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.prepare import build_dataset
@@ -20,6 +20,7 @@ from matcheval.datasets.suites import (
     write_suite,
 )
 from matcheval.errors import InputError
+from matcheval.io.json_files import read_json
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions
 from matcheval.study.suites import expand_suites
@@ -179,11 +180,17 @@ def test_prepared_sets_are_checked_against_each_other(tmp_path):
     members = (Member("a"), Member("b", classes=("3", "9")), Member("file-only"))
     write_suite(suite=Suite("s", members), folders=folders, index=tmp_path / "s.json")
     assert read_members(tmp_path / "s.json") == ["a", "b"]
+    # What the sets hold, so that the analyses of a suite are repeated when one of them changes.
+    described = {name: read_description(folder)["sha256"] for name, folder in folders.items()}
+    assert described.items() <= read_json(tmp_path / "s.json").items()
     empty = (Member("a"), Member("b", classes=("9",)))
     with pytest.raises(InputError, match="'b' has no images of the classes 9"):
         write_suite(suite=Suite("s", empty), folders=folders, index=tmp_path / "t.json")
     folders["b"] = write(tmp_path / "few", "b", np.array([1, 2]), DIGITS[:3])
     with pytest.raises(InputError, match="dataset 'b' has, against 'a'"):
+        write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
+    folders["b"] = write(tmp_path / "moved", "b", np.array([1, 2]), DIGITS[::-1])
+    with pytest.raises(InputError, match="classes in another order: 0 is '9', not '0'"):
         write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
     assert not (tmp_path / "t.json").exists()
     with pytest.raises(InputError, match=r"t.json: no such file"):
