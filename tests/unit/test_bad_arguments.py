@@ -46,6 +46,7 @@ def error_of(capsys, *arguments):
     return message
 
 
+DEEP = "[" * 100_000
 LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
     "latin.csv": "its header is not UTF-8. Save it as UTF-8",
@@ -108,6 +109,26 @@ def test_options(here, capsys, arguments, message):
     assert message in error_of(capsys, command, "a.csv", "b.csv", *options)
     assert (here / "a.csv").read_text() == FINE
     assert not (here / "r.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("simulate --positive-rounds 0", "'positive_rounds'"),
+        ("simulate --seed -1", "'seed'"),
+        ("simulate --assignments 0", "'assignments'"),
+        ("allocate counts.json --one-per 2 --top-keywords 0", "--top-keywords is 0. Give at"),
+        ("allocate deep.json --one-per 2", "deep.json: not readable as JSON"),
+        ('sample --name s --settings {"s":DEEP', "'--settings': not a JSON object"),
+    ],
+)
+def test_options_of_sampling(here, capsys, arguments, message):
+    (here / "counts.json").write_text('{"cat": {"tom": 3}}')
+    (here / "deep.json").write_text(DEEP)
+    given = [part.replace("DEEP", DEEP) for part in arguments.split()]
+    sets = [] if given[0] == "allocate" else ["--candidates", "p", "--original", "o"]
+    assert message in error_of(capsys, "replicate", *given, *sets, "--output", "x.csv")
+    assert not (here / "x.csv").exists()
 
 
 def test_the_name_of_a_model_in_a_file(here, capsys):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -130,6 +131,9 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     assert kept.metadata == {**found.metadata, "width": "10"}
     with pytest.raises(InputError, match="are not those of logits"):
         read_vectors(outputs["predictions"], "logits")
+    with mock.patch("matcheval.io.tables.verify_file") as verify:
+        read_vectors(outputs["logits"], "logits")
+    assert verify.call_count == 1
 
 
 def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):

@@ -76,6 +76,7 @@ BAD_CSV = {
     "": "not a readable CSV file",
     "label;prediction;probability\n0;0;.5\n": "Separate the columns by commas",
 }
+NESTED = "[" * 100 + "1" + "]" * 100
 BAD = [
     *(("bad.csv", text, message) for text, message in BAD_CSV.items()),
     ("p.txt", "", "'.txt'. Use .parquet, .csv, .tsv"),
@@ -94,6 +95,11 @@ BAD = [
     ("p.json", '{"label": [' + "9" * 5000 + "]}", "not readable as JSON"),
     ("p.jsonl", '{"label": 0}\n{', "line 2: not readable as JSON"),
     ("p.jsonl", '{"label": [1]}\n{"label": 2}', "'label': holds values of several types"),
+    (
+        "p.jsonl",
+        f'{{"label": {NESTED}, "prediction": 0, "probability": 1}}',
+        "'label': holds lists or records, not values",
+    ),
     ("p.jsonl", '{"label": 0}\n{"prediction": 1}', "'label': row 1 is empty"),
     ("p.jsonl", '{"label": 1, "scores": [{"label": "a"}]}', "'scores': row 0 (from 0): no scores"),
     ("p.parquet", FINE | {"probability": [0.5, None, 0.1]}, "'probability': row 1 is empty or NaN"),

@@ -296,13 +296,19 @@ class TestInput:
         pixels = [collection.exported(output=out).pixels for out in ("out", "listed")]
         assert np.array_equal(*pixels)
         wrong = [rows[0], rows[0], rows[1] | {"group": "H"}, rows[2] | {"class": "cow"}]
+        wrong.append(rows[3] | {"file": ""})
         collection.settings["files"] = collection.table("list.csv", wrong)
         message = error_of(collection)
-        for part in ("is listed twice", "set 'A-red' has 'H', and 'G' in its first row", "'cow'"):
+        for part in ("is listed twice", "set 'A-red' has 'H', and 'G' in its first row", "'cow'",
+                     "row 5: 'file': is empty"):  # fmt: skip
             assert part in message
         lines = collection.folder / "list.jsonl"
         collection.settings["files"] = str(lines)
-        for text, part in (("{", "row 1: not JSON"), ('{"file": "x"}', "has not the keys")):
+        for text, part in (
+            ("{", "row 1: not JSON"),
+            ("[" * 10**5, "row 1: not JSON"),
+            ('{"file": "x"}', "has not the keys"),
+        ):
             lines.write_text(text)
             assert part in error_of(collection)
         lines.write_text("\n".join(map(json.dumps, rows)))

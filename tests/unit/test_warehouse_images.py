@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.fft import dct
 
+from matcheval.datasets.decoding import decode_rgb
 from matcheval.warehouse import images
 from matcheval.warehouse.duplicates import similar_pairs
 from matcheval.warehouse.images import decode_collected, perceptual_hash
@@ -48,6 +49,16 @@ class TestDecoding:
         assert shown.mode == "RGB"
         assert shown.getpixel((12, 3)) == (255, 255, 255)
         assert shown.getpixel((3, 3)) == (0, 0, 0)
+
+    def test_the_first_of_several_jpeg_pictures_is_read(self):
+        """As phones write them (MPO): the first is a plain JPEG; by both ways of decoding."""
+        first, second = photo(1), photo(2)
+        content = encoded(first, "MPO", save_all=True, append_images=[second])
+        alone = np.asarray(Image.open(io.BytesIO(encoded(first, "JPEG"))))
+        found = decode_collected(content, ".JPG", BOUNDS)
+        assert (found.animated, found.misnamed) == (False, False)
+        assert np.array_equal(found.image, alone)
+        assert np.array_equal(decode_rgb(content), alone)
 
 
 class TestHashes:

@@ -226,7 +226,7 @@ def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
     table = read_parquet(path)
     metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
     width = int(metadata.get("width", 0))
-    table = _vector_schema(name, width).read(path)
+    _vector_schema(name, width).check(table, path)
     flat = table[name].combine_chunks().flatten().to_numpy()
     return Vectors(table["index"].to_numpy(), flat.reshape(-1, width), metadata)
 

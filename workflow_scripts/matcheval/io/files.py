@@ -117,9 +117,10 @@ def readable(
 ) -> Iterator[None]:
     """Turn what reading raises into an `InputError`: that a file is missing, or is not `what`.
 
-    `errors` are those of the format, besides `OSError` and `ValueError`.
+    `errors` are those of the format, besides `OSError`, `ValueError` and `RecursionError`, which
+    parsers of text raise for deeply nested brackets.
     """
-    known: tuple[type[Exception], ...] = (OSError, ValueError, *errors)
+    known: tuple[type[Exception], ...] = (OSError, ValueError, RecursionError, *errors)
     try:
         yield
     except InputError:  # it says what is wrong

@@ -174,13 +174,17 @@ class TableSchema:
             If the file cannot be read, or its columns or their types are not the declared ones.
         """
         table = read_parquet(path)
+        self.check(table, path)
+        return table
+
+    def check(self, table: pa.Table, path: str | os.PathLike[str]) -> None:
+        """Check that the columns of a table that was read are those of this schema."""
         if table.schema.names != self.names or table.schema.types != self.arrow.types:
             raise InputError(
                 f"columns {table.schema.names} are not those of {self.name}",
                 file=path,
                 remedy="It was written by another version: delete it and run again",
             )
-        return table
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:

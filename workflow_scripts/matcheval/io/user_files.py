@@ -103,7 +103,7 @@ def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
-    with readable(path, "readable as YAML", yaml.YAMLError, RecursionError):
+    with readable(path, "readable as YAML", yaml.YAMLError):
         # A ValueError is of text that is not UTF-8, or of an impossible date or number.
         try:
             return yaml.safe_load(Path(path).read_text(encoding="utf-8"))

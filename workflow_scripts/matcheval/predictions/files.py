@@ -293,6 +293,8 @@ def _may_hold_names(path: Path) -> bool:
 def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
     """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
+    if not isinstance(column, np.ndarray) and pa.types.is_nested(column.type):
+        raise InputError("holds lists or records, not values", file=raw.file, field=name)
     if not isinstance(column, np.ndarray) and column.null_count:
         row = column.is_null().to_numpy().argmax()
         problem = f"row {row} is empty or NaN"

@@ -208,7 +208,7 @@ def _from_json(path: Path) -> pa.Table:
 def _parsed(content: str, path: Path) -> Any:
     """Parse JSON, or JSON Lines, which files that end in `.json` may hold, too."""
     if ".jsonl" not in suffix_of(path):
-        with readable(path, "readable as JSON", RecursionError):
+        with readable(path, "readable as JSON"):
             try:
                 return json.loads(content)
             except json.JSONDecodeError as error:
@@ -217,7 +217,7 @@ def _parsed(content: str, path: Path) -> Any:
     found = []
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip():
-            with readable(f"{path}, line {number}", "readable as JSON", RecursionError):
+            with readable(f"{path}, line {number}", "readable as JSON"):
                 found.append(json.loads(line))
     return found
 

@@ -191,7 +191,7 @@ def read_classes(text: str) -> tuple[str, ...] | int:
         ) from error
     names: Any = [line.strip() for line in content.splitlines() if line.strip()]
     if path.suffix.lower() == ".json":
-        with readable(path, "readable as JSON", RecursionError):
+        with readable(path, "readable as JSON"):
             names = json.loads(content)
     if not isinstance(names, list) or len(names) < 2:
         raise InputError("holds no list of at least two class names", file=path)

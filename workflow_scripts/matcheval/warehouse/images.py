@@ -22,9 +22,11 @@ from matcheval.errors import InputError
 from matcheval.warehouse.manifest import Box
 from matcheval.warehouse.settings import DecodingSettings
 
+_JPEG = {".jpg", ".jpeg", ".jpe", ".jfif"}
 # Suffixes that files of a format may have; a file with another one is wrongly named.
 _SUFFIXES = {
-    "JPEG": {".jpg", ".jpeg", ".jpe", ".jfif"},
+    "JPEG": _JPEG,
+    "MPO": _JPEG | {".mpo"},  # several JPEG pictures, as of phones; the first is read
     "PNG": {".png"},
     "WEBP": {".webp"},
     "BMP": {".bmp"},
@@ -79,7 +81,7 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
             width, height = image.size
             if width * height > settings.max_pixels:
                 raise RefusedImageError(HUGE, f"{width} × {height} pixels")
-            animated = getattr(image, "n_frames", 1) > 1 and image.format != "TIFF"
+            animated = getattr(image, "n_frames", 1) > 1 and image.format not in ("TIFF", "MPO")
             misnamed = suffix.lower() not in _SUFFIXES[str(image.format)]
             shown = _over_white(ImageOps.exif_transpose(image))
     except RefusedImageError:

@@ -236,9 +236,9 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
         where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
             of_set = {key: row[key] for key in _OF_SET if row.get(key)}
+            if not row["file"]:
+                raise InputError("is empty", file=where, field="file")
             if name not in sets:
-                if not row["file"]:
-                    raise InputError("is empty", file=where, field="file")
                 _check_set_name(name, sets, where)
                 sets[name], listed[name] = of_set, {}
             first = sets[name]

@@ -13,13 +13,19 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from matcheval.analyses.near_duplicates.search import labelled_pixels
-from matcheval.analyses.sampling.settings import ANNOTATIONS, FREQUENCIES, SamplingSettings
+from matcheval.analyses.sampling.settings import (
+    ANNOTATIONS,
+    FREQUENCIES,
+    SamplingSettings,
+    SimulationSettings,
+)
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
 from matcheval.io.files import check_format, readable
 from matcheval.io.formulas import unmarked_table
 from matcheval.io.tables import read_parquet, write_table
+from matcheval.settings import read_settings
 
 LOGGER = logging.getLogger(__name__)
 ORIGINS = ("pool", "original")
@@ -195,6 +201,8 @@ _STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and dis
 
 def simulate(given: argparse.Namespace) -> list[str]:
     """Simulate workers' annotations, with probabilities that depend on the pixels."""
+    options = {name: getattr(given, name) for name in SimulationSettings.model_fields}
+    read_settings(SimulationSettings, options, file="options")
     pool, base = read_dataset(given.candidates), read_dataset(given.original)
     rng = np.random.default_rng(given.seed)
     shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, given.positive_rounds)

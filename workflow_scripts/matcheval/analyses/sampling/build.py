@@ -22,6 +22,7 @@ from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.errors import InputError
+from matcheval.io.files import readable
 from matcheval.io.tables import write_table
 from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.settings import read_settings
@@ -32,10 +33,8 @@ LOGGER = logging.getLogger(__name__)
 def sample(given: argparse.Namespace) -> list[str]:
     """Sample a test set and write it, with tables of its provenance; return what is written."""
     is_json = given.settings.lstrip().startswith("{")
-    try:
+    with readable("'--settings'", "a JSON object"):
         settings = json.loads(given.settings) if is_json else read_yaml(given.settings)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not a JSON object ({error})", field="--settings") from error
     frequencies, blacklist, previous = given.frequencies, given.blacklist, given.previous
     built = build_test_set(
         given.name,

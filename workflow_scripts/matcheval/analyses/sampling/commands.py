@@ -5,6 +5,7 @@ import json
 from functools import partial
 from pathlib import Path
 
+from matcheval.errors import InputError
 from matcheval.io.terminal import add_json, print_json
 
 
@@ -93,6 +94,8 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file, readable
 
+    if arguments.top_keywords < 1:
+        raise InputError(f"--top-keywords is {arguments.top_keywords}. Give at least 1")
     number = arguments.per_class if arguments.one_per is None else arguments.one_per
     allocate = keyword_targets if arguments.one_per is None else proportional_targets
     what = "readable as JSON with image counts by class and keyword"
