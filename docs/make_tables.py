@@ -17,7 +17,7 @@ Every table that a study writes has declared columns. Here they are, with type, 
 by the folder of the library that declares them; `make settings` writes this page. Parquet files
 hold unit and meaning of each column in its metadata:
 `pyarrow.parquet.read_schema(file).field(column).metadata`. Fractions are between 0 and 1; figures
-and text show them in percent.
+and text show them in percent. Files of a study of another `confidence` than 0.95 name its level.
 """
 TYPES = {"string": "text", "float": "number", "double": "number", "bool": "true or false"}
 

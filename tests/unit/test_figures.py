@@ -219,18 +219,19 @@ def test_bars_are_one_standard_deviation_over_seeds_or_the_interval(n_models):
 class TestOneModel:
     """A model alone: two accuracies joined by a line, and gaps with their intervals."""
 
-    def figure(self, *, matched=True):
+    def figure(self, *, matched=True, level=0.95):
         table = model_table(1, unmatched=() if matched else (0,))
         gaps = table[["model"]].copy()
         values = {"gap": 0.07, "confidence_part": 0.04, "conditional_part": 0.03}
         for name, value in (values | {"matched_gap": 0.05 if matched else np.nan}).items():
             gaps[[name, f"{name}_low", f"{name}_high"]] = value, value - 0.02, value + 0.03
-        figure = plot_matched_accuracy(table, gaps, "t")
+        figure = plot_matched_accuracy(table, gaps, "t", level)
         draw(figure)
         return table.iloc[0], gaps.iloc[0], figure
 
-    def test_values_and_intervals(self):
-        row, gap, figure = self.figure()
+    @pytest.mark.parametrize(("level", "factor"), [(0.95, 1.96), (0.9, 1.645)])
+    def test_values_and_intervals(self, level, factor):
+        row, gap, figure = self.figure(level=level)
         left, right = figure.axes
         points = {float(container[0].get_xdata()[0]) for container in left.containers}
         names = [f"{m}accuracy_{o}{s}" for m, s in (("", ""), ("matched_", "_mean"))
@@ -246,8 +247,8 @@ class TestOneModel:
             assert (low, high) == pytest.approx(bounds)
         (low, _), (high, _) = left.containers[0][2][0].get_segments()[0]
         p, n = row.accuracy_original, row.n_original
-        assert high - low == pytest.approx(392 * np.sqrt(p * (1 - p) / n), rel=0.03)
-        assert "95 % intervals" in figure.get_supxlabel()
+        assert high - low == pytest.approx(200 * factor * np.sqrt(p * (1 - p) / n), rel=0.03)
+        assert f"{100 * level:g} % intervals" in figure.get_supxlabel()
 
     def test_what_is_not_defined_is_left_out(self):
         _, _, figure = self.figure(matched=False)

@@ -130,8 +130,10 @@ class TestStandardErrors:
         assert standard_error(terms, together) == pytest.approx(math.sqrt(3 / 2 * 56))
 
     def test_intervals_and_single_groups(self):
-        assert error_interval(0.1, 0.01) == pytest.approx((0.0804, 0.1196))
+        assert error_interval(0.1, 0.01) == (0.1 - 1.96 * 0.01, 0.1 + 1.96 * 0.01)
+        assert error_interval(0, 1, level=0.9)[1] == pytest.approx(1.644854)
         blocks = groups([0, 0, 1, 2], ["a", "b", "a", "a"])
+        assert error_interval(0, 1, blocks, 0.9)[1] == pytest.approx(6.313752)
         _, high = error_interval(0.1, 0.01, blocks)  # t with one degree of freedom: 12.706
         assert high == pytest.approx(0.1 + 0.01 * 12.7062, abs=1e-6)
         single = groups([0, 0], [0, 1])

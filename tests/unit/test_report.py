@@ -161,10 +161,8 @@ def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=l
             write("tables", MODEL_TABLE, accuracies, f"{pair}-{matching}.tables.parquet")
             write("gaps", GAPS, both[1].assign(**own), f"{pair}-{matching}.gaps.parquet")
     titles = {"label_probability": "criterion 1", "probability": "criterion 2"}
-    return Section(
-        "matching", "Gaps", "matcheval.protocol", (), data, {"titles": titles, "places": places},
-        {"seeds": 2},
-    )  # fmt: skip
+    values = {"titles": titles, "places": places, "confidence": 0.95}
+    return Section("matching", "Gaps", "matcheval.protocol", (), data, values, {"seeds": 2})
 
 
 def page_of(*args, **kwargs):

@@ -33,6 +33,7 @@ def test_errors_of_predicted_accuracies(tmp_path):
     texts = dict.fromkeys(["variant", "calibrated_on", "regressor"], "")
     file = ROOT / "docs" / "accuracy" / "cifar10-shifts.csv"
     photographs = pd.read_csv(file, dtype=dict.fromkeys(texts, object)).fillna(texts)
+    photographs["confidence"] = 0.9
     data = {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")}
     page = rendered("accuracy_prediction", data)
     of_all = photographs[(photographs["group"] == "all") & (photographs["method"] == "doc")]
@@ -43,7 +44,8 @@ def test_errors_of_predicted_accuracies(tmp_path):
     first = page[page.index("<h2") : page.index("<nav")]
     assert f"DoC, calibrated on Syn1: {error} points (46 sets)" in first
     assert "To assume the base accuracy errs by 18.0 [" in first
-    assert page.index("<nav") < page.index("Mean absolute error (points)")
+    assert page.index("<nav") < page.index("Mean absolute error (points) [90 % CI]")
+    assert page.count("with 90 % intervals") == 3  # in the headline, and of the chart
     assert "has no prediction of" in page[page.index('id="left-out"') :]  # rotation, of most sets
 
 
@@ -58,7 +60,7 @@ def results(**changes):
         }
     )  # fmt: skip
     same = {"block": "b", "column": "mean", "selection": "source_validation", "n_runs": 3}
-    return rows.assign(confidence=0.95, **(same | changes))
+    return rows.assign(confidence=0.9, **(same | changes))
 
 
 def test_gains_over_erm(tmp_path):
@@ -69,6 +71,8 @@ def test_gains_over_erm(tmp_path):
     first = page[page.index("<h2") : page.index("<nav")]
     assert "ERM: 60.0 %; largest gain: SD, +3.0 [+2.0, +4.0] points" in first
     assert "1 of 2 better than ERM beyond chance, 0 worse" in first
+    assert "brackets are 90 % intervals over runs" in first
+    assert "algorithm, with 90 % intervals over runs" in page
     assert "99.0" not in page
 
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matcheval.errors import InputError
-from matcheval.statistics.intervals import accuracy_columns, clopper_pearson
+from matcheval.statistics.intervals import (
+    accuracy_columns,
+    at_level,
+    clopper_pearson,
+    normal_factor,
+    percentiles,
+)
 from matcheval.statistics.lines import (
     Scale,
     bootstrap_lines,
@@ -53,6 +59,16 @@ class TestClopperPearson:
     def test_bad_counts(self, correct, n, level, message):
         with pytest.raises(InputError, match=message):
             clopper_pearson(correct, n, level)
+
+
+def test_levels_in_numbers_and_words():
+    assert (normal_factor(0.95), percentiles(0.95)) == (1.96, (2.5, 97.5))  # to the bit
+    assert normal_factor(0.99) == pytest.approx(2.575829)
+    assert percentiles(0.9) == (5, 95)
+    text = "bars of 95 %, ±1.96 · √v; percentile 2.5 and percentile 97.5"
+    assert at_level(text, 0.95) == text
+    expected = "bars of 99.9 %, ±3.291 · √v; percentile 0.05 and percentile 99.95"
+    assert at_level(text, 0.999) == expected
 
 
 def test_columns_of_a_subset():

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from engine import Workflow, known
@@ -42,6 +45,9 @@ pairs:
   mixed: {original: own, replication: labels}
   published: {original: archive, replication: accuracies}
   both: {original: own, replication: new, paired: true}
+suites: {shift: {members: [{dataset: new, severity: 1}]}}
+severity: {suites: {shift: own}}
+accuracy_prediction: {suites: {shift: {base: own}}, methods: [ac, doc_feat], matching: true}
 matching: {seeds: 2}
 replication: {resamples: 500}
 figures: {formats: [png]}
@@ -167,6 +173,46 @@ def test_the_results_pass_their_checks(workflow):
     assert "skipped" not in log
 
 
+def test_the_level_is_that_of_all_intervals(workflow, copy):
+    same = copy.plan("--config", "confidence=0.95").jobs
+    assert same == {"write_report": 1, "all": 1}  # which shows the settings that were given
+    options = ["--config", "confidence=0.9", "figures={formats: [svg]}"]
+    assert "match_predictions" not in copy.plan(*options).jobs
+    copy.run(*options)
+    own, narrower = copy.results / "mixed", set()
+    for path in own.rglob("*.parquet"):
+        before = pd.read_parquet(workflow.results / path.relative_to(copy.results))
+        after = pd.read_parquet(path)
+        for low in [name for name in after if name.endswith("_low")]:
+            ends = low, low.replace("_low", "_high")
+            wide, narrow = (table[ends[1]] - table[ends[0]] for table in (before, after))
+            assert not (narrow > wide).any(), (path, low)
+            if (narrow < wide)[wide > 1e-9].all() and (wide > 1e-9).any():
+                narrower.add((path.relative_to(own).parts[0], low.removesuffix("_low")))
+        meanings = [(field.metadata or {}).get(b"meaning", b"") for field in pq.read_schema(path)]
+        assert not [one for one in meanings if re.search(rb"95 %|percentile (2|97)\.5", one)], path
+    assert narrower >= {
+        *product(["gaps"], ["gap", "matched_gap", "conditional_part"]), ("paired_gaps", "gap"),
+        *product(["class_gaps", "severity"], ["matched_gap", "conditional"]), ("severity", "gap"),
+        *product(["epsilon_sweep", "score_comparison"], ["matched_gap"]), ("replication", "gap"),
+        ("permutation_null", "mean"), ("accuracy_prediction", "conditional_part"),
+    }  # fmt: skip
+    texts = {
+        str(path.relative_to(own)): path.read_text(encoding="utf-8")
+        for suffix in (".md", ".tex", ".svg", ".html")
+        for path in own.rglob(f"*{suffix}")
+    }
+    assert not [name for name, text in texts.items() if re.search(r"95 \\?%|±1\.96", text)]
+    named = {name for name, text in texts.items() if re.search(r"90 \\?%", text)}
+    figures = [f"both/probability/{stem}" for stem in ("gaps", "matched_accuracy")]
+    figures += ["permutation_null/both", "epsilon_sweep/both"]
+    assert named >= {f"figures/{stem}.svg" for stem in figures} | {
+        "summary.md", "permutation_null/both.md", "accuracy_prediction/errors/shift.md",
+        "report.html",
+    }  # fmt: skip
+    assert "±1.645 · √" in texts["report.html"]
+
+
 def test_a_replaced_file_repeats_what_is_made_from_it(copy):
     def replace_by_older(name, content):
         (copy.folder / name).write_bytes(content)
@@ -201,7 +247,8 @@ figures: {formats: [png]}
     copy.run("--configfile", "alone.yaml")
     own = copy.results / "alone"
     made = {path.name for path in own.iterdir()}
-    assert made == {"accuracies", "benchmarks", "figures", "logs", "replication", "report.html"}
+    folders = {"accuracies", "benchmarks", "figures", "logs", "replication"}
+    assert made == folders | {".records.jsonl", "report.html"}
     assert (own / "figures/both/replication/top3-linear.png").exists()
     options = ["--configfile", "alone.yaml", "--config", "replication={top: [4]}"]
     assert "no top-4 accuracy of 4 models" in copy.run(*options, fails=True)

@@ -347,6 +347,7 @@ class AccuracyPrediction(CheckedPrediction):
             "given": self._given(wildcards.suite, [wildcards.model]),
             "method": next(iter(matching.methods.values())).model_dump(mode="json"),
             "seeds": list(range(matching.seeds)),
+            "confidence": self.study.confidence,
         }
 
     def rotation_tables(self, wildcards: Wildcards) -> list[str]:

@@ -19,6 +19,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.statistics.intervals import LEVEL, schema_at_level
 
 LOGGER = logging.getLogger(__name__)
 
@@ -47,8 +48,9 @@ GAPS = TableSchema(
 
 
 def tabulate_gaps(
-    model: str, reader: scoring.SuiteReader, method: MatchingMethod, seeds: Sequence[int]
-) -> pd.DataFrame:
+    model: str, reader: scoring.SuiteReader, method: MatchingMethod, seeds: Sequence[int],
+    confidence: float = LEVEL,
+) -> pd.DataFrame:  # fmt: skip
     """Match and decompose the gap between the base and every set of a suite."""
     # Here, because a dry run imports this module and need not wait for Numba and SciPy.
     from matcheval.protocol import compared_models
@@ -60,7 +62,8 @@ def tabulate_gaps(
         pair = Pair(member.dataset, reader.given.base, member.dataset)
         comparison = Comparison(model, pair, *map(_predictions, sides))
         matched = compared_models.MatchedModel.of(comparison, method, list(seeds))
-        parts = decompose(*(Scored(one.confidences, one.correct) for one in sides))
+        scored = (Scored(one.confidences, one.correct) for one in sides)
+        parts = decompose(*scored, level=confidence)
         rows.append(
             {
                 **reader.given.columns(model, member),
@@ -253,10 +256,10 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
 def write_gaps(
     *, model: str, given: scoring.SuiteOutputs, method: MatchingMethod, seeds: Sequence[int],
-    gaps: Path,
+    confidence: float, gaps: Path,
 ) -> None:  # fmt: skip
     """Write the gaps of one model on a suite, matched and decomposed."""
     reader = scoring.SuiteReader(given, given.files.reader([model], model))
-    table = tabulate_gaps(model, reader, method, seeds)
-    write_table(GAPS.from_frame(table), gaps)
+    table = tabulate_gaps(model, reader, method, seeds, confidence)
+    write_table(schema_at_level(GAPS, confidence).from_frame(table), gaps)
     LOGGER.info("%s: %d sets", model, len(table))

@@ -12,6 +12,7 @@ from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
+from matcheval.statistics.intervals import percent
 
 Row = Mapping[Any, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.
@@ -68,8 +69,8 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
     return Headline(
         subject=f"Accuracies predicted without labels: {suite}",
         value=value,
-        statement="Mean absolute errors with 95 % intervals for the choice of the sets. "
-        + "; ".join(said),
+        statement=f"Mean absolute errors with {percent(rows[0]['confidence'])} intervals for the "
+        f"choice of the sets. {'; '.join(said)}",
     )
 
 
@@ -84,7 +85,8 @@ def _chart(suite: str, rows: Sequence[Row]) -> Chart:
         point = Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
         points.setdefault(row["how"], []).append(point)
     return Chart(
-        f"{suite}: mean absolute errors of predicted accuracies by method, with 95 % intervals.",
+        f"{suite}: mean absolute errors of predicted accuracies by method, with "
+        f"{percent(rows[0]['confidence'])} intervals.",
         "mean absolute error (percentage points)", "",
         [Series(way, each) for way, each in points.items()],
         categories=[row["name"] for row in rows], zero="x",
@@ -95,7 +97,10 @@ def _table(suite: str, rows: Sequence[Row], file: str) -> HtmlTable:
     columns = (
         TextColumn("Method", [row["title"] for row in rows], is_number=False),
         TextColumn("How", [row["how"] for row in rows], is_number=False),
-        TextColumn("Mean absolute error (points) [95 % CI]", [_error(row) for row in rows]),
+        TextColumn(
+            f"Mean absolute error (points) [{percent(rows[0]['confidence'])} CI]",
+            [_error(row) for row in rows],
+        ),
         TextColumn("Bias (points)", [_points(row["bias"]) for row in rows]),
         TextColumn("Sets", [str(row["n_sets"]) for row in rows]),
         TextColumn("Models", [str(row["n_models"]) for row in rows]),

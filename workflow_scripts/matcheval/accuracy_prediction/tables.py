@@ -20,6 +20,7 @@ from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
+from matcheval.statistics.intervals import percent, schema_at_level
 
 LOGGER = logging.getLogger(__name__)
 
@@ -139,6 +140,7 @@ def error_columns(
 ) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets."""
     whole = table[table["view"] == WHOLE]
+    level = percent(table["confidence"].iloc[0]) if len(table) else ""
     places = whole[["group", "subgroup"]].drop_duplicates()
     if len(places) > MAX_COLUMNS:
         places = places[places["subgroup"] == ALL]
@@ -163,7 +165,7 @@ def error_columns(
         for of in ("sets", "subgroups"):
             ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
             bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
-            add(f"95 % over {of}", *bounds, "")
+            add(f"{level} over {of}", *bounds, "")
         add("Bias", *_numbers(total["bias"], 100, plus=True), "")
         add("n/a", *(str(n or "") for n in total["n_missing"]), "")
     return [
@@ -364,7 +366,7 @@ def write_comparison(
     schema = matched.GAPS
     every = pd.concat([schema.read(path).to_pandas() for path in gaps], ignore_index=True)
     every = predicting.with_places(every, places)
-    write_table(schema.from_frame(every), of_suite)
+    write_table(schema_at_level(schema, confidence).from_frame(every), of_suite)
     joined = matched.join(PREDICTED.read(predicted).to_pandas(), every)
     counted = matched.tabulate_comparison(joined[~joined["model"].isin(uncounted)], confidence)
     notes = setting_notes(settings)

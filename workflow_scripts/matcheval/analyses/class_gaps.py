@@ -32,6 +32,7 @@ from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
+from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.statistics.significance import holm
 
 Classes = npt.NDArray[np.int64]
@@ -241,7 +242,10 @@ def _row(
         measures.errors.source * (source.classes == at),
         measures.errors.target * (target.classes == at),
     )
-    found = matched_error(terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks)
+    found = matched_error(
+        terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks,
+        comparison.pair.confidence,
+    )  # fmt: skip
     return row | terms | vars(found) | {"p": _p(found.matched_gap, found.matched_gap_se)}
 
 
@@ -270,7 +274,7 @@ def _parts(
         )
     return decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=blocks,
-        seed=number - ALL,
+        seed=number - ALL, level=comparison.pair.confidence,
     ).parts  # fmt: skip
 
 
@@ -292,7 +296,7 @@ _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
-def plot(table: pd.DataFrame) -> "style.Figure":
+def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw gaps and matched gaps of every class."""
     shown = table[table["reason"] == ""]
     classes, note = _chosen_classes(shown)
@@ -317,7 +321,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
             panel.set_ylim(max(len(classes), 1) - 0.5, -0.5)
             panel.set_ylabel("Class")
         over_models = "Points: means over models; bars: lowest to highest model."
-        bars = over_models if models > 1 else "Bars: 95 % intervals."
+        bars = over_models if models > 1 else f"Bars: {percent(confidence)} intervals."
         title = f"{table['pair'].iloc[0]}: gaps by class, {counted(models, 'model')}"
         style.set_title_and_legend(figure, title, ncols=2)
         style.set_note(figure, f"{bars} {note}")

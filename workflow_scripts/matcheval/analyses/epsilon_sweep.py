@@ -24,6 +24,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
+from matcheval.statistics.intervals import LEVEL, percent
 
 _DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
@@ -116,7 +117,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     return lay_out_matched(cells, first | heads)
 
 
-def plot(table: pd.DataFrame) -> "style.Figure":
+def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     models = len(set(table["model"]) - {MEAN})
@@ -132,7 +133,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
             _draw_models(upper, rows, "matched_gap", style.MATCHED_GAP.color)
             upper.fill_between(
                 mean.index, mean["matched_gap_low"], mean["matched_gap_high"], alpha=0.25,
-                color=style.MATCHED_GAP.color, linewidth=0, label=f"95 % interval{of_mean}",
+                color=style.MATCHED_GAP.color, linewidth=0,
+                label=f"{percent(confidence)} interval{of_mean}",
             )  # fmt: skip
             upper.plot(
                 mean["matched_gap"], color=style.MATCHED_GAP.color, marker=style.MATCHED_GAP.marker,

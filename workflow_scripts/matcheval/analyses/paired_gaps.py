@@ -69,7 +69,7 @@ def _row(
     n, gap = len(difference), float(difference.mean())
     reason = _why_none(difference, compared.blocks)
     error = float("nan") if reason else _error(difference, compared.blocks)
-    low, high = error_interval(gap, error, compared.blocks)
+    low, high = error_interval(gap, error, compared.blocks, compared.pair.confidence)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
         "n": n, "accuracy_original": float(original.mean()),

@@ -24,6 +24,7 @@ from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_se
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Count, Seed
+from matcheval.statistics.intervals import LEVEL, percent, percentiles
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -99,7 +100,6 @@ def _some(blocks: Blocks, n: int, generator: np.random.Generator) -> Iterator[Bo
 
 
 _TOLERANCE = 1e-12
-_PERCENTILES = (2.5, 97.5)
 
 Floats = npt.NDArray[np.float64]
 
@@ -150,7 +150,7 @@ def permuted_statistics(
 
 
 def summarise(
-    values: Floats, statistic: Statistic, arrangements: Arrangements
+    values: Floats, statistic: Statistic, arrangements: Arrangements, level: float = LEVEL
 ) -> dict[str, float | int | bool]:
     """Compare the observed value, the first, with the null distribution; by name of column."""
     extremes = values if statistic is Statistic.UNMATCHED else np.abs(values)
@@ -158,7 +158,7 @@ def summarise(
     null = values if arrangements.is_exact else values[1:]
     null, nan = null[~np.isnan(null)], float("nan")
     null = null if len(null) else np.array([nan])
-    low, high = np.percentile(null, _PERCENTILES).tolist()
+    low, high = np.percentile(null, percentiles(level)).tolist()
     return {
         "observed": float(values[0]),
         "null_mean": float(null.mean()),
@@ -224,7 +224,7 @@ def tabulate(compared: ComparedModels, *, permutations: int = 999, seed: int = 0
         found = permuted_statistics(comparison, compared.methods, arrangements, seed)
         for (statistic, matching), values in found.items():
             row = shown[comparison.model, statistic, matching] | summarise(
-                values, statistic, arrangements
+                values, statistic, arrangements, compared.pair.confidence
             )
             row |= {"statistic": statistic.value, "reason": ""}
             if np.isnan(row["observed"]):
@@ -235,7 +235,7 @@ def tabulate(compared: ComparedModels, *, permutations: int = 999, seed: int = 0
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+def text_columns(table: pd.DataFrame, confidence: float = LEVEL) -> list[TextColumn]:
     """Format observed values and null distributions for a readable table."""
     p = [reason or f"{p:.3g}" for p, reason in zip(table["p"], table["reason"], strict=True)]
     statistics = table["statistic"].str.replace("_", " ")
@@ -243,7 +243,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         "Model": "{model}", "Matching": "{matching}", "Of": "{statistic}",
         "Mean over seeds": "{mean_over_seeds:+.2%}", "One run": "{observed:+.2%}",
         "Null mean": "{null_mean:+.2%}",
-        "95 % of the null": "{null_low:+.2%} to {null_high:+.2%}", "p": "{p:s}",
+        f"{percent(confidence)} of the null": "{null_low:+.2%} to {null_high:+.2%}", "p": "{p:s}",
     })  # fmt: skip
 
 
@@ -258,7 +258,7 @@ _LABELS = {
 }
 
 
-def plot(table: pd.DataFrame) -> "style.Figure":
+def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw observed values over their null distributions."""
     panels = table[["statistic", "matching"]].drop_duplicates()
     gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
@@ -275,7 +275,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for panel, (_, key) in zip(axes, panels.iterrows(), strict=True):
             chosen = (table[["statistic", "matching"]] == key).all(axis=1)
-            _draw(panel, table[chosen].set_index("model").loc[models], min(bar, 4.0))
+            rows = table[chosen].set_index("model").loc[models]
+            _draw(panel, rows, min(bar, 4.0), percent(confidence))
             panel.set_xlabel(_LABELS[str(key["statistic"])])
             panel.xaxis.set_major_locator(MaxNLocator(3))
             title = style.shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
@@ -287,18 +288,17 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         axes[0].set_ylim(len(models) - 0.5, -0.5)
         title = f"{table['pair'].iloc[0]}: beside random divisions of the datapoints"
         style.set_title_and_legend(figure, f"{title}, {counted(len(models), 'model')}", ncols=3)
-        style.set_note(
-            figure, "Black lines of matched gaps: 95 % intervals of the mean over seeds."
-        )
+        intervals = f"{percent(confidence)} intervals of the mean over seeds"
+        style.set_note(figure, f"Black lines of matched gaps: {intervals}.")
     return figure
 
 
-def _draw(axes: "style.Axes", rows: pd.DataFrame, bar: float) -> None:
+def _draw(axes: "style.Axes", rows: pd.DataFrame, bar: float, level: str) -> None:
     """Draw the rows of one statistic; `bar` is the thickness of a bar, in points."""
     at, many = np.arange(len(rows)), len(rows) > _MOST_NAMED
     axes.hlines(
         at, 100 * rows["null_low"], 100 * rows["null_high"], color="0.75", linewidth=bar,
-        label="95 % of the null",
+        label=f"{level} of the null",
     )  # fmt: skip
     axes.hlines(
         at, 100 * rows["mean_low"], 100 * rows["mean_high"], color="black",

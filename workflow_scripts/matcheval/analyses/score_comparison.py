@@ -36,6 +36,7 @@ from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings,
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames
+from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.study.rules import Wildcards
 
 Floats = npt.NDArray[np.float64]
@@ -245,8 +246,9 @@ def _quantities(
     terms = error_terms(source, target, rows)
     found = error_of_model(matched, compared.blocks, terms)
     parts = decompose(
-        source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks
-    )
+        source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks,
+        level=compared.pair.confidence,
+    )  # fmt: skip
     return {
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
@@ -271,7 +273,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     })  # fmt: skip
 
 
-def plot(table: pd.DataFrame) -> "style.Figure":
+def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps and unmatched shares of every model on every score."""
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
@@ -284,14 +286,14 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         for number, matching in enumerate(matchings):
             gaps, unmatched = panels[2 * number : 2 * number + 2]
             rows = ranked[ranked["matching"] == matching]
-            _draw(gaps, rows, "matched_gap", style.MATCHED_GAP)
+            _draw(gaps, rows, "matched_gap", style.MATCHED_GAP, confidence)
             gaps.axvline(
                 100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **style.REFERENCE
             )
             style.draw_zero(gaps, upright=True)
             gaps.set_xlabel("Matched gap (points)")
             style.legend_above(gaps, title=matching_label(matching), fontsize=style.NOTE_SIZE)
-            _draw(unmatched, rows, "fraction_unmatched", style.UNMATCHED)
+            _draw(unmatched, rows, "fraction_unmatched", style.UNMATCHED, confidence)
             unmatched.set_xlabel("Unmatched (%)")
         panels[0].set_yticks(range(len(scores)), [LABELS[score] for score in scores])
         panels[0].set_ylim(len(scores) - 0.5, -0.5)
@@ -305,7 +307,13 @@ def _models(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["score"] == Uncertainty.CONFIDENCE]
 
 
-def _draw(axes: "style.Axes", table: pd.DataFrame, column: str, look: style.SeriesStyle) -> None:
+def _draw(
+    axes: "style.Axes",
+    table: pd.DataFrame,
+    column: str,
+    look: style.SeriesStyle,
+    confidence: float,
+) -> None:
     several = len(_models(table)) > 1
     if several:
         groups = (100 * table[column]).groupby(table["row"])
@@ -313,7 +321,7 @@ def _draw(axes: "style.Axes", table: pd.DataFrame, column: str, look: style.Seri
     elif column == "matched_gap":
         low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
         axes.hlines(table["row"], low, high, color=look.color)
-    label = "mean over models" if several else "matched gap, 95 % interval"
+    label = "mean over models" if several else f"matched gap, {percent(confidence)} interval"
     mean = (100 * table[column]).groupby(table["row"]).mean()
     axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
 

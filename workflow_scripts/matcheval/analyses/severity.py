@@ -30,6 +30,7 @@ from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.pair_tables import lay_out_matched
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Boolean, Name, Named
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
@@ -72,6 +73,7 @@ def tabulate(
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
     paired: bool = True,
+    confidence: float = LEVEL,
 ) -> pd.DataFrame:
     """Run the whole protocol from the base to itself and to every set of a suite."""
     suite, base, of_base = files.suite, files.base, files.read(files.base)
@@ -80,7 +82,7 @@ def tabulate(
     others = [member for member in suite.members if member.dataset != base]
     for member in (Member(base, severity=0.0), *others):
         sets = of_base if member.dataset == base else files.read(member.dataset)
-        pair = Pair(member.dataset, base, member.dataset, paired=paired)
+        pair = Pair(member.dataset, base, member.dataset, paired=paired, confidence=confidence)
         comparisons = tuple(
             Comparison(model, pair, *both)
             for model, *both in zip(files.models, of_base, sets, strict=True)
@@ -105,7 +107,10 @@ def tabulate(
 def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
     """Rows of all models and of their mean, by matching."""
     sides = [scored(comparison) for comparison in compared.comparisons]
-    parts = decompose_models(sides, source_is_original=compared.sign == 1, blocks=compared.blocks)
+    parts = decompose_models(
+        sides, source_is_original=compared.sign == 1, blocks=compared.blocks,
+        level=compared.pair.confidence,
+    )  # fmt: skip
     for name, method in compared.methods.items():
         matched = [
             MatchedModel.of(comparison, method, compared.seeds, name)

@@ -25,6 +25,7 @@ from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
 from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
 from matcheval.report.sections import Section, ShownFile
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.rules import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -355,7 +356,7 @@ def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], comm
         "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in titles],
         "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in titles],
     }
-    values = {"titles": titles, "places": [[pair, m] for m in titles]}
+    values = {"titles": titles, "places": [[pair, m] for m in titles], "confidence": LEVEL}
     gaps = Section(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
         values,

@@ -42,6 +42,7 @@ from matcheval.predictions.published_files import Accuracy, count_hits, counts_o
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
+from matcheval.statistics.intervals import check_level
 from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ def replication_table(
     """
     check_whole("top", top, 1)
     check_whole("resamples", resamples, 1)
-    if not is_number(confidence) or not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence!r:.40}", remedy="Give a level such as 0.95")
+    check_level(confidence)
     check_names(names)
     pair = Pair("pair", *names, None, bool(paired))
     told: Sequence[str] = ()

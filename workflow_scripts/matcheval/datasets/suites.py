@@ -193,7 +193,7 @@ def right_predictions(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two similar-but-non-identical sets."""
+    """Two similar-but-non-identical sets, and the level of the intervals of their gaps."""
 
     name: str
     original: str
@@ -201,6 +201,7 @@ class Pair:
     source: str | None = None
     paired: bool = False
     groups_shared: bool = False
+    confidence: float = 0.95
 
     @property
     def datasets(self) -> dict[str, str]:

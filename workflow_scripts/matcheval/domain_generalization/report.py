@@ -11,6 +11,7 @@ from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
+from matcheval.statistics.intervals import percent
 
 _SIGNIFICANT = 0.05
 
@@ -61,9 +62,9 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
         value=f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}",
         verdict=f"{better} of {len(compared)} better than ERM beyond chance, {worse} worse",
         statement=(
-            f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are 95 % intervals "
-            "over runs (Student's t). \"Beyond chance\" means p < 0.05, adjusted for the number of "
-            "algorithms (Holm)."
+            f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
+            f"{percent(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
+            "means p < 0.05, adjusted for the number of algorithms (Holm)."
         ),
         is_clear=better > 0,
     )  # fmt: skip
@@ -82,7 +83,8 @@ def _chart(title: str, rows: pd.DataFrame) -> Chart:
         for i, row in enumerate(ordered.to_dict("records"))
     ]  # fmt: skip
     return Chart(
-        f"{title}: gains over ERM by algorithm, with 95 % intervals over runs.",
+        f"{title}: gains over ERM by algorithm, with {percent(rows['confidence'].iloc[0])} "
+        "intervals over runs.",
         "accuracy − that of ERM (percentage points)", "",
         [Series("an algorithm", points)], categories=names, zero="x",
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
 from matcheval.figures.saving import save_figure
@@ -27,6 +28,7 @@ from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.tables import join_runs, tabulate_runs
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
+from matcheval.statistics.intervals import at_level, schema_at_level
 from matcheval.study.analysis import Analysis
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
@@ -81,11 +83,11 @@ def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
 
 def write_gaps(*, files: PairFiles, tables: Sequence[Path], means: Sequence[Path]) -> None:
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
-    found = estimate_gaps(files.read())
+    found, level = estimate_gaps(files.read()), files.pair.confidence
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
-        write_table(GAPS.from_frame(frame), *paths)
-    write_table(MEAN_GAPS.from_frame(found.means), *means)
+        write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)
+    write_table(schema_at_level(MEAN_GAPS, level).from_frame(found.means), *means)
     logging.info("%d models, %d matchings", len(files.models), len(found.models))
 
 
@@ -93,6 +95,7 @@ def write_study_summary(
     *,
     study: str,
     titles: Mapping[str, str],
+    confidence: float,
     means: Sequence[Path],
     tables: Sequence[Path],
     outputs: Sequence[Path],
@@ -100,7 +103,7 @@ def write_study_summary(
     """Write the summary page of a study in Markdown."""
     gaps = pd.concat([MEAN_GAPS.read(path).to_pandas() for path in means], ignore_index=True)
     suspicions = suspicions_in([MODEL_TABLE.read(path) for path in tables])
-    text = write_summary(f"Study `{study}`", gaps, titles, suspicions)
+    text = write_summary(f"Study `{study}`", gaps, titles, suspicions, confidence)
     with atomic_file(outputs[0]) as partial:
         partial.write_text(text, encoding="utf-8")
     logging.info("%d pairs summarised", len(means))
@@ -111,19 +114,22 @@ def draw_confidence(*, table: Path, outputs: Sequence[Path]) -> None:
     save_figure(plot_confidence(MODEL_TABLE.read(table).to_pandas()), *outputs)
 
 
-def draw_matched_accuracy(*, table: Path, gaps: Path, title: str, outputs: Sequence[Path]) -> None:
+def draw_matched_accuracy(
+    *, table: Path, gaps: Path, title: str, confidence: float, outputs: Sequence[Path]
+) -> None:
     """Plot accuracies and gaps of the models on one pair before and after matching."""
     models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
-    save_figure(plot_matched_accuracy(models, of_models, title), *outputs)
+    save_figure(plot_matched_accuracy(models, of_models, title, confidence), *outputs)
 
 
 def draw_gaps(
-    *, table: Path, gaps: Path, means: Path, matching: str, title: str, outputs: Sequence[Path]
-) -> None:
+    *, table: Path, gaps: Path, means: Path, matching: str, title: str, confidence: float,
+    outputs: Sequence[Path],
+) -> None:  # fmt: skip
     """Plot what the gaps of one pair and matching consist of."""
     models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
     mean = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False).loc[matching]
-    save_figure(plot_gaps(models, of_models, mean, title), *outputs)
+    save_figure(plot_gaps(models, of_models, mean, title, confidence), *outputs)
 
 
 def draw_reliability(
@@ -204,13 +210,14 @@ class Matching(Analysis):
         self.result = Artifact(f"{own}/tables/{{pair}}/{{matching}}", tables)
         self.gaps = Artifact(f"{own}/gaps/{{pair}}/{{matching}}", tables)
         self.means = Artifact(f"{own}/gaps/{{pair}}", tables)
-        entry = ReportEntry("Summary", _CAPTIONS["Summary"])
+        captions = {name: at_level(text, study.confidence) for name, text in _CAPTIONS.items()}
+        entry = ReportEntry("Summary", captions["Summary"])
         self.summary = Artifact(f"{own}/summary", (".md",), entry, (".md",))
 
         def figure(category: str, stem: str) -> Artifact:
             path = f"{own}/figures/{{pair}}/{stem}"
             labels = {name: f"{{{name}}}" for name in re.findall(r"{(\w+)}", path)}
-            entry = ReportEntry(category, _CAPTIONS[category], labels)
+            entry = ReportEntry(category, captions[category], labels)
             return Artifact(path, formats, entry, formats)
 
         self.confidence_plot = figure("Accuracy and confidence", "confidence")
@@ -325,7 +332,7 @@ class Matching(Analysis):
         if not places:
             return self.section()
         gaps = [self.gaps.file(".parquet", pair=pair, matching=name) for pair, name in places]
-        values = {"titles": self.titles, "places": places}
+        values = {"titles": self.titles, "places": places, "confidence": self.study.confidence}
         return self.section({**self._summary_inputs, "gaps": gaps}, values, [self.summary])
 
     @property
@@ -366,12 +373,13 @@ class Matching(Analysis):
     def files(self, pair: str, models: Sequence[str], *, groups: bool = True) -> dict[str, Any]:
         """Return the `PairFiles` of models, with what belongs together unless it is of no account.
 
-        Without it, jobs are not repeated when a study says anew what belongs together.
+        Without it and the level, jobs are not repeated when a study says anew what these are.
         """
         study, of_pair = self.study, self.study.pairs[pair]
+        plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
-            "pair": vars(of_pair) | ({} if groups else {"paired": False, "groups_shared": False}),
+            "pair": vars(of_pair if groups else plain),
             "models": models,
             "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
@@ -421,6 +429,9 @@ class Matching(Analysis):
         def title(w: Wildcards) -> dict[str, Any]:
             return {"title": self.titles[w.matching]}
 
+        def shown(w: Wildcards) -> dict[str, Any]:
+            return title(w) | {"confidence": self.study.confidence}
+
         return [
             *self._matching_rules,
             Rule(
@@ -444,7 +455,10 @@ class Matching(Analysis):
             Rule(
                 name="write_summary", run=write_study_summary,
                 input=self._summary_inputs, output={"outputs": self.summary},
-                arguments=lambda _: {"study": self.study.name, "titles": self.titles},
+                arguments=lambda _: {
+                    "study": self.study.name, "titles": self.titles,
+                    "confidence": self.study.confidence,
+                },
                 message=f"Summarising study {self.study.name}",
             ),
             Rule(
@@ -456,13 +470,13 @@ class Matching(Analysis):
             Rule(
                 name="plot_matched_accuracy", run=draw_matched_accuracy,
                 input=tables, output={"outputs": self.accuracy_plot},
-                arguments=title, values=matching,
+                arguments=shown, values=matching,
                 message="Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(
                 name="plot_gaps", run=draw_gaps,
                 input=tables | {"means": self.means.file(parquet)},
-                output={"outputs": self.gaps_plot}, arguments=title, values=matching,
+                output={"outputs": self.gaps_plot}, arguments=shown, values=matching,
                 message="Plotting gaps of {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(

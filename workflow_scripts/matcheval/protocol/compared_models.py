@@ -329,8 +329,9 @@ def matched_error(
     one_sided: Collection[str],
     terms: ErrorTerms,
     blocks: Blocks | None,
+    level: float,
 ) -> MatchedError:
-    """Compute the standard error of a matched gap, if there is one."""
+    """Compute the standard error of a matched gap and its interval, if there is one."""
     reason = ""
     if gap != gap:
         reason = "no matched gap: no target is matched in any run"
@@ -343,7 +344,8 @@ def matched_error(
     if reason and gap == gap:
         reason = f"no standard error of the matched gap: {reason}"
     error = float("nan") if reason else standard_errors.standard_error(terms, blocks)
-    return MatchedError(gap, error, *standard_errors.error_interval(gap, error, blocks), reason)
+    interval = standard_errors.error_interval(gap, error, blocks, level)
+    return MatchedError(gap, error, *interval, reason)
 
 
 def error_of_model(
@@ -351,8 +353,8 @@ def error_of_model(
 ) -> MatchedError:
     """Return one model's matched gap with its error."""
     terms = one.errors if terms is None else terms
-    gap = mean_of_defined(one.matched_gaps)
-    return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks)
+    gap, level = mean_of_defined(one.matched_gaps), one.comparison.pair.confidence
+    return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks, level)
 
 
 def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> MatchedError:
@@ -362,4 +364,5 @@ def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> Matc
     n_matched = mean_of_defined([one.n_matched for one in used])
     one_sided = sorted(set.intersection(*(set(one.comparison.one_sided) for one in used)))
     terms = standard_errors.mean_terms([one.errors for one in used])
-    return matched_error(gap, n_matched, one_sided, terms, blocks)
+    level = used[0].comparison.pair.confidence
+    return matched_error(gap, n_matched, one_sided, terms, blocks, level)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from matcheval.protocol.blocks import Blocks, Weights, datapoints
 from matcheval.protocol.comparisons import Comparison
+from matcheval.statistics.intervals import LEVEL, percentiles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 N_BINS = 20
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000
-_PERCENTILES = (2.5, 97.5)
 CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 Floats = npt.NDArray[np.float64]
@@ -272,11 +272,12 @@ def decompose(
     source_is_original: bool = True,
     blocks: Blocks | None = None,
     seed: int | np.random.SeedSequence = 0,
+    level: float = LEVEL,
 ) -> Decomposition:
     """Decompose a gap that is always measured by itself, whatever other models there are."""
     return decompose_models(
         [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
-        by_cells=True,
+        by_cells=True, level=level,
     ).mean  # fmt: skip
 
 
@@ -289,6 +290,7 @@ def decompose_models(
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
     by_cells: bool = False,
+    level: float = LEVEL,
 ) -> ModelDecompositions:
     """Decompose the gaps of several models on the same datapoints, and their mean."""
     binned = [bin_sets(source, target, n_bins) for source, target in models]
@@ -300,13 +302,14 @@ def decompose_models(
         models, binned, blocks, n_resamples, generator, by_cells=by_cells
     )
     n_found = [bins.n for bins in binned]
+    of_models = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
     return ModelDecompositions(
-        tuple(map(_summarise, n_found, values, np.moveaxis(resampled, 1, 0))),
-        _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1)),
+        tuple(_summarise(*of_model, level) for of_model in of_models),
+        _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1), level),
     )
 
 
-def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
+def _summarise(n_bins: int, values: Floats, resampled: Floats, level: float) -> Decomposition:
     """Add intervals to gap, parts and masses; `resampled` is of shape (n_resamples, 3)."""
     defined = resampled[~np.isnan(resampled[:, 0])]
     gap, confidence, conditional, source_only, target_only = values.tolist()
@@ -316,12 +319,12 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
         why = "fewer than two resamples, or a set with fewer than two blocks"
         reason = f"no standard error: {why}"
     else:
-        low, high = np.percentile(defined, _PERCENTILES, axis=0).tolist()
+        low, high = np.percentile(defined, percentiles(level), axis=0).tolist()
         error = float(defined[:, 0].std(ddof=1))
         if abs(gap) > CLEAR_GAP * error:
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = defined[:, 1] / defined[:, 0]
-            bounds = np.percentile(shares[np.isfinite(shares)], _PERCENTILES).tolist()
+            bounds = np.percentile(shares[np.isfinite(shares)], percentiles(level)).tolist()
             share = (confidence / gap, *bounds)
         else:
             reason = "no share: the gap does not exceed twice its standard error"

@@ -12,14 +12,13 @@ from matcheval.figures.many_models import FEW_MODELS, Floats, point_options
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
 from matcheval.protocol.words import verdict
-from matcheval.statistics.intervals import clopper_pearson
+from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 RUNNING_MEDIAN = 15  # models in the window
-SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
 _MAX_SET_CHARACTERS = 20
 _BARS: dict[str, Any] = {"markersize": 5, "elinewidth": 1.2, "capsize": 2, "zorder": 2}
 _ZERO: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "zorder": 1}
@@ -87,13 +86,13 @@ def by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["accuracy_original", "model"], ignore_index=True)
 
 
-def sampling_range(table: pd.DataFrame) -> Floats:
-    """Compute half the width of the 95 % sampling range of a gap between equally hard sets."""
+def sampling_range(table: pd.DataFrame, level: float = LEVEL) -> Floats:
+    """Compute half the width of the sampling range of a gap between equally hard sets."""
     variance = np.zeros(len(table))
     for origin in SETS:
         accuracy = table[f"accuracy_{origin}"].to_numpy(dtype=np.float64)
         variance += accuracy * (1 - accuracy) / table[f"n_{origin}"].to_numpy(dtype=np.float64)
-    return SAMPLING_RANGE * np.sqrt(variance)
+    return normal_factor(level) * np.sqrt(variance)
 
 
 def running_median(value: Floats, window: int) -> Floats:
@@ -120,20 +119,23 @@ def _with_bars(rows: pd.Series | pd.DataFrame, name: str) -> tuple[Any, Any]:
 _HEIGHT = 2.1  # inches
 
 
-def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
+def plot_one_model(
+    table: pd.DataFrame, gaps: pd.DataFrame, title: str, level: float = LEVEL
+) -> "Figure":
     """Plot accuracies, matched accuracies and gaps of one model."""
     row = table.iloc[0]
     gap = gaps.set_index("model").loc[row["model"]]
     with style.style():
         figure = style.new_figure(2 * COLUMN_WIDTH, _HEIGHT)
         left, right = figure.subplots(1, 2)
-        _draw_accuracies(left, table)
+        _draw_accuracies(left, table, level)
         _draw_gaps(right, gap)
         style.set_title(figure, f"{row['model']}: {title_of(table, title)}")
         style.set_note(
             figure,
-            "Bars: 95 % intervals; of matched accuracies ±1 SD over the random choices of the "
-            f"matching. Unmatched targets: {100 * row['fraction_unmatched_mean']:.1f} %.\n"
+            f"Bars: {percent(level)} intervals; of matched accuracies ±1 SD over the random "
+            "choices of the matching. Unmatched targets: "
+            f"{100 * row['fraction_unmatched_mean']:.1f} %.\n"
             f"Matched gap: {verdict(gap)}.",
         )
     return figure
@@ -162,7 +164,7 @@ def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
     return figure
 
 
-def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_accuracies(axes: "Axes", table: pd.DataFrame, level: float) -> None:
     row, shifts = table.iloc[0], (0.12, -0.12)  # so that bars do not cover each other
     for at, what, name in ((1, "all", "accuracy_{}"), (0, "matched", "matched_accuracy_{}_mean")):
         ends = [100 * float(row[name.format(origin)]) for origin in SETS]
@@ -173,7 +175,7 @@ def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
             lengths: Any = 100 * np.nan_to_num(float(row[f"matched_accuracy_{origin}_std"]))
             if at:
                 accuracy, size = row[f"accuracy_{origin}"], f"n = {count(n)}"
-                found = clopper_pearson(round(float(accuracy) * n), n)
+                found = clopper_pearson(round(float(accuracy) * n), n, level)
                 lengths = 100 * np.array([[accuracy - found.low], [found.high - accuracy]])
             look = SETS[origin][at == 0]
             axes.errorbar(
@@ -212,10 +214,12 @@ _NAME_SIZE = 6.0  # points
 _FAINT = 0.3
 
 
-def plot_matched_accuracy(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
+def plot_matched_accuracy(
+    table: pd.DataFrame, gaps: pd.DataFrame, title: str, level: float = LEVEL
+) -> "Figure":
     """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
     if len(table) == 1:
-        return plot_one_model(table, gaps, title)
+        return plot_one_model(table, gaps, title, level)
     bounds = gaps[["model", "matched_gap_low", "matched_gap_high"]]
     table = by_accuracy(table.merge(bounds, on="model", validate="one_to_one"))
     names = [style.shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else []
@@ -228,7 +232,7 @@ def plot_matched_accuracy(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -
             [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
         )
         _draw_all_accuracies(panels["accuracies"], table)
-        _draw_all_gaps(panels["gaps"], table)
+        _draw_all_gaps(panels["gaps"], table, level)
         _draw_unmatched(panels["unmatched"], table)
         original, n = set_name(table, "original"), len(table)
         for panel in panels.values():
@@ -261,16 +265,16 @@ def _draw_all_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
     _finish(axes, "Accuracy (%)", 6)
 
 
-def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_all_gaps(axes: "Axes", table: pd.DataFrame, level: float) -> None:
     axes.axhline(0, **_ZERO)
     _draw(axes, table, "gap", GAP, "all points")
-    label = "matched points, 95 % intervals"
+    label = f"matched points, {percent(level)} intervals"
     _draw(axes, table, "matched_gap", MATCHED_GAP, label, has_seeds=True)
-    half = 100 * sampling_range(table)
+    half = 100 * sampling_range(table, level)
     band = axes.stairs(
         half, np.arange(len(table) + 1) + 0.5, baseline=-half, fill=True, color="#dcdcdc",
         linewidth=0, zorder=0.6,  # above the grid
-        label="95 % sampling range of no difference (all points)",
+        label=f"{percent(level)} sampling range of no difference (all points)",
     )  # fmt: skip
     band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
     axes.update_datalim([(1, -half.max()), (1, half.max())])
@@ -335,10 +339,12 @@ _AROUND = 1.3
 _SHIFT = 0.16  # of two series at one model, so that their bars lie beside each other
 
 
-def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str) -> "Figure":
+def plot_gaps(
+    table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str, level: float = LEVEL
+) -> "Figure":
     """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean."""
     if len(gaps) == 1:
-        return plot_one_gap(gaps.iloc[0], title, _note(mean))
+        return plot_one_gap(gaps.iloc[0], title, _note(mean, level))
     order = by_accuracy(table[["model", "accuracy_original"]])["model"]
     shown = pd.concat(
         [gaps.set_index("model").loc[order].reset_index(), pd.DataFrame([mean])], ignore_index=True
@@ -364,7 +370,7 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
         models = counted(len(gaps), "model")
         style.set_title(figure, f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
         medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * (len(gaps) > FEW_MODELS)
-        style.set_note(figure, _note(mean) + medians)
+        style.set_note(figure, _note(mean, level) + medians)
     return figure
 
 
@@ -425,13 +431,13 @@ def _label(axes: "Axes", names: list[str]) -> None:
     axes.set_xlim(0.4, n + 0.6)
 
 
-def _note(mean: pd.Series) -> str:
+def _note(mean: pd.Series, level: float) -> str:
     """Say what intervals are of."""
     sampled = "images, which both sets show" if mean["paired"] else "datapoints"
     if mean["n_groups"]:
         sampled = f"groups (at least {mean['n_groups']} in a set)"
     sizes = f"{mean['n_reference_original']:,} and {mean['n_reference_replication']:,} datapoints"
     return (
-        f"Bars: 95 % intervals for the sampling of {sampled}. Samples: of {sizes}. Narrowings are "
-        "left out where the gap is not positive or does not exceed twice its error."
+        f"Bars: {percent(level)} intervals for the sampling of {sampled}. Samples: of {sizes}. "
+        "Narrowings are left out where the gap is not positive or does not exceed twice its error."
     )

@@ -124,7 +124,9 @@ def _decomposed(
     """Decompose the gaps of all models, then their mean, also with `FURTHER_N_BINS`."""
     sides = [decomposition.scored(comparison) for comparison in comparisons]
     is_original = comparisons[0].source_is_original
-    found = decomposition.decompose_models(sides, source_is_original=is_original, blocks=blocks)
+    found = decomposition.decompose_models(
+        sides, source_is_original=is_original, blocks=blocks, level=comparisons[0].pair.confidence
+    )
     further = np.array([decomposition.further_parts(*both) for both in sides])
     further *= 1 if is_original else -1
     return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]

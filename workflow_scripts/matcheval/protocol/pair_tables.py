@@ -15,8 +15,9 @@ from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import Names, Settings
+from matcheval.statistics.intervals import schema_at_level
 from matcheval.study.rules import Wildcards
-from matcheval.study.tables import TableAnalysis
+from matcheval.study.tables import TableAnalysis, for_level
 
 
 def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
@@ -36,8 +37,9 @@ def tabulate_pair(
 ) -> None:
     """Write the table of one pair, from the files of all models on both sets."""
     module = import_module(analysis)
-    table = module.tabulate(files.read(), **options)
-    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    table, level = module.tabulate(files.read(), **options), files.pair.confidence
+    columns = for_level(module.text_columns, level)
+    write_readable(table, schema_at_level(module.SCHEMA, level), columns, outputs)
     logging.info("%d rows, of %d models", len(table), len(files.models))
 
 

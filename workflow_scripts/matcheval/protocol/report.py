@@ -14,6 +14,7 @@ from matcheval.protocol.words import UNDEFINED, percent, with_interval
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline
+from matcheval.statistics.intervals import percent as level_of
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _PARTS = {
@@ -32,6 +33,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
     titles, tables = values["titles"], [MODEL_TABLE.read(path) for path in data["tables"]]
     means = pd.concat([MEAN_GAPS.read(p).to_pandas() for p in data["means"]], ignore_index=True)
+    level = level_of(values["confidence"])
     gaps, accuracies = {}, ["accuracy_original", "accuracy_replication"]
     for (pair, matching), path, table in zip(values["places"], data["gaps"], tables, strict=True):
         of_models = table.to_pandas().set_index("model")[accuracies]
@@ -40,14 +42,15 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     several = len(set(means["pair"])) > 1
     names = [f"{row['pair']}: " * several + titles[row["matching"]] for row in rows]
     charts = [
-        (name, _chart_of_models(row, gaps[row["pair"], row["matching"]], name))
+        (name, _chart_of_models(row, gaps[row["pair"], row["matching"]], name, level))
         for row, name in zip(rows, names, strict=True)
     ]
     remarks = [f"{n}: {r['remarks']}." for n, r in zip(names, rows, strict=True) if r["remarks"]]
     return Content(
         headlines=tuple(map(_headline, rows, names)),
         variables={
-            "overview": _overview(rows, names),
+            "level": level,
+            "overview": _overview(rows, names, level),
             "charts": [one for one in charts if one[1].series[0].defined],
             "models": _model_table(gaps),
         },
@@ -83,7 +86,7 @@ def _point(row: pd.Series, quantity: str, label: str, at: int, name: str) -> Poi
     return Point(100 * row[quantity], at, name, f"{label}: {text} points", x_bounds=bounds)
 
 
-def _overview(rows: Sequence[pd.Series], names: Sequence[str]) -> Chart:
+def _overview(rows: Sequence[pd.Series], names: Sequence[str], level: str) -> Chart:
     """Show gap and matched gap of every pair and matching, with intervals."""
     of_several = ", mean over models" * (max(row["n_models"] for row in rows) > 1)
     series = [
@@ -93,11 +96,11 @@ def _overview(rows: Sequence[pd.Series], names: Sequence[str]) -> Chart:
         )
         for quantity, label in _QUANTITIES.items()
     ]
-    title = "Gaps before and after matching, with 95 % intervals, of every pair and matching."
+    title = f"Gaps before and after matching, with {level} intervals, of every pair and matching."
     return Chart(title, _AXIS, "", series, categories=names, zero="x")
 
 
-def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str) -> Chart:
+def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str, level: str) -> Chart:
     """Show gap and matched gap of models against accuracy; of a single one the parts of its gap."""
     models = [model for _, model in gaps.reset_index().iterrows()]
     if len(models) == 1:
@@ -106,7 +109,8 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str) -> Chart:
             _point(model, quantity, label, i, label)
             for i, (quantity, label) in enumerate(_PARTS.items())
         ]
-        title = f"{name}: gap of {model['model']}, its parts and matched gap, with 95 % intervals."
+        of_model = f"gap of {model['model']}, its parts and matched gap"
+        title = f"{name}: {of_model}, with {level} intervals."
         parts = [Series(model["model"], points)]
         return Chart(title, _AXIS, "", parts, categories=list(_PARTS.values()), zero="x")
     series = [
@@ -125,7 +129,7 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str) -> Chart:
     ]  # fmt: skip
     return Chart(
         f"{name}: gap and matched gap of {counted(len(models), 'model')} against accuracy, with "
-        "95 % intervals.",
+        f"{level} intervals.",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
     )  # fmt: skip
 

@@ -21,9 +21,7 @@ import numpy.typing as npt
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.decomposition import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED, MatchedRows
-
-_NORMAL_QUANTILE = 1.96
-_UPPER_TAIL = 0.975
+from matcheval.statistics.intervals import LEVEL, normal_factor
 
 
 def pick_weights(rows: MatchedRows, n_source: int) -> tuple[Floats, Floats]:
@@ -147,12 +145,14 @@ def one_run_error(
     return float(difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
-def error_interval(value: float, error: float, blocks: Blocks | None = None) -> tuple[float, float]:
-    """Return the 95 % interval of a matched gap."""
+def error_interval(
+    value: float, error: float, blocks: Blocks | None = None, level: float = LEVEL
+) -> tuple[float, float]:
+    """Return the interval of a matched gap."""
     from scipy.special import stdtrit
 
-    quantile = _NORMAL_QUANTILE
+    factor = normal_factor(level)
     if blocks is not None and blocks.grouped:
-        quantile = float(stdtrit(blocks.n - 1, _UPPER_TAIL)) if blocks.n > 1 else float("nan")
-    half = quantile * error
+        factor = float(stdtrit(blocks.n - 1, (1 + level) / 2)) if blocks.n > 1 else float("nan")
+    half = factor * error
     return value - half, value + half

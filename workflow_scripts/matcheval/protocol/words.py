@@ -10,6 +10,7 @@ import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, counted, markdown, signed
 from matcheval.protocol.settings import matching_label
+from matcheval.statistics.intervals import LEVEL, at_level
 
 UNDEFINED = "undefined"
 BEYOND = "beyond sampling error"
@@ -26,7 +27,7 @@ def percent(value: float, digits: int = 0) -> str:
 
 
 def with_interval(row: pd.Series, name: str) -> str:
-    """Format a quantity in percentage points with its 95 % interval, if it has one."""
+    """Format a quantity in percentage points with its interval, if it has one."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if pd.isna(low) or pd.isna(high) else f" [{points(low)}, {points(high)}]"
     return points(row[name]) + bounds
@@ -89,6 +90,7 @@ def write_summary(
     means: pd.DataFrame,
     titles: Mapping[str, str],
     suspicions: Sequence[tuple[str, str]] = (),
+    level: float = LEVEL,
 ) -> str:
     """Write the summary page as Markdown: a statement and table rows per pair and matching."""
     rows = [row for _, row in means.iterrows()]
@@ -96,7 +98,7 @@ def write_summary(
     lines = [
         f"# {title}: accuracy gaps before and after matching",
         "",
-        _INTRODUCTION,
+        at_level(_INTRODUCTION, level),
         "",
         *(f"- {_statement(row, titles)}" for row in rows),
         "",

@@ -1,14 +1,16 @@
-"""Exact confidence intervals for accuracies."""
+"""Levels of intervals, and exact confidence intervals for accuracies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.tables import TableSchema
 
 FloatArray = npt.NDArray[np.float64]
+LEVEL = 0.95  # of intervals, where no other is asked for
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,54 @@ def normal_quantile(level: float) -> float:
     return float(-ndtri((1 - level) / 2))
 
 
+def normal_factor(level: float) -> float:
+    """Return `normal_quantile`; at 95 % the 1.96 by which the protocol's errors are defined."""
+    return 1.96 if level == LEVEL else normal_quantile(level)
+
+
+def percentiles(level: float) -> tuple[float, float]:
+    """Return the percentiles between which a share of the values lies; 2.5 and 97.5 at 95 %."""
+    tail = round(50 * (1 - level), 12)  # 0.95 is stored inexactly
+    return tail, 100 - tail
+
+
+def percent(level: float) -> str:
+    """Return what readers call a level, such as `90 %`."""
+    return f"{100 * level:g} %"
+
+
+def at_level(text: str, level: float) -> str:
+    """Return a text of ours on intervals of 95 % for those of another level."""
+    low, high = percentiles(level)
+    for of_95, ours in (
+        ("95 %", percent(level)), ("1.96", f"{normal_factor(level):.4g}"),
+        ("percentile 2.5", f"percentile {low:g}"), ("percentile 97.5", f"percentile {high:g}"),
+    ):  # fmt: skip
+        text = text.replace(of_95, ours)
+    return text
+
+
+def schema_at_level(schema: TableSchema, level: float) -> TableSchema:
+    """Return a schema whose columns mean bounds of intervals of another level than 95 %."""
+    columns = (replace(one, meaning=at_level(one.meaning, level)) for one in schema.columns)
+    return replace(schema, columns=tuple(columns))
+
+
+def check_level(level: object) -> None:
+    """Check that a level of intervals lies between 0 and 1."""
+    is_number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:  # type: ignore[operator]
+        remedy = "Give a number between 0 and 1, usually 0.95"
+        raise InputError(f"confidence is {level!r:.40}", remedy=remedy)
+
+
 def clopper_pearson(
     correct: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
 ) -> Interval:  # fmt: skip
     """Compute exact (Clopper-Pearson) binomial intervals of accuracies; NaN where n is 0."""
     from scipy.special import betaincinv
 
-    if not 0 < level < 1:
-        remedy = "Give a number between 0 and 1, usually 0.95"
-        raise InputError(f"confidence is {level}", remedy=remedy)
+    check_level(level)
     tail = (1 - level) / 2
     k, m = np.broadcast_arrays(np.asarray(correct), np.asarray(n))
     bad = (m < 0) | ((m > 0) & ((k < 0) | (k > m)))

@@ -14,6 +14,7 @@ from matcheval.errors import configuration_error
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
+from matcheval.statistics.intervals import at_level
 from matcheval.study.contents import StudyPart
 from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
@@ -119,7 +120,7 @@ class Analysis(StudyPart):
         labels : mapping
             See `ReportEntry`.
         """
-        entry = ReportEntry(self.title(), caption, labels)
+        entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
         return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))
 
     def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
@@ -132,7 +133,8 @@ class Analysis(StudyPart):
         caption, labels
             As for `table`.
         """
-        entry, suffixes = ReportEntry(self.title(), caption, labels), self.study.figure_suffixes
+        entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
+        suffixes = self.study.figure_suffixes
         return Artifact(f"{self.study.folder}/figures/{stem}", suffixes, entry, suffixes)
 
     @classmethod

@@ -177,7 +177,7 @@ def load_study(
         models=models,
         datasets={name: DatasetSpec(name, kind.kind, kind.options) for name, kind in kinds.items()},
         pairs={
-            name: Pair(name, **pair.model_dump(exclude={"groups"}))
+            name: Pair(name, **pair.model_dump(exclude={"groups"}), confidence=read.confidence)
             for name, pair in read.pairs.items()
         },
         group_files={name: pair.groups for name, pair in read.pairs.items()},

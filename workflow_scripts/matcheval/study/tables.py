@@ -9,6 +9,7 @@ reading) and, for a figure, `plot`.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -29,6 +30,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
 from matcheval.settings import Name, Named, Names, PathText, Settings
+from matcheval.statistics.intervals import LEVEL, schema_at_level
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards
 
@@ -127,7 +129,10 @@ class TableAnalysis(Analysis):
             run=plot_table,
             input={"table": self.result.file(".parquet")},
             output={"outputs": self.plot},
-            arguments=lambda wildcards: {"analysis": self.module},
+            arguments=lambda wildcards: {
+                "analysis": self.module,
+                "confidence": self.study.confidence,
+            },
             values=values,
             code=[f"{self.module}:{name}" for name in ("SCHEMA", "plot")],
             message=f"Plotting {about}",
@@ -135,10 +140,17 @@ class TableAnalysis(Analysis):
         return [tabulate, plot] if self.has_figure else [tabulate]
 
 
-def plot_table(*, analysis: str, table: Path, outputs: Sequence[Path]) -> None:
+def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
+    """Return a function of a module, given the level of intervals if it asks for it by name."""
+    asks = "confidence" in signature(function).parameters
+    return partial(function, confidence=confidence) if asks else function
+
+
+def plot_table(*, analysis: str, confidence: float, table: Path, outputs: Sequence[Path]) -> None:
     """Plot a table of the analysis of a module."""
     module = import_module(analysis)
-    save_figure(module.plot(module.SCHEMA.read(table).to_pandas()), *outputs)
+    plot = for_level(module.plot, confidence)
+    save_figure(plot(module.SCHEMA.read(table).to_pandas()), *outputs)
 
 
 class DatasetTableSettings(Settings):
@@ -308,7 +320,8 @@ def tabulate_suite(
     """Write the table of one suite."""
     module = import_module(analysis)
     table = module.tabulate(files, **options)
-    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    schema = schema_at_level(module.SCHEMA, options.get("confidence", LEVEL))
+    write_readable(table, schema, module.text_columns, outputs)
     n_sets, n_models = len(files.suite.members), len(files.models)
     logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
 
