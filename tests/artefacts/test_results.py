@@ -167,10 +167,13 @@ def test_pairs_use_no_point_twice(results):
 
 def test_figures_are_whole(results):
     paths = results.of_stage("figures")
+    ends = {
+        ".png": (b"\x89PNG", b"IEND"), ".pdf": (b"%PDF", b"%%EOF"), ".svg": (b"<?xml", b"</svg>"),
+    }  # fmt: skip
     assert paths
     for path in paths:
         content = path.read_bytes()
-        start, end = (b"\x89PNG", b"IEND") if path.suffix == ".png" else (b"%PDF", b"%%EOF")
+        start, end = ends[path.suffix]
         assert content.startswith(start)
         assert end in content[-12:]
 

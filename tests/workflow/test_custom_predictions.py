@@ -211,6 +211,7 @@ def test_the_level_is_that_of_all_intervals(workflow, copy):
         "report.html",
     }  # fmt: skip
     assert "±1.645 · √" in texts["report.html"]
+    copy.run("check", *options)  # figures are SVG files only, too
 
 
 def test_a_replaced_file_repeats_what_is_made_from_it(copy):
