@@ -13,6 +13,15 @@ def test_refused(tmp_path):
     assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
     assert "Traceback" not in output
     assert not workflow.results.exists()
+    (workflow.folder / "set" / "a").mkdir(parents=True)
+    (workflow.folder / "set" / "a" / "up").symlink_to("..")
+    study = {"datasets": {"own": {"kind": "image_folder", "path": "set", "classes": ["a", "b"]}}}
+    study |= {"study": "own", "suites": {"all": {"members": ["own"]}}, "models": "models.csv"}
+    (workflow.folder / "models.csv").write_text("name,kind,source\nresnet,timm,resnet18.tv_in1k\n")
+    (workflow.folder / "own.yaml").write_text(yaml.safe_dump(study))
+    output = workflow.run("--dry-run", "--configfile", "own.yaml", fails=True)
+    assert "set/a/up: is a link to" in output
+    assert "Traceback" not in output
 
 
 def test_a_name_means_one_thing_in_a_results_folder(copy):
