@@ -62,7 +62,6 @@ class Compared:
     """A comparison with its results, by criterion: every model in the order of `models`."""
 
     models: ComparedModels
-    matched: Mapping[Criterion, Sequence[MatchedModel]]
     tables: Mapping[Criterion, pd.DataFrame]  # columns of `MODEL_TABLE`, a row per model
     gaps: GapTables
     analyses: Mapping[str, AnalysisTable]
@@ -100,6 +99,13 @@ class Compared:
         shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in self.tables.items()}
         return warnings_of(self.models, shares)
 
+    def matched(self, criterion: Criterion) -> MatchedModel:
+        """Match the first model, which is the only one where its pairs are asked for."""
+        method = self.models.methods[criterion.value]
+        return MatchedModel.of(
+            self.models.comparisons[0], method, self.models.seeds, criterion.value
+        )
+
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
         from matcheval.protocol.confidence import plot_confidence
@@ -116,7 +122,7 @@ class Compared:
                 n = len(self.models.comparisons)
                 problem = f"a reliability diagram is of one model, not of {n}"
                 raise InputError(problem, remedy="Compare the model alone")
-            return reliability_figure(self.matched[criterion][0])
+            return reliability_figure(self.matched(criterion))
         means = self.gaps.means
         mean = means[means["matching"] == criterion.value].iloc[0]
         return plot_gaps(table, gaps, mean, criterion.description)
@@ -144,12 +150,6 @@ def compare_models(
         module = import_module(kind.__module__)
         table = module.tabulate(models)
         found[kind.name] = AnalysisTable(kind, module, table)
-    matched = {
-        Criterion(name): [MatchedModel.of(one, method, models.seeds) for one in models.comparisons]
-        for name, method in models.methods.items()
-    }
-    tables = {}
-    for criterion, of_criterion in matched.items():
-        shown = each(of_criterion, f"matching by {criterion.label}", progress=progress)
-        tables[criterion] = tabulate_runs([one.runs() for one in shown])
-    return Compared(models, matched, tables, estimate_gaps(models, progress=progress), found)
+    gaps = estimate_gaps(models, progress=progress)
+    tables = {Criterion(name): tabulate_runs(runs) for name, runs in gaps.runs.items()}
+    return Compared(models, tables, gaps, found)

@@ -319,10 +319,11 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
     for suffix in ("csv", "parquet"):
         yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(compared.gaps.means)
     for criterion, table in compared.tables.items():
-        place, matched = f"{pair}/{criterion.value}", compared.matched[criterion]
-        yield f"matched/{place}.parquet", join_runs([one.runs() for one in matched])
-        if len(matched) == 1:
-            yield f"pairs/{place}/{_file_name(compared)}.parquet", matched[0].pairs()
+        place, runs = f"{pair}/{criterion.value}", compared.gaps.runs[criterion.value]
+        yield f"matched/{place}.parquet", join_runs(runs)
+        if len(runs) == 1:
+            pairs = compared.matched(criterion).pairs()
+            yield f"pairs/{place}/{_file_name(compared)}.parquet", pairs
         for suffix in ("csv", "parquet"):
             models = with_suspicions(MODEL_TABLE.from_frame(table), compared.suspicions)
             yield f"tables/{place}.{suffix}", models

@@ -29,6 +29,7 @@ from matcheval.protocol.matching import UNMATCHED, MatchedRows
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms
+from matcheval.statistics.intervals import LEVEL
 
 # What stands for the mean over models in tables; no model has such a name.
 MEAN = "(mean)"
@@ -357,12 +358,22 @@ def error_of_model(
     return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks, level)
 
 
-def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> MatchedError:
-    """Return the mean matched gap of several models with its error."""
-    used = [one for one in models if one.n_matched] or list(models)
-    gap = mean_of_defined([mean_of_defined(one.matched_gaps) for one in used])
-    n_matched = mean_of_defined([one.n_matched for one in used])
-    one_sided = sorted(set.intersection(*(set(one.comparison.one_sided) for one in used)))
-    terms = standard_errors.mean_terms([one.errors for one in used])
-    level = used[0].comparison.pair.confidence
-    return matched_error(gap, n_matched, one_sided, terms, blocks, level)
+def error_of_mean(models: Iterable[MatchedModel], blocks: Blocks | None) -> MatchedError:
+    """Return the mean matched gap with its error, of the models that have a matched pair."""
+    gaps, n_matched, one_sided, level = [], [], list[set[str]](), LEVEL
+
+    def terms() -> Iterator[ErrorTerms]:
+        nonlocal level
+        for one in models:
+            level = one.comparison.pair.confidence
+            if one.n_matched:
+                gaps.append(mean_of_defined(one.matched_gaps))
+                n_matched.append(one.n_matched)
+                one_sided.append(set(one.comparison.one_sided))
+                yield one.errors
+
+    mean = standard_errors.mean_terms(terms())
+    of_all = sorted(set.intersection(*one_sided)) if one_sided else []
+    return matched_error(
+        mean_of_defined(gaps), mean_of_defined(n_matched), of_all, mean, blocks, level
+    )

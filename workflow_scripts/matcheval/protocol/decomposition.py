@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 N_BINS = 20
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000
+_MODELS = 32  # resampled at once
 CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 Floats = npt.NDArray[np.float64]
@@ -64,8 +65,8 @@ class Bins:
     """Both sets in bins of confidence, those without a datapoint left out."""
 
     edges: Floats
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
+    source: npt.NDArray[np.integer]
+    target: npt.NDArray[np.integer]
     counts: Counts
 
     @property
@@ -100,7 +101,9 @@ def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
         for rows, side in zip(sides, (source, target), strict=True)
         for weights in (None, side.correct)
     )
-    return Bins(edges, of_source, of_target, (n_source, correct_source, n_target, correct_target))
+    small = np.uint8 if n < 256 else np.int32
+    counts = (n_source, correct_source, n_target, correct_target)
+    return Bins(edges, of_source.astype(small), of_target.astype(small), counts)
 
 
 def parts_of_bins(
@@ -146,7 +149,7 @@ def resampled_gaps(
     binned: Sequence[Bins],
     blocks: Blocks | None,
     n: int,
-    generator: np.random.Generator,
+    seed: int | np.random.SeedSequence,
     *,
     by_cells: bool = False,
 ) -> Floats:
@@ -159,18 +162,25 @@ def resampled_gaps(
     if not n or min(sizes) < 2 or (blocks is not None and blocks.n < 2):
         return np.empty((0, len(models), 3))
     is_binary = all(side.correct.dtype == bool for side in models[0])
-    counts: Iterable[Counts]
     if by_cells and blocks is None and is_binary:
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
+        generator = np.random.default_rng(seed)
         n_source, correct_source, n_target, correct_target = binned[0].counts
         source = _draw_cells(n_source, correct_source, n, generator)
-        counts = [(*source, *_draw_cells(n_target, correct_target, n, generator))]
-    else:
-        counts = _of_blocks(models, binned, blocks or datapoints(*sizes), n, generator)
+        return _stacked([(*source, *_draw_cells(n_target, correct_target, n, generator))])
+    chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
+    # Each time from the same seed: the same resamples, which would be large to keep.
+    parts = [
+        _stacked(_of_blocks(models[some], binned[some], chosen, n, seed, width))
+        for some in (slice(i, i + _MODELS) for i in range(0, len(models), _MODELS))
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def _stacked(counts: Iterable[Counts]) -> Floats:
+    """Return gap, confidence part and conditional part: shape (n_resamples, n_models, 3)."""
     parts = [parts_of_bins(*some) for some in counts]
-    return np.concatenate(
-        [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
-    )
+    return np.concatenate([np.stack([p.gap, p.confidence, p.conditional], axis=-1) for p in parts])
 
 
 def _draw_cells(
@@ -188,10 +198,10 @@ def _of_blocks(
     binned: Sequence[Bins],
     blocks: Blocks,
     n: int,
-    generator: np.random.Generator,
+    seed: int | np.random.SeedSequence,
+    width: int,
 ) -> Iterator[Counts]:
     """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
-    width = max(bins.n for bins in binned)
     of_source, of_target = (
         _block_sums(block, size, bins, [side.correct for side in sides], width)
         for block, size, bins, sides in (
@@ -199,24 +209,25 @@ def _of_blocks(
             (blocks.target, blocks.n_target, [b.target for b in binned], [m[1] for m in models]),
         )
     )
-    for source, target in blocks.resamples(n, generator):
+    for source, target in blocks.resamples(n, np.random.default_rng(seed)):
         yield (*_weighted(of_source, source, width), *_weighted(of_target, target, width))
 
 
 def _block_sums(
     block: npt.NDArray[np.int64],
     n_blocks: int,
-    bins: Sequence[npt.NDArray[np.int64]],
+    bins: Sequence[npt.NDArray[np.integer]],
     correct: Sequence[npt.NDArray[Any]],
     width: int,
 ) -> "csr_array":
     """Count the datapoints, then the correct predictions, of a block in each model's bins."""
     from scipy.sparse import csr_array
 
-    columns = np.stack(bins) + width * np.arange(len(bins))[:, None]
+    columns = np.stack(bins) + width * np.arange(len(bins), dtype=np.int32)[:, None]
     columns = np.concatenate([columns, columns + width * len(bins)])
-    values = np.concatenate([np.ones((len(bins), len(block))), np.stack(correct)])
-    cells = (np.broadcast_to(block, columns.shape).ravel(), columns.ravel())
+    values = np.concatenate([np.ones((len(bins), len(block)), np.int32), np.stack(correct)])
+    rows = block.astype(np.int32)
+    cells = (np.broadcast_to(rows, columns.shape).ravel(), columns.ravel())
     sums = csr_array((values.ravel(), cells), shape=(n_blocks, width * len(columns)))
     sums.eliminate_zeros()
     return sums
@@ -297,10 +308,7 @@ def decompose_models(
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
     values[:, :3] *= sign
-    generator = np.random.default_rng(seed)
-    resampled = sign * resampled_gaps(
-        models, binned, blocks, n_resamples, generator, by_cells=by_cells
-    )
+    resampled = sign * resampled_gaps(models, binned, blocks, n_resamples, seed, by_cells=by_cells)
     n_found = [bins.n for bins in binned]
     of_models = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
     return ModelDecompositions(

@@ -11,13 +11,14 @@ References
 After Ñopo (2008), Review of Economics and Statistics 90.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from matcheval.io.terminal import each
 from matcheval.protocol import compared_models, decomposition
@@ -71,10 +72,11 @@ def gap_terms(runs: Mapping[str, npt.ArrayLike], *, source_is_original: bool = T
 
 @dataclass(frozen=True)
 class GapTables:
-    """Gaps of a pair's models, by matching, and their means."""
+    """Gaps of a pair's models by matching, their means, and the runs of every model."""
 
     models: dict[str, pd.DataFrame]
     means: pd.DataFrame
+    runs: dict[str, list[pa.Table]]  # of schema `COMPARISON_RUNS`
 
 
 def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
@@ -86,15 +88,14 @@ def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTab
     }
     sizes = {"n_original": len(first.original), "n_replication": len(first.replication)}
     parts = _decomposed(compared.comparisons, blocks)
-    models, means = {}, []
-    for name, method in compared.methods.items():
-        label = f"estimating gaps by {matching_label(name)}"
-        found = [
-            _Matched.of(MatchedModel.of(comparison, method, compared.seeds, name), blocks)
-            for comparison in each(compared.comparisons, label, progress=progress)
-        ]
+    models, means, runs = {}, [], {}
+    for name in compared.methods:
+        found = list[_Matched]()
+        matched = _matched(compared, name, found, progress=progress)
+        error = compared_models.error_of_mean(matched, blocks)
+        runs[name] = [of_model.runs for of_model in found]
         rows = [
-            of_model.one.identity | sampling | _quantities(of_model, of_gap, blocks)
+            of_model.identity | sampling | _quantities(of_model, of_gap, blocks)
             for of_model, of_gap in zip(found, parts[:-1], strict=True)
         ]
         models[name] = pd.DataFrame(rows, columns=GAPS.names)
@@ -102,20 +103,32 @@ def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTab
         left_out = len(found) - len(defined)
         averaged, of_mean = defined or found, parts[-1]
         if defined and left_out:
-            of_mean = _decomposed([of_model.one.comparison for of_model in defined], blocks)[-1]
+            both = zip(compared.comparisons, found, strict=True)
+            of_mean = _decomposed([one for one, of in both if of.is_defined], blocks)[-1]
         unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
-        gaps = [(of.error.matched_gap, of.one.comparison.gap) for of in averaged]
+        gaps = [(of.error.matched_gap, of.gap) for of in averaged]
         means.append(
-            found[0].one.identity | sampling | sizes
+            found[0].identity | sampling | sizes
             | {
                 "n_seeds": len(compared.seeds), "n_models": len(defined), "n_left_out": left_out,
                 "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
                 "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
                 "n_reference": sum(not of_model.reference.reason for of_model in averaged),
             }
-            | _quantities(_Matched.mean(averaged, blocks), of_mean, blocks)
+            | _quantities(_Matched.mean(averaged, error), of_mean, blocks)
         )  # fmt: skip
-    return GapTables(models, pd.DataFrame(means)[MEAN_GAPS.names])
+    return GapTables(models, pd.DataFrame(means)[MEAN_GAPS.names], runs)
+
+
+def _matched(
+    compared: ComparedModels, name: str, found: list["_Matched"], *, progress: bool
+) -> Iterator[MatchedModel]:
+    """Match models one by one, as all their pairs would be large, and keep what is said of them."""
+    label = f"estimating gaps by {matching_label(name)}"
+    for comparison in each(compared.comparisons, label, progress=progress):
+        one = MatchedModel.of(comparison, compared.methods[name], compared.seeds, name)
+        found.append(_Matched.of(one, compared.blocks))
+        yield one
 
 
 def _decomposed(
@@ -136,7 +149,9 @@ def _decomposed(
 class _Matched:
     """What a matching says of one model, the first one or, if it is of their mean, of several."""
 
-    one: MatchedModel
+    identity: dict[str, str | float]
+    gap: float
+    runs: pa.Table
     error: compared_models.MatchedError
     values: dict[str, float]  # by column
     reference: NoWarning
@@ -161,16 +176,19 @@ class _Matched:
             "unmatched_accuracy_target": mean_of_defined(runs["unmatched_accuracy_target"]),
         }
         reference = no_warning_reference(one.comparison, one.method)
-        return cls(one, compared_models.error_of_model(one, blocks), values, reference)
+        error = compared_models.error_of_model(one, blocks)
+        return cls(one.identity, one.comparison.gap, one.runs(), error, values, reference)
 
     @classmethod
-    def mean(cls, models: Sequence["_Matched"], blocks: Blocks | None) -> "_Matched":
-        """Average over models: errors by datapoint, references over the models that have one."""
+    def mean(cls, models: Sequence["_Matched"], error: compared_models.MatchedError) -> "_Matched":
+        """Average over models, given the error; references over the models that have one."""
         first = models[0]
         references = [of.reference for of in models if not of.reference.reason]
         return cls(
-            first.one,
-            compared_models.error_of_mean([of.one for of in models], blocks),
+            first.identity,
+            first.gap,
+            first.runs,
+            error,
             {name: mean_of_defined([of.values[name] for of in models]) for name in first.values},
             mean_reference(references) if references else first.reference,
             len(models),

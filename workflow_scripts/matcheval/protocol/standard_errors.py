@@ -12,7 +12,7 @@ runs weights every datapoint by how often it was matched, and takes what its cor
 from an isotonic fit on its confidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,13 +95,12 @@ def error_terms(source: Scored, target: Scored, rows: MatchedRows) -> ErrorTerms
     )
 
 
-def mean_terms(models: Sequence[ErrorTerms]) -> ErrorTerms:
+def mean_terms(models: Iterable[ErrorTerms]) -> ErrorTerms:
     """Return the error terms of the mean matched gap of several models on the same datapoints."""
-    n = len(models)
-    return ErrorTerms(
-        sum((terms.source for terms in models), start=np.zeros(1)) / n,
-        sum((terms.target for terms in models), start=np.zeros(1)) / n,
-    )
+    n, source, target = 0, np.zeros(1), np.zeros(1)
+    for terms in models:  # one by one: those of many models together are large
+        n, source, target = n + 1, source + terms.source, target + terms.target
+    return ErrorTerms(source / max(n, 1), target / max(n, 1))
 
 
 def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:
