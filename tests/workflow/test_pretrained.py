@@ -53,7 +53,7 @@ def workflow(tmp_path_factory):
 def test_models_that_share_a_transform_are_run_by_one_job(workflow):
     for name in ("old", "new"):
         assert len(workflow.artifacts(f"predictions/{name}")) == 2
-    (index,) = (workflow.results / "pretrained/inference/old").iterdir()
+    (index,) = (workflow.results / "pretrained/inference/old").glob("*.json")
     log = (workflow.results / f"pretrained/logs/predict_datasets/{index.stem}.log").read_text()
     assert f"{', '.join(MODELS[:2])} on old: " in log
     assert "2 model(s), 2 dataset(s)" in log
