@@ -33,7 +33,9 @@ try:
         analyses=ANALYSES,
     )
     if workflow.is_main_process:
-        for name in STUDY.used:  # folders that cannot be read are told here, in one line
+        for (
+            name
+        ) in STUDY.used:  # folders that cannot be read are told here, in one line
             STUDY.dataset_state(name)
 except InputError as error:
     raise WorkflowError(str(error)) from None
