@@ -33,9 +33,8 @@ try:
         analyses=ANALYSES,
     )
     if workflow.is_main_process:
-        for (
-            name
-        ) in STUDY.used:  # folders that cannot be read are told here, in one line
+        # Folders that cannot be read are told here, in one line.
+        for name in STUDY.used:
             STUDY.dataset_state(name)
 except InputError as error:
     raise WorkflowError(str(error)) from None
