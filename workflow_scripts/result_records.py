@@ -44,11 +44,10 @@ class ResultRecords(FilePersistence):
         return Path(target).exists() and not self._filter_incomplete_keys([self._get_key(target)])
 
     def _read_record(self, key: str) -> MetadataRecord | None:
-        if folder := self._folder(key):
-            recorded = self._records(folder).get(Path(key).name)
-            if recorded is not None and recorded.record is not None:
-                text = recorded.record.replace(RESULTS, self._here)
-                return MetadataRecord.model_validate_json(text)
+        folder, name = self._folder(key), Path(key).name
+        if folder and (recorded := self._records(folder).get(name)):
+            text = recorded.record.replace(RESULTS, self._here)
+            return MetadataRecord.model_validate_json(text)
         return super()._read_record(key)
 
     def _write_record(self, key: str, record: MetadataRecord) -> None:
@@ -63,7 +62,7 @@ class ResultRecords(FilePersistence):
     def _delete_record(self, key: str) -> bool:
         folder, name = self._folder(key), Path(key).name
         if folder and self._records(folder).pop(name, None):
-            append_record(folder, name, None)
+            append_record(folder, name, "")
             return True
         return super()._delete_record(key)
 

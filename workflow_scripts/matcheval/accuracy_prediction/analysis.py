@@ -234,7 +234,7 @@ class AccuracyPrediction(CheckedPrediction):
     # --- inputs and arguments of jobs
 
     def members_of(self, scored: str) -> list[str]:
-        """Return the models of an ensemble, or a model itself."""
+        """Return the member models of an ensemble; a single model is its only member."""
         return list(self.settings.ensembles.get(scored, (scored,)))
 
     def _models_of(self, wildcards: Wildcards) -> list[str]:

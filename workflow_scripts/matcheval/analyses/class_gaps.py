@@ -259,7 +259,7 @@ def _p(gap: float, error: float) -> float:
 def _parts(
     comparison: Comparison, column: str, number: int, blocks: Blocks | None
 ) -> dict[str, float]:
-    """Return the standardised decomposition within a class."""
+    """Decompose the gap on the datapoints of one class, into parts of confidence and accuracy."""
     in_class = [
         np.full(len(each), True) if number == ALL else each == number
         for each in _classes(comparison, column)

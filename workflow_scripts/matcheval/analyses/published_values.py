@@ -341,12 +341,12 @@ class PublishedValues(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """The comparison, if there are published values."""
+        """Files of the comparison; none if the study names no published values."""
         return self.result.files if self.settings.file else []
 
     @property
     def rules(self) -> list[Rule]:
-        """The rule of the comparison."""
+        """The rule that compares published values with those of the study."""
         study, file = self.study, self.settings.file
         tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
         return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -99,12 +100,14 @@ class Compared:
         shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in self.tables.items()}
         return warnings_of(self.models, shares)
 
-    def matched(self, criterion: Criterion) -> MatchedModel:
-        """Match the first model, which is the only one where its pairs are asked for."""
-        method = self.models.methods[criterion.value]
-        return MatchedModel.of(
-            self.models.comparisons[0], method, self.models.seeds, criterion.value
-        )
+    @cached_property
+    def matched(self) -> dict[Criterion, MatchedModel]:
+        """The first model, matched by each criterion; pairs are written of a single model only."""
+        one, seeds = self.models.comparisons[0], self.models.seeds
+        return {
+            Criterion(name): MatchedModel.of(one, method, seeds, name)
+            for name, method in self.models.methods.items()
+        }
 
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
@@ -122,7 +125,7 @@ class Compared:
                 n = len(self.models.comparisons)
                 problem = f"a reliability diagram is of one model, not of {n}"
                 raise InputError(problem, remedy="Compare the model alone")
-            return reliability_figure(self.matched(criterion))
+            return reliability_figure(self.matched[criterion])
         means = self.gaps.means
         mean = means[means["matching"] == criterion.value].iloc[0]
         return plot_gaps(table, gaps, mean, criterion.description)

@@ -322,7 +322,7 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
         place, runs = f"{pair}/{criterion.value}", compared.gaps.runs[criterion.value]
         yield f"matched/{place}.parquet", join_runs(runs)
         if len(runs) == 1:
-            pairs = compared.matched(criterion).pairs()
+            pairs = compared.matched[criterion].pairs()
             yield f"pairs/{place}/{_file_name(compared)}.parquet", pairs
         for suffix in ("csv", "parquet"):
             models = with_suspicions(MODEL_TABLE.from_frame(table), compared.suspicions)

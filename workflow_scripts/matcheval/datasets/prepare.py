@@ -57,7 +57,7 @@ def prepare_dataset(
     name: str, kind: str, options: Mapping[str, Any], folder: Path, downloads: Path, *,
     n_threads: int = 1,
 ) -> Dataset:  # fmt: skip
-    """Build a dataset and write its folder; other processes that do the same wait."""
+    """Build a dataset and write its folder, while any other process that builds it waits."""
     settings = kind_settings(name, kind, options)
     request = {"kind": kind, "options": dict(options), "version": settings.builder_version}
     request = json.loads(json.dumps(request))

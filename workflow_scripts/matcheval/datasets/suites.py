@@ -14,6 +14,7 @@ from matcheval.errors import ErrorCollector, InputError, configuration_error, un
 from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json, write_json
 from matcheval.io.user_files import read_csv_rows
+from matcheval.statistics.intervals import LEVEL
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +202,7 @@ class Pair:
     source: str | None = None
     paired: bool = False
     groups_shared: bool = False
-    confidence: float = 0.95
+    confidence: float = LEVEL
 
     @property
     def datasets(self) -> dict[str, str]:

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
+from matcheval.io.files import atomic_file
+
 NAME = ".records.jsonl"
 RESULTS = "<results>/"  # stands for the folder of all results in records
 _BLOCK, _MOST = 1 << 20, 64  # of larger files, as many blocks are read
@@ -49,10 +51,13 @@ class State:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A result's name in its folder, its state, and a record of what it was made from."""
+    """A result's name in its folder, its state, and a record (JSON) of what it was made from.
+
+    An empty record says that an earlier one no longer holds.
+    """
 
     name: str
-    record: str | None
+    record: str
     state: State | None = None
 
 
@@ -68,18 +73,15 @@ def read_records(folder: Path) -> dict[str, Recorded]:
             if is_copy:
                 for one in found.values():
                     _restore_time(folder / one.name, one.state)
-            partial = file.with_name(f"{NAME}.{os.getpid()}")
-            with partial.open("w", encoding="utf-8") as stream:
+            with atomic_file(file) as partial, partial.open("w", encoding="utf-8") as stream:
                 stream.writelines([_head(stream), *map(_line, found.values())])
-            partial.replace(file)
     return found
 
 
-def append_record(folder: Path, name: str, record: str | None) -> Recorded:
-    """Note what a result was made from, or with None that its record no longer holds."""
+def append_record(folder: Path, name: str, record: str) -> Recorded:
+    """Append the record of a result, with the state that its file has now."""
     file = folder / name
-    is_made = record is not None and file.is_file()
-    recorded = Recorded(name, record, State.of(file) if is_made else None)
+    recorded = Recorded(name, record, State.of(file) if record and file.is_file() else None)
     with _locked(folder / NAME) as stream:
         stream.write(("" if stream.tell() else _head(stream)) + _line(recorded))
     return recorded
@@ -98,7 +100,7 @@ def _read(file: Path) -> tuple[dict[str, Recorded], bool, int]:
             read = json.loads(line)
             state = State(**read["state"]) if read["state"] else None
             found[read["name"]] = Recorded(read["name"], read["record"], state)
-    kept = {name: one for name, one in found.items() if one.record is not None}
+    kept = {name: one for name, one in found.items() if one.record}
     return kept, head != str(file.stat().st_ino), len(lines)
 
 
@@ -138,7 +140,7 @@ def recorded_states(files: Iterable[Path], results: Path) -> dict[Path, State]:
         if file.parent not in folders:
             folders[file.parent] = read_records(file.parent)
         recorded = folders[file.parent].get(file.name)
-        if recorded is None or recorded.record is None or recorded.state is None:
+        if recorded is None or recorded.state is None:
             continue
         found[file] = recorded.state
         inputs = json.loads(recorded.record)["input"] or []

@@ -65,7 +65,7 @@ class Layout:
         return found
 
     def _our_name(self, name: str, taken: set[str]) -> str:
-        """Return our name of a column in other case, or its own."""
+        """Return the standard name of a column, whatever its case; its own name if it has none."""
         small = name.casefold().strip()
         ours = _ALIASES.get(small, small)
         if ours in COLUMNS and ours not in taken:
@@ -76,7 +76,7 @@ class Layout:
         return name
 
     def _prefixes(self, kind: Kind) -> tuple[str, ...]:
-        """Return what the names of a column per class begin with."""
+        """Return the prefixes that mark a column as holding the scores of one class."""
         given = self.columns.get(kind, "")
         return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
 

@@ -153,7 +153,7 @@ class MatchedModel:
 
     @cached_property
     def errors(self) -> ErrorTerms:
-        """What each datapoint adds to the error of the mean matched gap."""
+        """Contribution of each datapoint to the sampling error of the mean matched gap."""
         return error_terms(*scored(self.comparison), self.rows)
 
 

@@ -12,7 +12,7 @@ After Ñopo (2008), Review of Economics and Statistics 90.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,7 @@ def _decomposed(
 
 @dataclass(frozen=True, eq=False)
 class _Matched:
-    """What a matching says of one model, the first one or, if it is of their mean, of several."""
+    """Results of a matching for one model, or means over several under the name of the first."""
 
     identity: dict[str, str | float]
     gap: float
@@ -184,16 +184,14 @@ class _Matched:
         """Average over models, given the error; references over the models that have one."""
         first = models[0]
         references = [of.reference for of in models if not of.reference.reason]
-        return cls(
-            first.identity,
-            first.gap,
-            first.runs,
-            error,
-            {name: mean_of_defined([of.values[name] for of in models]) for name in first.values},
-            mean_reference(references) if references else first.reference,
-            len(models),
-            len(references),
-        )
+        values = {
+            name: mean_of_defined([of.values[name] for of in models]) for name in first.values
+        }
+        reference = mean_reference(references) if references else first.reference
+        return replace(
+            first, error=error, values=values, reference=reference,
+            n_models=len(models), n_reference=len(references),
+        )  # fmt: skip
 
 
 def _quantities(

@@ -74,12 +74,13 @@ def isotonic_accuracy(scored: Scored) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ErrorTerms:
-    """What each datapoint adds to the error of a mean matched gap, signed as source minus target.
+    """Contribution of each datapoint to the sampling error of a mean matched gap (source - target).
 
     Attributes
     ----------
     source, target : float64 arrays, shapes (n_source,) and (n_target,)
-        Weight times correctness minus its isotonic fit; for targets, minus this.
+        Weight of the datapoint times the residual of its correctness from the isotonic fit; for
+        targets, the negative of that.
     """
 
     source: Floats
@@ -87,7 +88,7 @@ class ErrorTerms:
 
 
 def error_terms(source: Scored, target: Scored, rows: MatchedRows) -> ErrorTerms:
-    """Return the error terms of one model's matched gap."""
+    """Compute the contributions of all datapoints to the error of one model's matched gap."""
     of_source, of_target = pick_weights(rows, len(source))
     return ErrorTerms(
         of_source * (source.correct - isotonic_accuracy(source)),

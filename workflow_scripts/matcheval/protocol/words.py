@@ -22,7 +22,7 @@ def points(value: float) -> str:
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """Format a share in percent."""
+    """Format a fraction as a percentage, such as `67 %`."""
     return UNDEFINED if pd.isna(value) else f"{signed(100 * value, digits)} %"
 
 

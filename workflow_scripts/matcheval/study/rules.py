@@ -100,7 +100,7 @@ class Wildcards(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredRule:
-    """What the rules of analyses have in common.
+    """What a rule that runs a function and one that runs a command have in common.
 
     Attributes
     ----------
