@@ -1,5 +1,5 @@
 # `make demo` runs the default study, `make test` the tests. The first call installs the versions
-# pinned in envs/lock.txt into .venv.
+# pinned in envs/workflow.txt or, with the tools of development, in envs/lock.txt into .venv.
 #
 #   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu    # on Linux: a CPU-only torch, 6 GB smaller
 #   make demo PYTHON=python3.12 CORES=8
@@ -9,18 +9,23 @@ CORES ?= all
 TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
+RELEASE := $(VENV)/release
+# For `make pins`: --upgrade-package NAME, or nothing after a change of pyproject.toml's requirements.
+UPGRADE ?= --upgrade
+COMPILE := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command 'make pins'
 DATA ?= data/recht
 SHIFTS ?= digits-shifts
 DOMAINS ?= digit-domains
 # A process of pytest that is killed is not started again: pytest-xdist then waits for ever under `loadfile`.
 PARALLEL := --dist loadfile --max-worker-restart 0
+QUICK = $$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwright' tests/unit/test_*.py)
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
 .PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
 	test quick cluster-test wheel-test browser-test lint format docs site \
-	settings fingerprints stages clean
+	settings fingerprints stages pins audit dist lowest-test clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -63,32 +68,31 @@ recht-docs: recht
 	cp results/recht-imagenet/figures/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
 
 ## make test      run the tests (their results go to temporary folders)
-test: $(VENV)/.test
+test: $(VENV)/.all
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) --no-loadscope-reorder
 
 ## make quick     run the tests of the library that train nothing, start no process and draw nothing
-quick: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) \
-		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwright' tests/unit/test_*.py)
+quick: $(VENV)/.all
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) $(QUICK)
 
 ## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
-wheel-test: $(VENV)/.test
+wheel-test: $(VENV)/.all
 	$(BIN)/python -m pytest tests/wheel
 
 ## make browser-test  run the tests of the report in a real browser (Chromium; root on Debian installs it)
-browser-test: $(VENV)/.browser
+browser-test: $(VENV)/.all $(VENV)/.chromium
 	$(BIN)/python -m pytest tests/unit/test_report.py
 
 ## make slurm     install what is needed to run studies on a SLURM cluster (docs/cluster.md)
-slurm: $(VENV)/.slurm
+slurm: $(VENV)/.workflow
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
-cluster-test: $(VENV)/.test $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
+cluster-test: $(VENV)/.all $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
 	$(BIN)/python -m pytest tests/cluster
 
 ## make lint      check style, types and the workflow
-lint: $(VENV)/.lint
+lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -96,7 +100,7 @@ lint: $(VENV)/.lint
 	$(BIN)/snakemake --lint
 
 ## make format    format the code
-format: $(VENV)/.lint
+format: $(VENV)/.all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt $(SNAKEFILES)
@@ -146,7 +150,7 @@ accuracy-docs: $(VENV)/.workflow
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_accuracy_page.py $(SHIFTS)
 
 ## make site      build the documentation site in build/site/ (start with index.html)
-site: $(VENV)/.site
+site: $(VENV)/.all
 	PYTHONPATH=workflow_scripts $(BIN)/python -m sphinx -E -q -W --keep-going docs build/site
 
 ## make domains-docs  take the results of DOMAINS=digit-domains (default), pacs or digit-domains-real, which lie in
@@ -159,12 +163,43 @@ settings: $(VENV)/.workflow
 	$(BIN)/python docs/make_settings.py
 
 ## make fingerprints  enter changed results of training, inference and datasets, after their version was raised
-fingerprints: $(VENV)/.test
+fingerprints: $(VENV)/.all
 	$(BIN)/python tests/fingerprints.py
 
 ## make stages    enter that edits of training, inference and datasets have been decided on
 stages: $(VENV)/.workflow
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/enter_stages.py
+
+## make pins      renew envs/*.txt, within the ranges of pyproject.toml; UPGRADE='--upgrade-package numpy' renews one
+pins: $(RELEASE)/.installed
+	$(COMPILE) $(UPGRADE) pyproject.toml --all-extras --output-file envs/lock.txt
+	$(COMPILE) pyproject.toml --constraint envs/lock.txt --extra workflow --extra slurm --extra pacs --output-file envs/workflow.txt
+	$(COMPILE) $(UPGRADE) --group release --output-file envs/release.txt
+	sed -n 's/^\([^ #=]*\)==\([^ ]*\).*/\1 \2/p' envs/lock.txt | while read -r name version; do \
+		sed -i "s/^\( *- $$name\)==.*/\1==$$version/" envs/*.yaml; \
+		sed -i "s/^\(requires = ..$$name\)==[^\"]*/\1==$$version/" pyproject.toml; \
+	done
+
+## make audit     look for published vulnerabilities of the pinned versions
+audit: $(RELEASE)/.installed
+	for lock in envs/lock.txt envs/release.txt; do \
+		$(RELEASE)/bin/pip-audit --strict --require-hashes --disable-pip --requirement $$lock || exit 1; \
+	done
+
+## make dist      the wheel, and the list of what it is run with (SBOM, CycloneDX), in dist/
+dist: $(RELEASE)/.installed
+	rm -rf dist
+	$(RELEASE)/bin/uv build --quiet --out-dir dist --require-hashes --build-constraints envs/lock.txt
+	$(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/matched-eval.cdx.json envs/workflow.txt
+
+## make lowest-test  the tests of `make quick`, and a dry run, with the lowest versions that pyproject.toml allows
+lowest-test: $(RELEASE)/.installed
+	$(RELEASE)/bin/uv venv --quiet --clear --python $(PYTHON) $(VENV)/lowest
+	$(RELEASE)/bin/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct \
+		--editable '.[workflow,test,slurm]'
+	PATH=$(CURDIR)/$(VENV)/lowest/bin:$$PATH snakemake --profile profiles/laptop --cores 1 --dry-run --quiet
+	$(VENV)/lowest/bin/python -m pytest --numprocesses auto $(QUICK)
 
 ## make clean     remove the environment and caches, not the results
 clean:
@@ -176,26 +211,24 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "error: $(PYTHON) cannot create environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-$(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
+$(VENV)/.workflow: pyproject.toml envs/workflow.txt | $(VENV)/bin/python
 	@echo "Installing into $(VENV) (once; a few minutes) ..."
-	$(if $(TORCH_INDEX),$(PIP_INSTALL) --index-url $(TORCH_INDEX) --no-deps torch)
-	$(PIP_INSTALL) --editable '.[workflow]'
+	TORCH_INDEX=$(TORCH_INDEX) sh envs/install.sh $(BIN)/python envs/workflow.txt --editable=.
 	@touch $@
 
-$(VENV)/.slurm: $(VENV)/.workflow
-	$(PIP_INSTALL) --editable '.[workflow,slurm]'
-	@touch $@
-
-$(VENV)/.test: $(VENV)/.workflow
-	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
-	@touch $@
+# With the tools of development. It is left to the first import to compile a module, because most are never imported.
+$(VENV)/.all: pyproject.toml envs/lock.txt | $(VENV)/bin/python
+	TORCH_INDEX=$(TORCH_INDEX) PIP_COMPILE=0 sh envs/install.sh $(BIN)/python envs/lock.txt --editable=.
+	@touch $(VENV)/.workflow $@
 
 # The oldest version that pyproject.toml allows; envs/lock.txt has the newest.
-$(VENV)/oldest-slurm-plugin: $(VENV)/.test
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $@ snakemake-executor-plugin-slurm==2.0.0
+$(VENV)/oldest-slurm-plugin: | $(VENV)/bin/python
+	echo snakemake-executor-plugin-slurm==2.0.0 --hash=sha256:8ad37961e522b7ecfda180df9372a0809b030264d14fd15a3aa6fe0069a7acd8 | \
+		$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps --upgrade --target $@ -r /dev/stdin
 
-$(VENV)/.site: $(VENV)/.workflow
-	$(PIP_INSTALL) --editable '.[workflow,site]'
+$(RELEASE)/.installed: envs/release.txt | $(VENV)/bin/python
+	$(BIN)/python -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r envs/release.txt
 	@touch $@
 
 # Debian's packages are installed where they can be; without, pytest says why tests are skipped.
@@ -213,17 +246,3 @@ $(VENV)/.cluster: | $(VENV)/bin/python
 	@$(call debian,slurmdbd,slurmdbd)
 	@$(call debian,mariadbd,mariadb-server)
 	@touch $@
-
-$(VENV)/.browser: $(VENV)/.test $(VENV)/.chromium
-	$(PIP_INSTALL) --editable '.[workflow,test,slurm,browser]'
-	@touch $@
-
-$(VENV)/.lint: $(VENV)/.test
-	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'
-	@touch $@
-
-# What all targets need, for continuous integration: one installation instead of five, which leaves it to the first
-# import to compile a module, because most are never imported.
-$(VENV)/.all: pyproject.toml envs/lock.txt | $(VENV)/bin/python
-	$(PIP_INSTALL) --no-compile --editable '.[workflow,test,slurm,lint,site,browser]'
-	@touch $(addprefix $(VENV)/,.workflow .slurm .test .lint .site .browser) $@

@@ -113,9 +113,12 @@ def test_weights_that_do_not_fit(package, network, dataset):
 
 @pytest.mark.parametrize("content", [b"", b"text", b"cbuiltins\nprint\n(S'code ran'\ntR."])
 def test_damaged_or_harmful_files(package, dataset, content, capsys):
-    (package / "net.pth").write_bytes(content)
+    file = package / "net.pth"
+    file.write_bytes(content)
     with pytest.raises(InputError, match="not readable weights"):
         load_model(SOURCE, None, dataset)
+    with pytest.raises(InputError, match="not the weights of resnet18"):
+        load_model(ModelSource("m", "timm", "resnet18.a1_in1k"), file, dataset)
     assert capsys.readouterr().out == ""
 
 

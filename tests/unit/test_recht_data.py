@@ -93,7 +93,7 @@ def tree(tmp_path):
     folder = tmp_path / "tree"
     (folder / "envs").mkdir(parents=True)
     (folder / ".venv" / "bin").mkdir(parents=True)
-    for file in ("Makefile", "pyproject.toml", "envs/lock.txt"):
+    for file in ("Makefile", "pyproject.toml", "envs/workflow.txt"):
         shutil.copy2(ROOT / file, folder / file)
     for command in ("python", "snakemake"):
         (folder / ".venv" / "bin" / command).write_text("#!/bin/sh\nexit 0\n")

@@ -70,8 +70,13 @@ def binaries(wheel):
     folder = wheel.parent / "environment"
     venv.create(folder, with_pip=False)
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
-    locked = ("--constraint", ROOT / "envs" / "lock.txt")
-    installed = pip("install", "--no-compile", *locked, wheel, python=binaries / "python")
+    # Without the hashes, of which pip accepts none for constraints.
+    lines = (ROOT / "envs" / "workflow.txt").read_text().splitlines()
+    versions = [line.removesuffix("\\") for line in lines if not line.startswith(" ")]
+    constraints = wheel.parent / "constraints.txt"
+    constraints.write_text("\n".join(versions))
+    arguments = ("--no-compile", "--constraint", constraints, wheel)
+    installed = pip("install", *arguments, python=binaries / "python")
     assert not installed.returncode, installed.stderr
     return binaries
 
