@@ -4,9 +4,12 @@ import dataclasses
 import json
 import math
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
@@ -16,6 +19,7 @@ from matcheval.accuracy_prediction.estimation import (
 )
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
+from matcheval.accuracy_prediction.scores.confidence import BRACKET
 from matcheval.accuracy_prediction.scores.outputs import from_logits
 from matcheval.accuracy_prediction.scores.score import NO_SPREAD
 from matcheval.cli.main import main
@@ -138,6 +142,30 @@ class TestIntervals:
         widths = {name: row["predicted_high"] - row["predicted_low"] for name, row in found.items()}
         assert widths["atc_mc"] > 5 * widths["ac"]
         assert widths["doc"] > 5 * widths["ac"]
+
+    @pytest.mark.parametrize("n_base", [12, 600])
+    def test_temperature_is_fitted_to_each_resample(self, n_base):
+        """As by an optimiser that knows nothing of the other resamples; few differ widely."""
+        base, n, values = BASE.rows(np.arange(n_base)), 40, []
+        for b in range(n):
+            drawn, chosen = (
+                np.random.default_rng([0, b, stream]).integers(len(one), size=len(one))
+                for one, stream in ((base, 0), (TARGET, 1 + crc32(b"t")))
+            )
+
+            def loss(log, drawn=drawn):
+                scores = log_softmax(base.logits[drawn] / np.exp(log), axis=1)
+                return -scores[range(n_base), base.labels[drawn]].mean()
+
+            bounds = tuple(np.log(BRACKET))
+            found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-8})
+            scaled = softmax(TARGET.logits[chosen] / np.exp(found.x), axis=1)
+            values.append(scaled.max(axis=1).mean())
+        (row,) = estimate_accuracies(
+            base, [("t", TARGET)], methods=choose_methods(["ac_temperature"]), n_resamples=n
+        ).to_pylist()
+        bounds = [row["predicted_low"], row["predicted_high"]]
+        assert bounds == pytest.approx(np.percentile(values, (2.5, 97.5)), abs=1e-6)
 
     def test_sets_to_calibrate_on_are_drawn_independently(self):
         """Eight of each, with one resample for all of them, would be as good as one of each."""

@@ -7,6 +7,7 @@ regression, which is fitted on further labelled sets of the same model.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from zlib import crc32
 
@@ -15,7 +16,12 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.predicting import FLAGGED, MIN_SETS, linear, varies
 from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.scores.confidence import (
+    Draws,
+    resampled_confidences,
+    resampled_temperatures,
+)  # fmt: skip
+from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -28,11 +34,13 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, check_known
 from matcheval.io.tables import Column, TableSchema, fraction
+from matcheval.io.terminal import each
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
 N_RESAMPLES = 200
 _PERCENTILES = (2.5, 97.5)
 WHOLE = -1  # the number of the resample that is the data themselves
+_SCALED = SCORES["ac_temperature"]
 _BESIDE = "or <model>{} beside <model>.parquet"
 _REMEDIES = {
     Need.PROBABILITIES: "probabilities of all classes: columns p_0, p_1, ..., or logits",
@@ -79,6 +87,7 @@ def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> li
 def estimate_accuracies(
     base: Outputs, targets: Iterable[tuple[str, Outputs]], *, methods: Sequence[Score],
     calibration: Sequence[Outputs] = (), n_resamples: int = N_RESAMPLES, seed: int = 0,
+    progress: bool = False,
 ) -> pa.Table:  # fmt: skip
     """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
 
@@ -97,7 +106,7 @@ def estimate_accuracies(
         )
     for i, one in enumerate(calibration):
         _check_labels(base, one, f"set {i + 1} to calibrate on")
-    estimator = _Estimator(base, calibration, methods, n_resamples, seed)
+    estimator = _Estimator(base, calibration, methods, n_resamples, seed, progress)
     rows = [row for name, target in targets for row in estimator.rows(name, target)]
     return ESTIMATES.table({name: [row[name] for row in rows] for name in ESTIMATES.names})
 
@@ -166,12 +175,12 @@ class _Estimator:
 
     def __init__(
         self, base: Outputs, calibration: Sequence[Outputs], methods: Sequence[Score],
-        n_resamples: int, seed: int,
+        n_resamples: int, seed: int, progress: bool,
     ) -> None:  # fmt: skip
         self._base, self._calibration, self._methods = base, calibration, methods
-        self._n_resamples, self._seed = n_resamples, seed
+        self._n_resamples, self._seed, self._progress = n_resamples, seed, progress
         self._sides = [Sides(base, one, seed) for one in calibration]
-        self._lean_base = _lean(base, methods)
+        self._lean_base = _lean(base, methods, is_base=True)
         self._lean_calibration = [_lean(one, methods) for one in calibration]
         self._fitted: dict[tuple[str, int], _Fitted] = {}
 
@@ -181,7 +190,7 @@ class _Estimator:
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
         found = [self._predict(score, sides) for score in self._methods]
         defined = [s for s, (p, _) in zip(self._methods, found, strict=True) if np.isfinite(p)]
-        bounds = self._intervals(name, _lean(target, self._methods), defined)
+        bounds = self._intervals(name, target, defined)
         for score, (predicted, reason) in zip(self._methods, found, strict=True):
             low, high = bounds.get(score.name, (np.nan, np.nan))
             fitted = self._fitted.get((score.name, WHOLE))
@@ -228,14 +237,23 @@ class _Estimator:
     def _intervals(
         self, name: str, target: Outputs, methods: Sequence[Score]
     ) -> dict[str, tuple[float, float]]:
-        """Return the bounds of the predictions by those methods that can do with lean outputs."""
+        """Return the bounds of the predictions by those methods that need no features."""
+        stream = 1 + crc32(name.encode())
+        values = {}
+        if _SCALED in methods and self._n_resamples:
+            assert target.logits is not None
+            values[_SCALED.name] = resampled_confidences(
+                target.logits, self._draws(target, stream), self._temperatures,
+                progress=self._progress,
+            )  # fmt: skip
+        target = _lean(target, self._methods)
         sets = [*self._lean_calibration, target]
         methods = [score for score in methods if not self._missing(score, self._lean_base, sets)]
         n = self._n_resamples if methods else 0
-        values = np.full((n, len(methods)), np.nan)
-        for b in range(n):
+        values |= {score.name: np.full(n, np.nan) for score in methods}
+        for b in each(range(n), "resamples", progress=self._progress):
             base = self._drawn(self._lean_base, b, 0)
-            sides = Sides(base, self._drawn(target, b, 1 + crc32(name.encode())), self._seed)
+            sides = Sides(base, self._drawn(target, b, stream), self._seed)
             # Drawn for the first target only: what was fitted is kept.
             is_new = any((score.name, b) not in self._fitted for score in methods)
             calibration = [
@@ -243,29 +261,47 @@ class _Estimator:
                 for i, one in enumerate(self._lean_calibration)
                 if is_new
             ]
-            for j, score in enumerate(methods):
+            for score in methods:
                 with suppress(NotAvailableError):  # left out of the percentiles
-                    values[b, j] = self._fit(score, b, base, calibration).predict(sides)
+                    fitted = self._fit(score, b, base, calibration)
+                    values[score.name][b] = fitted.predict(sides)
         return {
-            score.name: tuple(np.nanpercentile(column, _PERCENTILES).tolist())
-            for score, column in zip(methods, values.T, strict=True)
-            if np.isfinite(column).any()
+            name: tuple(np.nanpercentile(found, _PERCENTILES).tolist())
+            for name, found in values.items()
+            if np.isfinite(found).any()
         }
 
-    def _drawn(self, outputs: Outputs, resample: int, stream: int) -> Outputs:
-        """Return a bootstrap resample: as many datapoints as there are, drawn with replacement."""
+    @cached_property
+    def _temperatures(self) -> Floats:
+        """Logarithms of the temperatures that are fitted to resamples of the base."""
+        logits, labels = self._base.logits, self._base.labels
+        assert logits is not None
+        assert labels is not None
+        near = float(np.log(self._fitted[_SCALED.name, WHOLE].state))
+        draws = self._draws(self._base, 0)
+        return resampled_temperatures(logits, labels, draws, near, progress=self._progress)
+
+    def _draws(self, outputs: Outputs, stream: int) -> Draws:
+        return lambda: (self._draw(outputs, b, stream) for b in range(self._n_resamples))
+
+    def _draw(self, outputs: Outputs, resample: int, stream: int) -> Classes:
+        """Draw as many rows as there are, with replacement."""
         generator = np.random.default_rng([self._seed, resample, stream % (1 << 33)])
-        return outputs.rows(generator.integers(len(outputs), size=len(outputs)))
+        return generator.integers(len(outputs), size=len(outputs))
+
+    def _drawn(self, outputs: Outputs, resample: int, stream: int) -> Outputs:
+        return outputs.rows(self._draw(outputs, resample, stream))
 
 
-def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
-    """Drop the features, and the other arrays that none of the methods uses, before resampling."""
+def _lean(outputs: Outputs, methods: Sequence[Score], *, is_base: bool = False) -> Outputs:
+    """Drop features, logits, and what else none of the methods uses, before drawing rows."""
     needs = {need for score in methods for need in score.needs}
-    lean = replace(outputs, features=None, statistics=None)
-    if Need.LOGITS not in needs:
-        lean = replace(lean, logits=None)
+    lean = replace(outputs, features=None, statistics=None, logits=None)
     if not needs & {Need.PROBABILITIES, Need.GRAM}:
-        lean = replace(lean, probabilities=None)
-    elif Need.PROBABILITIES in needs and lean.probabilities is not None:
-        _ = lean.entropies  # computed once: resamples draw from them
+        return replace(lean, probabilities=None)
+    if outputs.probabilities is not None:
+        if is_base or Need.GRAM not in needs:  # all that is used of them are their entropies
+            lean = replace(lean, probabilities=outputs.probabilities[:, :0])
+        if Need.PROBABILITIES in needs:
+            lean.__dict__["entropies"] = outputs.entropies
     return lean

@@ -65,6 +65,7 @@ def predict_given(
     resamples: int,
     seed: int,
     warn: Callable[[str], None],
+    progress: bool = False,
 ) -> tuple[UserFile, pa.Table]:
     """Return the base, and the table `ESTIMATES`, reading one target after the other.
 
@@ -101,7 +102,7 @@ def predict_given(
 
     table = estimate_accuracies(
         base.outputs, targets(), methods=chosen, calibration=calibration,
-        n_resamples=int(resamples), seed=int(seed),
+        n_resamples=int(resamples), seed=int(seed), progress=progress,
     )  # fmt: skip
     return base, table
 

@@ -3,19 +3,25 @@
 A confidence is the largest probability of a class that counts, an entropy is in nats.
 """
 
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial.chebyshev import chebder, chebfit, chebpts1, chebval
 
 from matcheval.accuracy_prediction.scores import outputs
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats
 from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides, Sources
+from matcheval.io.terminal import each
 
 SCORES = Scores()
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
 BRACKET = (0.05, 50.0)
 _BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
+_REACH = 0.1  # of log temperatures of resamples, around that of the data, to begin with
+_SMOOTH = 0.5  # losses are analytic in the log temperature up to this imaginary part
 _LABELS = (Need.BASE_LABELS,)
 
 
@@ -95,6 +101,74 @@ def mean_loss(
         wide[each, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
         total += float(np.log1p(wide.sum(axis=1)).sum() - true)
     return total / len(logits)
+
+
+# Losses and confidences are smooth in the logarithm of the temperature: polynomials through their
+# values at a few temperatures give those of all resamples at any other, without further passes over
+# the logits.
+Draws = Callable[[], Iterable[Classes]]  # the rows of each resample
+
+
+def resampled_temperatures(
+    logits: npt.NDArray[np.float32] | Floats, labels: Classes, draws: Draws, near: float,
+    *, progress: bool = False,
+) -> Floats:  # fmt: skip
+    """Fit logarithms of temperatures to resamples, near that of all data, as `fit_temperature`."""
+    first, last = np.log(BRACKET)
+    reach, is_inside = _REACH, False
+    while not is_inside:
+        low, high = max(first, near - reach), min(last, near + reach)
+        losses = _resampled(logits, labels, draws, low, high, progress, lambda loss: loss)
+        slopes = chebder(losses)
+        is_inside = (low == first or bool((chebval(-1.0, slopes) < 0).all())) and (
+            high == last or bool((chebval(1.0, slopes) > 0).all())
+        )
+        reach *= 4
+    left, right = -np.ones(slopes.shape[1]), np.ones(slopes.shape[1])
+    for _ in range(50):
+        middle = (left + right) / 2
+        rises = chebval(middle, slopes, tensor=False) > 0
+        left, right = np.where(rises, left, middle), np.where(rises, middle, right)
+    return np.asarray(low + (left + 1) / 2 * (high - low))
+
+
+def resampled_confidences(
+    logits: npt.NDArray[np.float32] | Floats, draws: Draws, temperatures: Floats,
+    *, progress: bool = False,
+) -> Floats:  # fmt: skip
+    """Compute mean confidences of resamples, each at a temperature given by its logarithm."""
+    low, high = temperatures.min() - 1e-3, temperatures.max() + 1e-3
+    predicted = logits.argmax(axis=1)
+    means = _resampled(logits, predicted, draws, low, high, progress, lambda loss: np.exp(-loss))
+    positions = 2 * (temperatures - low) / (high - low) - 1
+    return np.asarray(chebval(positions, means, tensor=False))
+
+
+def _resampled(
+    logits: npt.NDArray[Any], classes: Classes, draws: Draws, low: float, high: float,
+    progress: bool, of_loss: Callable[[Floats], Floats],
+) -> Floats:  # fmt: skip
+    """Return Chebyshev coefficients of means over resamples of a function of the losses."""
+    # Coefficients fall by the half axes of the ellipse in which the function is analytic.
+    n_points = int(np.ceil(20 / np.log1p(2 * _SMOOTH / (high - low))))
+    points = chebpts1(n_points)
+    inverse = np.exp(-(low + (points + 1) / 2 * (high - low)))
+    values = np.empty((len(logits), n_points))
+    rows = max(1, _BLOCK // logits.shape[1])
+    for start in each(range(0, len(logits), rows), "temperatures", progress=progress):
+        part = slice(start, start + rows)
+        wide = logits[part].astype(np.float64)
+        every, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[every, top][:, None]
+        true = wide[every, classes[part]]
+        wide[every, top] = -np.inf  # its 1 is added by the logarithm
+        scaled = np.empty_like(wide)
+        for k, factor in enumerate(inverse):
+            np.exp(np.multiply(wide, factor, out=scaled), out=scaled)
+            values[part, k] = of_loss(np.log1p(scaled.sum(axis=1)) - factor * true)
+    n = len(values)
+    means = [np.bincount(chosen, minlength=n) @ values / n for chosen in draws()]
+    return np.asarray(chebfit(points, np.stack(means, axis=1), n_points - 1))
 
 
 def _temperature_of_base(sources: Sources) -> float:
