@@ -106,14 +106,26 @@ class TestGpus:
         assert (found, said in told) == (state, True)
         assert bool(remedy) == (state != OK)
 
-    def test_the_driver_is_asked(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("script", "driver", "state"),
+        [
+            ("echo 580.65.06; echo 580.65.06", ("driver 580.65.06", ""), PROBLEM),
+            ("echo No devices were found; exit 6", (None, ""), OK),
+            ("echo cannot communicate; exit 9", (None, "cannot communicate"), NOTE),
+            ("echo gibberish", (None, "gibberish"), NOTE),
+            ("exit 9", (None, "no output"), NOTE),
+        ],
+    )  # fmt: skip
+    def test_the_driver_is_asked(self, tmp_path, monkeypatch, script, driver, state):
+        """One that fails is no GPU that is missing."""
         program = tmp_path / "nvidia-smi"
-        program.write_text("#!/bin/sh\necho 580.65.06\necho 580.65.06\n")
+        program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o700)
         path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        assert health.nvidia_driver(path) == "driver 580.65.06"
-        program.write_text("#!/bin/sh\necho failed\nexit 9\n")
-        assert health.nvidia_driver(path) is None
+        assert health.nvidia_driver(path) == driver
+        monkeypatch.setattr(health, "DEVICES", tmp_path)
+        found, said, _ = health._gpus(FakeTorch("13.0"), path)
+        assert (found, driver[1] in said) == (state, True)
 
 
 class TestWorkflow:

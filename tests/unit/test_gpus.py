@@ -65,7 +65,38 @@ def test_without_the_driver_there_are_numbers(tmp_path, caplog):
 def test_a_driver_that_fails_says_why(driver, tmp_path, caplog):
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho Driver/library mismatch; exit 18\n")
     assert driver_gpus(driver) is None
-    assert "nvidia-smi: Driver/library mismatch" in caplog.text
+    assert "nvidia-smi -L: Driver/library mismatch" in caplog.text
+
+
+COMMUNICATE = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (f'echo "{COMMUNICATE}"; exit 9', f"nvidia-smi -L: {COMMUNICATE}"),
+        ("exec sleep 60", "timed out after 0.2 seconds"),
+        ("echo gibberish", "nvidia-smi -L: gibberish"),
+        (r"printf '\377\376'", "nvidia-smi -L: \ufffd\ufffd"),
+        ("exit 0", "nvidia-smi -L: no output"),
+    ],
+)  # fmt: skip
+def test_a_driver_that_cannot_be_asked_is_told_and_gpus_are_counted(
+    driver, tmp_path, caplog, monkeypatch, script, said
+):
+    monkeypatch.setattr(gpus, "_SECONDS", 0.2 if "sleep" in script else 60)
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "nvidia0").touch()
+    assert visible_gpus(driver, tmp_path) == ["0"]
+    assert said in caplog.text
+    assert "GPUs are known by number only" in caplog.text
+
+
+def test_a_machine_whose_driver_finds_no_gpu(driver, tmp_path, caplog):
+    """As on the login node of a cluster."""
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho No devices were found; exit 6\n")
+    assert visible_gpus(driver, tmp_path) == []
+    assert not caplog.text
 
 
 def test_the_folder_of_locks(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -46,6 +47,11 @@ _DRIVER_REMEDY = (
     "Compare the driver's version with what this build of torch needs, and choose another build or "
     "a newer driver: docs/containers.md, 'Which driver torch needs'"
 )
+_TAKEN_REMEDY = (
+    "Another process holds it (`nvidia-smi` shows which, and if the compute mode is exclusive): "
+    f"wait, or choose another GPU by {VISIBLE}"
+)
+_NO_DRIVER_REMEDY = "If this machine has a GPU: load its driver; after an update of it, restart"
 _PLUGIN = "snakemake-executor-plugin-slurm"
 
 
@@ -184,7 +190,7 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
     try:
         import torch
     except Exception as error:  # whatever a broken installation raises
-        found = f"installed, but cannot be imported: {_first_line(error)}"
+        found = f"installed, but cannot be imported: {first_line(error)}"
         remedy = "Install it again: pip install --force-reinstall torch"
         yield Finding("torch", PROBLEM, found, remedy)
         return
@@ -195,11 +201,13 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
 
 def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
     """Return the state of the GPUs, what was found, and the remedy."""
-    driver = nvidia_driver(environment)
+    driver, fault = nvidia_driver(environment)
     try:
         names = [_tried(torch, number) for number in range(torch.cuda.device_count())]
     except Exception as error:  # CUDA's errors are of many types
-        return PROBLEM, f"found, but does not work: {_first_line(error)}", _DRIVER_REMEDY
+        taken = any(words in str(error) for words in ("busy or unavailable", "out of memory"))
+        remedy = _TAKEN_REMEDY if taken else _DRIVER_REMEDY
+        return PROBLEM, f"found, but does not work: {first_line(error)}", remedy
     if names:
         return OK, f"{', '.join(names)}; {driver or 'driver unknown'}", ""
     if torch.backends.mps.is_available():
@@ -207,6 +215,8 @@ def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
     if environment.get(VISIBLE) == "":
         return NOTE, f"hidden: {VISIBLE} is empty", f"unset {VISIBLE}"
     if driver is None and not any(DEVICES.glob("nvidia[0-9]*")):
+        if fault:
+            return NOTE, f"none that can be used; nvidia-smi: {fault}", _NO_DRIVER_REMEDY
         return OK, "none: models run on CPUs, by `device: cpu` or `auto`", ""
     found = f"this machine has one ({driver or 'no driver answers'}), but torch"
     if not torch.version.cuda:
@@ -226,16 +236,19 @@ def _tried(torch: Any, number: int) -> str:
     return f"{properties.name} ({properties.total_memory / 2**30:.0f} GiB)"
 
 
-def nvidia_driver(environment: Mapping[str, str]) -> str | None:
-    """Ask NVIDIA's driver for its version."""
+def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
+    """Ask NVIDIA's driver for its version; if it does not tell, return what it says instead."""
     done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
-    if done is None or done.returncode:
-        return None
-    found = done.stdout.split()
-    return f"driver {found[0]}" if found else None
+    if done is None:
+        return None, ""
+    said = " ".join((done.stdout + done.stderr).split())
+    if not done.returncode and (version := re.match(r"[0-9]+(\.[0-9]+)*", said)):
+        return f"driver {version[0]}", ""
+    return None, "" if "No devices" in said else said or "no output"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error, of which CUDA's have many."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

@@ -15,7 +15,8 @@ from matcheval.io.user_files import read_yaml
 
 DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
-    "works, what does not, and what to do. Ends with code 1 if something does not work."
+    "works, what does not, and what to do. Ends with code 1 if something does not work. With --gpu: "
+    "runs on each GPU what studies run there, for up to five minutes, and writes a file to send."
 )
 STUDY = (
     "Read a study file and the files that it names as the workflow does before its first job, and "
@@ -43,12 +44,23 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), metavar="DIR",
         help="the folder of results that is looked at (default: results)",
     )  # fmt: skip
+    parser.add_argument(
+        "--gpu", action="store_true",
+        help="run inference, mixed precision, compilation, training and lack of memory on each GPU",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, default=Path("gpu-checks.json"), metavar="FILE",
+        help="what --gpu writes, with versions and errors in full (default: gpu-checks.json)",
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(arguments: argparse.Namespace) -> None:
     """Look at this machine, and say what works."""
+    if arguments.gpu:
+        _run_on_gpus(arguments)
+        return
     found = list(findings(arguments.results))
     problems = sum(one.state == PROBLEM for one in found)
     if arguments.json:
@@ -60,6 +72,25 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         notes = sum(one.state == NOTE for one in found)
         sys.stdout.write(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
     if problems:
+        raise SystemExit(1)
+
+
+def _run_on_gpus(arguments: argparse.Namespace) -> None:
+    from matcheval.gpu_checks import check_gpus  # imports torch
+
+    def tell(line: str) -> None:
+        if not arguments.json:
+            sys.stdout.write(printable(f"{line}\n"))
+            sys.stdout.flush()
+
+    report = check_gpus(arguments.output, tell)
+    if arguments.json:
+        print_json(report | {"written": [str(arguments.output)]})
+    else:
+        tell(
+            f"\n{'all checks passed' if report['works'] else 'a check failed'}: {arguments.output}"
+        )
+    if not report["works"]:
         raise SystemExit(1)
 
 

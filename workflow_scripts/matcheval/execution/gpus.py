@@ -72,17 +72,18 @@ def driver_gpus(environment: Mapping[str, str]) -> dict[str, list[str]] | None:
     done = ask_driver(environment, "-L")
     if done is None:
         return None
-    if done.returncode:
-        # Without a GPU, it is an error, too, and no reason for a message.
-        if "No devices" not in done.stdout + done.stderr:
-            LOGGER.warning("nvidia-smi: %s", " ".join((done.stdout + done.stderr).split()))
-        return None
     gpus: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
         if match := _GPU.match(line):
             gpus[match[1]] = parts = []
         elif gpus and (match := _PART.match(line)):
             parts.append(match[1])
+    if done.returncode or not gpus:
+        said = " ".join((done.stdout + done.stderr).split())
+        # Without a GPU, it is an error, too, and no reason for a message.
+        if "No devices" not in said:
+            LOGGER.warning("nvidia-smi -L: %s", said or "no output")
+        return None
     return gpus
 
 
@@ -95,8 +96,9 @@ def ask_driver(
         return None
     try:
         return subprocess.run(
-            [command, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+            [command, *arguments], capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         LOGGER.warning("nvidia-smi: %s", error)
         return None

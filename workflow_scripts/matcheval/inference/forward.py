@@ -52,16 +52,8 @@ def resolved(config: InferenceConfig) -> InferenceConfig:
     InputError
         If the machine has no such device, or the device does not support the precision.
     """
-    device, precision = devices.resolve_device(config.device), config.precision
-    supported = True
-    if precision == "tf32":
-        supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
-    elif precision == "bf16" and device.type == "cuda":
-        supported = torch.cuda.is_bf16_supported()
-    if not supported:
-        problem = f"this {device.type} device does not support {precision}"
-        remedy = "Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on"
-        raise InputError(problem, field="precision", remedy=remedy)
+    device = devices.resolve_device(config.device)
+    devices.check_precision(device, config.precision)
     return replace(config, device=device.type)
 
 

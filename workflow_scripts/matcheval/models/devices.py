@@ -13,6 +13,11 @@ from matcheval.errors import InputError, unknown_name_error
 
 DEVICES = ("cpu", "cuda", "mps", "auto")
 
+GPU_REMEDY = (
+    "Another process may hold it (`nvidia-smi` shows which): wait, or choose another by "
+    "CUDA_VISIBLE_DEVICES; or GPU, driver and torch do not go together: `matched-eval doctor`"
+)
+
 log = logging.getLogger(__name__)
 
 
@@ -28,7 +33,31 @@ def resolve_device(name: str) -> torch.device:
     if name not in available:
         problem = f"this machine has no '{name}' that torch can use"
         raise InputError(problem, field="device", remedy=f"Available: {', '.join(available)}")
+    if name == "cuda":
+        try:
+            torch.ones(1, device=name).item()
+        except RuntimeError as error:
+            problem = f"the GPU cannot be used: {str(error).splitlines()[0]}"
+            raise InputError(problem, field="device", remedy=GPU_REMEDY) from error
     return torch.device(name)
+
+
+def supports(device: torch.device, precision: str) -> bool:
+    """Whether a device computes in a precision."""
+    if precision == "tf32":
+        return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+    if precision == "bf16" and device.type == "cuda":
+        # Older GPUs emulate it, but for convolutions.
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return True
+
+
+def check_precision(device: torch.device, precision: str, *, file: object = None) -> None:
+    """Refuse a precision that a device does not compute in."""
+    if not supports(device, precision):
+        problem = f"this {device.type} device does not support {precision}"
+        remedy = "Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on"
+        raise InputError(problem, file=file, field="precision", remedy=remedy)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -85,6 +85,7 @@ def train(
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
     device = devices.resolve_device(engine.device)
+    devices.check_precision(device, recipe.precision, file=name)
     full_identity = {
         "format": _STATE_FORMAT, "model": name, **recipe.to_record(),
         **engine.identity(device.type), **(identity or {}),
