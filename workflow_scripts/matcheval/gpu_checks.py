@@ -21,8 +21,8 @@ from torch import nn
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.errors import InputError, StoppedError
-from matcheval.execution.gpus import VISIBLE, ask_driver, visible_gpus
-from matcheval.health import DEVICES, first_line, version_of, versions
+from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver, visible_gpus
+from matcheval.health import first_line, version_of, versions
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import ForwardBatch, Writer
 from matcheval.inference.readers import ArrayReader
@@ -101,9 +101,9 @@ def _software() -> dict[str, Any]:
         "nvidia-smi --query-gpu": ask_driver(os.environ, f"--query-gpu={_QUERY}", "--format=csv"),
     }
     told = {name: (done.stdout + done.stderr).splitlines() for name, done in asked.items() if done}
-    cuda: Any = torch.version
+    cudnn: Any = torch.backends.cudnn  # not fully typed
     return told | {
-        "torch": torch.__version__, "CUDA": cuda.cuda, "cuDNN": torch.backends.cudnn.version(),
+        "torch": torch.__version__, "CUDA": torch.version.cuda, "cuDNN": cudnn.version(),
         "architectures of torch": torch.cuda.get_arch_list(), VISIBLE: os.environ.get(VISIBLE),
         "GPUs, of divided ones the parts (MIG-)": visible_gpus(os.environ),
     }  # fmt: skip

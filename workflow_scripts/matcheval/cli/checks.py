@@ -15,8 +15,8 @@ from matcheval.io.user_files import read_yaml
 
 DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
-    "works, what does not, and what to do. Ends with code 1 if something does not work. With --gpu: "
-    "runs on each GPU what studies run there, for up to five minutes, and writes a file to send."
+    "works, what does not, and what to do. Ends with code 1 if something does not work. With "
+    "--gpu: runs on each GPU what studies run there, in five minutes, and writes a file to send."
 )
 STUDY = (
     "Read a study file and the files that it names as the workflow does before its first job, and "
