@@ -119,10 +119,12 @@ def fail(*_, **__):
 
 def test_a_gpu_that_another_process_holds(cuda, monkeypatch):
     """In the compute mode `Exclusive_Process`; or with all of its memory taken."""
+    assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda")
     monkeypatch.setattr(torch, "ones", fail)
     expected = "'device': the GPU cannot be used: .* busy or unavailable. Another process may"
-    with pytest.raises(InputError, match=expected):
-        resolve_device("cuda")
+    for name in ("cuda", "auto"):
+        with pytest.raises(InputError, match=expected):
+            resolve_device(name)
     state, found, remedy = health._gpus(torch, {"PATH": ""})
     assert (state, "busy or unavailable" in found) == (health.PROBLEM, True)
     assert "Another process holds it" in remedy

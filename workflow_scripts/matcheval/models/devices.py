@@ -28,8 +28,8 @@ def resolve_device(name: str) -> torch.device:
     available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
     available.append("cpu")
     if name == "auto":
-        log.info("device auto: %s", available[0])
-        return torch.device(available[0])
+        name = available[0]
+        log.info("device auto: %s", name)
     if name not in available:
         problem = f"this machine has no '{name}' that torch can use"
         raise InputError(problem, field="device", remedy=f"Available: {', '.join(available)}")
