@@ -25,7 +25,7 @@ from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver, visible_gpus
 from matcheval.health import first_line, version_of, versions
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import ForwardBatch, Writer
-from matcheval.inference.readers import ArrayReader
+from matcheval.inference.readers import N_BUFFERS, ArrayReader
 from matcheval.inference.settings import InferenceConfig
 from matcheval.io.files import atomic_file
 from matcheval.models.building import build_model
@@ -245,7 +245,9 @@ def _inference(numbers: Numbers, most: float, least: float, **settings: Any) -> 
     if not supports(torch.device("cuda"), settings.get("precision", "fp32")):
         numbers["supported by this GPU"] = False
         return
-    found, _ = _run(_small, _images(IMAGES, SIDE), "cuda", **settings)
+    # More batches than there are buffers, which transfers and computation take turns in.
+    images, size = _images(IMAGES, SIDE), IMAGES // (N_BUFFERS + 1)
+    found, _ = _run(_small, images, "cuda", batch_size=size, **settings)
     _compare(numbers, found, _on_cpu(), most, least)
 
 
