@@ -1,6 +1,6 @@
 # The rules of all analyses that run a function of the library: tables, figures, pages. What their
 # jobs read, write and are repeated for is declared in the analysis's own file (study/rules.py).
-for one in [one for analysis in STUDY.analyses.values() for one in analysis.rules]:
+for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
 
     rule:
         name:

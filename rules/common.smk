@@ -95,6 +95,10 @@ wildcard_constraints:
 
 def in_report(files):
     """Return outputs; files of an artifact that are meant for readers go into the report."""
+    if isinstance(files, (list, tuple)):
+        return [file for one in files for file in (
+            [one] if isinstance(one, str) else in_report(one)
+        )]
     if not getattr(files, "report", None):
         return getattr(files, "files", files)
     entry, outputs = files.report, []

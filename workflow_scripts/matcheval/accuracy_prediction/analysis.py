@@ -213,7 +213,7 @@ class AccuracyPrediction(CheckedPrediction):
                 message="Comparing predicted and matched gaps on suite {wildcards.suite}",
             ),
             Rule(
-                name="plot_accuracy_prediction", run=figures.plot_tables,
+                name="plot_accuracy_prediction", draws=True, run=figures.plot_tables,
                 input={
                     "predicted": predicted,
                     "errors": self.errors.file(".parquet"),
@@ -224,7 +224,7 @@ class AccuracyPrediction(CheckedPrediction):
                 values=names(self.table_figures), message=plotting,
             ),
             Rule(  # confidences and features, of which no table is kept
-                name="plot_model_outputs", run=plot_outputs,
+                name="plot_model_outputs", draws=True, run=plot_outputs,
                 input={"results": self._outputs}, output={"outputs": self.figure_of_suite},
                 arguments=self.output_figure_arguments, values=names(self.output_figures),
                 message=plotting, **of_outputs,

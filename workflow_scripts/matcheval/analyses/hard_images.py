@@ -131,6 +131,7 @@ class HardImages(DatasetTableAnalysis):
         """The rules of the table and of the contact sheet."""
         sheet = Rule(
             name="plot_hard_images",
+            draws=True,
             run=draw_hard_images,
             input={
                 "dataset": lambda wildcards: self.study.dataset_files(wildcards.dataset),

@@ -208,7 +208,7 @@ class DomainGeneralization(Analysis):
                 values={"view": self.views, "selection": self.selections},
             ),
             Rule(
-                name="plot_domain_generalization", run=plot_results,
+                name="plot_domain_generalization", draws=True, run=plot_results,
                 message="Plotting {wildcards.figure}",
                 input={"runs": runs, "curves": curves, "results": results, "gains": gains},
                 output={"outputs": self.plot}, values={"figure": KINDS},

@@ -4,12 +4,10 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NoReturn
 
-from pydantic import TypeAdapter
-
 from matcheval.errors import InputError, printable
+from matcheval.execution.calls import converted, named_function
 
 LOGGER = logging.getLogger(__name__)
 # Modules of the extra `workflow` of pyproject.toml, without which the command does much.
@@ -42,15 +40,14 @@ def _end(told: InputError, cause: Exception) -> NoReturn:
 
 def run_job(job: Any) -> None:
     """Run the function that a rule names, `module:name`, with its job's arguments and log file."""
-    module, _, name = job.params.function.partition(":")
-    function = getattr(import_module(module), name)
+    function = named_function(job.params.function)
     logging.basicConfig(
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
     try:
         function(**job_arguments(function, job))
     except Exception as error:
-        LOGGER.exception("%s failed", module)
+        LOGGER.exception("%s failed", job.params.function)
         raise SystemExit(1) from error
 
 
@@ -59,19 +56,19 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items())
     parameters = named[0].pop("job", {})
-    expected = inspect.signature(function, eval_str=True).parameters
+    expected = inspect.signature(function).parameters
     unused = sorted(set(parameters) - set(expected))
     if unused:
         raise TypeError(f"the rule passes {', '.join(unused)}, which its script does not take")
     arguments = {}
-    for name, parameter in expected.items():
+    for name in expected:
         found = [place[name] for place in (parameters, *named) if name in place]
         if not found and name in wildcards:
             found = [wildcards[name]]
         if len(found) != 1:
             raise TypeError(f"the rule passes '{name}' {len(found)} times, not once")
-        arguments[name] = TypeAdapter(parameter.annotation).validate_python(_plain(found[0]))
-    return arguments
+        arguments[name] = _plain(found[0])
+    return converted(function, arguments)
 
 
 def _plain(value: Any) -> Any:

@@ -462,25 +462,25 @@ class Matching(Analysis):
                 message=f"Summarising study {self.study.name}",
             ),
             Rule(
-                name="plot_confidence", run=draw_confidence,
+                name="plot_confidence", draws=True, run=draw_confidence,
                 input={"table": self.result.file(parquet, matching=self.matchings[0])},
                 output={"outputs": self.confidence_plot},
                 message="Plotting accuracy against confidence for {wildcards.pair}",
             ),
             Rule(
-                name="plot_matched_accuracy", run=draw_matched_accuracy,
+                name="plot_matched_accuracy", draws=True, run=draw_matched_accuracy,
                 input=tables, output={"outputs": self.accuracy_plot},
                 arguments=shown, values=matching,
                 message="Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(
-                name="plot_gaps", run=draw_gaps,
+                name="plot_gaps", draws=True, run=draw_gaps,
                 input=tables | {"means": self.means.file(parquet)},
                 output={"outputs": self.gaps_plot}, arguments=shown, values=matching,
                 message="Plotting gaps of {wildcards.pair} by {wildcards.matching}",
             ),
             Rule(
-                name="plot_reliability", run=draw_reliability,
+                name="plot_reliability", draws=True, run=draw_reliability,
                 input={
                     "waits_for": lambda w: self.inputs(w.pair, [w.model]),
                     "pairs": self.matched_pairs.file(),

@@ -296,6 +296,7 @@ class Replication(Analysis):
             ),
             Rule(
                 name="plot_replication",
+                draws=True,
                 run=draw_fit,
                 input={
                     "results": results,

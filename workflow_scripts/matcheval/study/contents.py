@@ -16,7 +16,7 @@ from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
-from matcheval.study.rules import Command, Rule
+from matcheval.study.rules import Command, Rule, drawn_together
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
@@ -64,8 +64,16 @@ class StudyPart:
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """Its rules that run a function, made by `rules/analyses.smk`."""
+        """Its rules that run a function; those that draw figures are one rule in the end."""
         return ()
+
+    @property
+    def made_rules(self) -> list[Rule]:
+        """The rules that `rules/analyses.smk` makes: one draws all figures of the analysis."""
+        drawing = [rule for rule in self.rules if rule.draws]
+        others = [rule for rule in self.rules if not rule.draws]
+        together = drawn_together(f"plot_{self.name}", drawing, self.targets) if drawing else None
+        return [*others, *([together] if together and together.output["outputs"] else [])]
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -75,7 +83,7 @@ class StudyPart:
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
         """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        rules = (*self.rules, *self.commands)
+        rules = (*self.made_rules, *self.commands)
         return {rule.name: rule.request for rule in rules if rule.request}
 
     @property

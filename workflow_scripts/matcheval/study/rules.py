@@ -1,13 +1,17 @@
 """What rules write, and the rules of analyses: each is declared once, where it belongs."""
 
+import inspect
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, Protocol
 
-from matcheval.execution.resources import ResourceRequest
+from matcheval.execution.calls import make_all
+from matcheval.execution.resources import SMALL, ResourceRequest
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
 
@@ -90,6 +94,17 @@ class Artifact:
             for suffix in self.suffixes
         ]
 
+    def of(self, wildcards: Mapping[str, str]) -> "Artifact":
+        """Return the artifact of some values of its wildcards, in path, caption and labels."""
+        stem, entry = self.file("", **wildcards).removesuffix(self.suffixes[0]), self.report
+        if entry is not None:
+            caption = entry.caption
+            for name, value in wildcards.items():
+                caption = re.sub(rf"{{{{\s*snakemake\.wildcards\.{name}\s*}}}}", value, caption)
+            labels = {key: label.format_map(wildcards) for key, label in entry.labels.items()}
+            entry = ReportEntry(entry.category, caption, labels)
+        return replace(self, stem=stem, report=entry)
+
 
 class Wildcards(Protocol):
     """Values of a job's wildcards, as attributes."""
@@ -123,7 +138,7 @@ class DeclaredRule:
 
     name: str
     message: str
-    output: Mapping[str, Artifact | str | Sequence[str]]
+    output: Mapping[str, Artifact | str | Sequence[str | Artifact]]
     input: Mapping[str, str | Sequence[str] | Callable[[Any], Any]] = field(default_factory=dict)
     request: Callable[[Any], ResourceRequest] | None = None
     values: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -133,9 +148,9 @@ class DeclaredRule:
     @property
     def place(self) -> str:
         """Its name and wildcards as a path: where its log is, below the folder of logs."""
-        first = next(iter(self.output.values()))
+        first: Any = next(iter(self.output.values()))
+        first = first[0] if isinstance(first, list | tuple) else first
         path = first.stem if isinstance(first, Artifact) else first
-        path = path if isinstance(path, str) else path[0]
         return "/".join([self.name, *dict.fromkeys(re.findall(r"\{\w+\}", path))])
 
     def inputs(self, wildcards: Any) -> dict[str, Any]:
@@ -169,12 +184,15 @@ class Rule(DeclaredRule):
         Returns size and time of the user's files that it reads.
     code : sequence of str
         What `run` finds by name, as for `io.provenance.code_digest`.
+    draws : bool
+        Whether it draws figures: those of an analysis are drawn by one job (`drawn_together`).
     """
 
     run: Callable[..., None]
     arguments: Callable[[Any], Mapping[str, Any]] | None = None
     custom_files: Callable[[Any], Any] | None = None
     code: Sequence[str] = ()
+    draws: bool = False
 
     @property
     def function(self) -> str:
@@ -186,6 +204,78 @@ class Rule(DeclaredRule):
         found = self.arguments(wildcards) if self.arguments else {}
         json.dumps(found)  # an object's text could change from run to run, and repeat the job
         return found
+
+    def call(self, wildcards: Mapping[str, str]) -> dict[str, Any]:
+        """Return what one job of it would run: the function, and its arguments as JSON values."""
+        given = {
+            **self.parameters(_attributes(wildcards)), **self.inputs(_attributes(wildcards)),
+            **{name: _filled(files, wildcards) for name, files in self.output.items()},
+        }  # fmt: skip
+        expected = inspect.signature(self.run).parameters
+        arguments = {n: given[n] if n in given else wildcards[n] for n in expected}
+        return {"function": self.function, "arguments": arguments}
+
+
+def _attributes(wildcards: Mapping[str, str]) -> Any:
+    return SimpleNamespace(**wildcards, items=wildcards.items)
+
+
+def _filled(files: Any, wildcards: Mapping[str, str]) -> Any:
+    """Return the paths of outputs: one, or the list of those of an artifact."""
+    if isinstance(files, str):
+        return files.format_map(wildcards)
+    listed = files.files if isinstance(files, Artifact) else files
+    return [path.format_map(wildcards) for path in listed]
+
+
+def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> Rule:
+    """Return a rule that draws all figures among some files: less work than to start one more job.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    rules : sequence of Rule
+        Those that draw, each with one artifact as its output.
+    targets : sequence of str
+        The files of a study.
+    """
+    jobs: dict[tuple[str, ...], tuple[Rule, dict[str, str], Artifact]] = {}
+    for rule in rules:
+        (artifact,) = rule.output.values()
+        assert isinstance(artifact, Artifact), rule.name
+        values = {name: one_of(each) for name, each in rule.values.items()}
+        pattern = path_pattern(artifact.file(), values=values)
+        for match in filter(None, map(pattern.fullmatch, targets)):
+            jobs[rule.name, *match.groups()] = rule, match.groupdict(), artifact
+    each = [(rule, wildcards) for rule, wildcards, _ in jobs.values()]
+
+    def request(_: Any) -> ResourceRequest:
+        asked = [r.request(_attributes(w)) if r.request else SMALL for r, w in each]
+        most = max((one.mem_mb for one in asked), default=SMALL.mem_mb)
+        larger = sum(one.runtime for one in asked if one != SMALL)
+        return replace(
+            SMALL, mem_mb=most, runtime=larger + SMALL.runtime * math.ceil(len(each) / 50)
+        )
+
+    def inputs(_: Any) -> list[str]:
+        found = (f for r, w in each for f in r.inputs(_attributes(w)).values())
+        listed = ([files] if isinstance(files, str) else files for files in found)
+        return list(dict.fromkeys(itertools.chain.from_iterable(listed)))
+
+    return Rule(
+        name=name, run=make_all,
+        input={"inputs": inputs},
+        output={"outputs": [artifact.of(wildcards) for _, wildcards, artifact in jobs.values()]},
+        arguments=lambda _: {"calls": [rule.call(wildcards) for rule, wildcards in each]},
+        custom_files=lambda _: [
+            rule.custom_files(_attributes(w)) for rule, w in each if rule.custom_files
+        ],
+        code=sorted({code for rule in rules for code in (rule.function, *rule.code)}),
+        environment=max(rule.environment for rule in rules),  # `models` has all of `analysis`
+        request=request,
+        message=f"Drawing {len(each)} figures",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,8 +304,13 @@ def one_of(names: Iterable[str]) -> str:
 _WILDCARD = re.compile(r"\\\{([A-Za-z_]\w*)\\\}")  # in an escaped text
 
 
-def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[str]:
-    """Return an expression whose groups are the wildcards of a path, but for an unnamed one."""
+def path_pattern(
+    path: str, value: str = ".+", unnamed: str = "", values: Mapping[str, str] | None = None
+) -> re.Pattern[str]:
+    """Return an expression whose groups are the wildcards of a path, but for an unnamed one.
+
+    A wildcard that `values` names matches the expression given there.
+    """
     seen: set[str] = set()
 
     def group(match: re.Match[str]) -> str:
@@ -225,6 +320,6 @@ def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[
         if name in seen:
             return f"(?P={name})"
         seen.add(name)
-        return f"(?P<{name}>{value})"
+        return f"(?P<{name}>{(values or {}).get(name, value)})"
 
     return re.compile(_WILDCARD.sub(group, re.escape(path)))

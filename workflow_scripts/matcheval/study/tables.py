@@ -126,6 +126,7 @@ class TableAnalysis(Analysis):
         )
         plot = Rule(
             name=f"plot_{self.name}",
+            draws=True,
             run=plot_table,
             input={"table": self.result.file(".parquet")},
             output={"outputs": self.plot},

@@ -194,6 +194,7 @@ class NearDuplicates(DatasetTableAnalysis):
         )  # fmt: skip
         sheet = Rule(
             name="plot_near_duplicates",
+            draws=True,
             run=draw_sheet,
             input={"files": files, "nearest": self.nearest.file()},
             output={"outputs": self.sheet},
