@@ -30,7 +30,8 @@ from matcheval.execution.sizes import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
-from matcheval.study.requests import Machine, Requests, dataset_size
+from matcheval.study.requests import Machine, Requests
+from matcheval.study.sizes import dataset_size
 from photos import encoded_dataset, jpeg, photo
 from studies import load
 

@@ -19,8 +19,8 @@ from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
-from matcheval.study.requests import dataset_size, model_size
 from matcheval.study.rules import Artifact, Rule, Wildcards
+from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
 _OF_SUITE = "suite **{{ snakemake.wildcards.suite }}**"

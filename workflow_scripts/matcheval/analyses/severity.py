@@ -32,8 +32,8 @@ from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Boolean, Name, Named
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
 SCHEMA = TableSchema(

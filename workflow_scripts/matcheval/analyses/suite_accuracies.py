@@ -32,8 +32,8 @@ from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
 
 

@@ -19,8 +19,8 @@ from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import TestedModels, TrainedModel
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
 _OF_BLOCKS = "blocks"  # the view of blocks with sources of their own; others are designs

@@ -30,8 +30,8 @@ from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
 from matcheval.statistics.intervals import at_level, schema_at_level
 from matcheval.study.analysis import Analysis
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
 

@@ -13,7 +13,7 @@ from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.models.rows import CHECKPOINT
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.predictions.group_files import GROUP
-from matcheval.study.requests import check_one_size
+from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 

@@ -6,97 +6,18 @@ The numbers are in `execution.resources`; here they meet the study and the machi
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.custom import Parquet
-from matcheval.datasets.kind import DatasetKind, Decoded, Subset
-from matcheval.datasets.transformed import Corrupted, Restyled
-from matcheval.errors import configuration_error
 from matcheval.execution import resources, sizes
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.sizes import ImageSet, ModelSize
-from matcheval.models.rows import PUBLISHED
+from matcheval.execution.sizes import ImageSet
 from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
-
-
-def dataset_size(study: Study, name: str) -> ImageSet:
-    """Return the size of a dataset: from its description once it is prepared, else by its kind."""
-    folder, source = Path(study.dataset_folder(name)), _source(study, name)
-    settings = study.datasets[source].settings
-    if isinstance(settings, Restyled):
-        guess = replace(dataset_size(study, settings.of), made=False)
-    elif isinstance(settings, Corrupted):
-        of = dataset_size(study, settings.of)
-        guess = replace(
-            of, images=of.images * (len(SEVERITIES) if settings.severity == "all" else 1),
-            side=settings.size or of.side, channels=3, encoded=False,
-            made=settings.is_made and source == name,
-        )  # fmt: skip
-    else:
-        guess = _guess(study.datasets[source].kind, settings)
-    return sizes.prepared_size(folder, guess)
-
-
-def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
-    """Check that the images of a dataset are stored as pixels of one size, not as files."""
-    if not study.datasets[_source(study, name)].settings.has_one_size:
-        problem = f"the images of '{name}' are files, which may differ in size"
-        raise configuration_error(problem, field=field, remedy=remedy)
-
-
-def _guess(kind: str, settings: DatasetKind) -> ImageSet:
-    """Estimate the size of a dataset that is not prepared from its kind and settings."""
-    guess = sizes.size_of_kind(kind)
-    if isinstance(settings, Parquet):
-        with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says what is wrong
-            files = settings.custom_paths["files"]
-            guess = replace(guess, images=sum(pq.read_metadata(file).num_rows for file in files))
-    if isinstance(settings, Subset) and settings.rows is not None:
-        start, end = settings.rows
-        guess = replace(guess, images=min(guess.images, end - start))
-    if isinstance(settings, Decoded) and settings.resize is not None:
-        guess = replace(guess, side=settings.resize, encoded=False)
-    return guess
-
-
-def _source(study: Study, name: str) -> str:
-    """The dataset that one is derived or built from: the first one, where there are several."""
-    while True:
-        if name in study.derivations:
-            name = study.derivations[name].of[0]
-        elif name in study.built_datasets and study.built_datasets[name].sources:
-            name = study.built_datasets[name].sources[0]
-        else:
-            return name
-
-
-def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
-    """Return the size of a model: by its recipe, or else by its name."""
-    model = study.runnable[name]
-    assert model.source is not None, name  # no job runs known predictions
-    described = model.source.options if model.recipe is None else vars(model.recipe)
-    if described:
-        width, depth = int(described["width"]), int(described["depth"])
-        groups = int(described.get("groups", 1))
-        return sizes.size_of_architecture(
-            described["architecture"], width, depth, data, groups=groups
-        )
-    if model.source.kind in PUBLISHED:
-        side = max(study.inference_plan.geometry(name).crop)
-        return sizes.size_of_published(model.source.source, side=side)
-    return sizes.UNKNOWN_PUBLISHED
-
 
 # Images at a time that an automatic batch size is taken for, on a CPU.
 _AUTO_BATCH = 64

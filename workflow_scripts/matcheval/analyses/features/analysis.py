@@ -18,8 +18,8 @@ from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
 from matcheval.settings import Boolean, Name, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
-from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import dataset_size
 
 
 class FeaturesSettings(Settings):

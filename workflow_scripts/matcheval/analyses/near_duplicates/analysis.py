@@ -23,8 +23,8 @@ from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
-from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.rules import Artifact, Rule, Wildcards
+from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis
 

@@ -21,8 +21,8 @@ from matcheval.execution import resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
-from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.rules import Artifact, Command, Wildcards
+from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 
 

@@ -1,0 +1,42 @@
+"""Calls of library functions with arguments that a rule declares, as JSON values."""
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypedDict
+
+from pydantic import TypeAdapter
+
+log = logging.getLogger(__name__)
+
+
+class Call(TypedDict):
+    """A function, `module:name`, and its arguments by name."""
+
+    function: str
+    arguments: dict[str, Any]
+
+
+def named_function(name: str) -> Callable[..., None]:
+    """Import the function `module:name`."""
+    module, _, function = name.partition(":")
+    found: Callable[..., None] = getattr(import_module(module), function)
+    return found
+
+
+def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert arguments to the types that a function's annotations name."""
+    expected = inspect.signature(function, eval_str=True).parameters
+    return {
+        name: TypeAdapter(expected[name].annotation).validate_python(value)
+        for name, value in arguments.items()
+    }
+
+
+def make_all(*, calls: Sequence[Call], inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Run calls one after the other, which make the outputs of a job from its inputs."""
+    for call in calls:
+        function = named_function(call["function"])
+        function(**converted(function, call["arguments"]))
+    log.info("%d files from %d", len(outputs), len(inputs))
