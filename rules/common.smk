@@ -14,6 +14,7 @@ sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_file, published_files
 from matcheval.errors import InputError
+from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
 from matcheval.io.provenance import CodeDigests
@@ -52,6 +53,7 @@ JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
 if workflow.is_main_process:
+    remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
     STUDY.predicted.remove_outdated_indexes()
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or

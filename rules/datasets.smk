@@ -27,18 +27,30 @@ rule prepare_dataset:
         "python -m prepare dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
-# Of datasets whose images are made when they are read, there is no file of images.
-use rule prepare_dataset as prepare_made_dataset with:
+# Of datasets whose images are made when they are read, there is no file of images. Those of a suite
+# are described together, and those that are as they were are kept (execution/batches.py).
+rule prepare_made_datasets:
+    input:
+        JOBS.made_sources,
     output:
-        STUDY.description_files("{dataset}"),
+        index=STUDY.made_index("{batch}"),
     log:
-        f"{SHARED}/logs/prepare_made_dataset/{{dataset}}.log",
+        f"{OWN}/logs/prepare_made_datasets/{{batch}}.log",
     benchmark:
-        f"{SHARED}/benchmarks/prepare_made_dataset/{{dataset}}.tsv"
+        f"{OWN}/benchmarks/prepare_made_datasets/{{batch}}.tsv"
     wildcard_constraints:
-        dataset=one_of(STUDY.made),
+        batch=one_of(STUDY.made_batches),
+    conda:
+        "../envs/models.yaml"
     resources:
-        **REQUESTS.resources("prepare_made_dataset"),
+        **REQUESTS.resources("prepare_made_datasets"),
+    params:
+        arguments=JOBS.made_arguments,
+        version=JOBS.made_version,
+    message:
+        "Preparing the made datasets {wildcards.batch}"
+    shell:
+        "python -m prepare made {params.arguments:q} > {log:q} 2>&1"
 
 
 # Derived datasets are defined by analyses, not in the configuration.

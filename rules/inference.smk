@@ -49,7 +49,7 @@ rule predict_datasets:
         **REQUESTS.resources("predict_datasets"),
         # The next job computes what this one had no time for.
         saves=f"{SHARED}/predictions/*/*.parquet",
-        machine=STUDY.inference.machine_options,
+        machine=JOBS.inference_options,
     params:
         arguments=JOBS.batch_arguments,
         outputs=JOBS.output_arguments,

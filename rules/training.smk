@@ -13,6 +13,8 @@ rule train_model:
         f"{SHARED}/logs/train_model/{{model}}.log",
     benchmark:
         f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
+    wildcard_constraints:
+        model=one_of(STUDY.trainings.alone),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("train_model")
@@ -31,5 +33,37 @@ rule train_model:
         "Training {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m train {params.arguments:q} --threads {threads} {resources.machine}"
+        + "python -m train one {params.arguments:q} --threads {threads} {resources.machine}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"
+
+
+# Short trainings on a processor: those that are done are kept (execution/batches.py).
+rule train_models:
+    input:
+        unpack(lambda w: by_description(JOBS.training_sets(w))),
+        waits_for=lambda w: [ancient(file) for file in JOBS.training_waits_for(w)],
+    output:
+        index=STUDY.trainings.index("{batch}"),
+    log:
+        f"{OWN}/logs/train_models/{{batch}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/train_models/{{batch}}.tsv"
+    wildcard_constraints:
+        batch=one_of(STUDY.trainings.batches),
+    conda:
+        "../envs/models.yaml"
+    threads: REQUESTS.threads("train_models")
+    resources:
+        **REQUESTS.resources("train_models"),
+        # The next job goes on with the models that this one had no time for.
+        saves=f"{SHARED}/checkpoints/*.safetensors",
+        machine=JOBS.training_options,
+    params:
+        arguments=JOBS.train_batch_arguments,
+        version=TRAINING_VERSION,
+        threads=STUDY.training.threads if STUDY.training else 1,
+    message:
+        "Training the models of {wildcards.batch}"
+    shell:
+        "python -m train batch {params.arguments:q} --threads {params.threads}"
+        " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

@@ -22,6 +22,7 @@ def predict(
     datasets: Path,
     predictions: Path,
     outputs: Sequence[str],
+    processes: bool,
     **config: Any,
 ) -> None:
     """Run models on datasets and write an index of the predictions for each collection of them."""
@@ -38,9 +39,13 @@ def predict(
     ]
     members = [one.get("sets") or read_members(Path(one["suite"])) for one in indexes]
     names = dict.fromkeys(name for each in members for name in each)
+    n_processes = 1
+    if processes:  # small models: to run several side by side is faster than one in threads
+        n_processes, config["n_threads"] = config["n_threads"], 1
     digests = predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
-        config=InferenceConfig(**config), is_to_stop=is_to_stop(), progress=show_progress(),
+        config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop(),
+        progress=show_progress(),
     )  # fmt: skip
     n_top = config.get("n_top") if "top" in outputs else None
     for one, each in zip(indexes, members, strict=True):
@@ -66,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--n-top", type=int, default=N_TOP, help="number of classes that the output `top` keeps"
     )
+    about = "use the threads for processes, each for some of the datasets"
+    parser.add_argument("--processes", action="store_true", help=about)
     run_command(predict, **vars(parser.parse_args(argv)))
 
 

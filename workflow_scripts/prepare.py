@@ -5,12 +5,15 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matcheval.datasets.derived import Derivation, derive
-from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.folders import DATAPOINTS, DESCRIPTION, read_dataset, write_dataset
 from matcheval.datasets.prepare import KINDS, prepare_dataset
 from matcheval.execution.entry_points import run_command
+from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
+from matcheval.io.json_files import digest_of
 
 log = logging.getLogger("prepare")
 
@@ -23,6 +26,23 @@ def prepare(name: str, kind: str, options: str, downloads: str, threads: int, ou
     is_array = dataset.stored != "files"
     sizes = "×".join(map(str, dataset.image_shape)) if is_array else "various sizes"
     log.info("%s: %d images of %s, sha256 %s", name, len(dataset), sizes, dataset.sha256[:16])
+
+
+def prepare_made(sets: Sequence[Any], index: Path, results: Path) -> None:
+    """Describe datasets whose images are made when they are read, and list their files."""
+    from matcheval.execution.batches import Member, make_members
+
+    members = []
+    for name, kind, options, version, reads in sets:
+        folder = results / "datasets" / name
+        files = (folder / DESCRIPTION, folder / DATAPOINTS)
+        arguments = {
+            "name": name, "kind": kind, "options": json.dumps(options), "threads": 1,
+            "downloads": str(results / "downloads"), "output": str(folder),
+        }  # fmt: skip
+        key = digest_of([kind, options, version])
+        members.append(Member(name, files, key, tuple(map(Path, reads)), prepare, arguments))
+    make_members(index, members, results)
 
 
 def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> None:
@@ -44,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     one.add_argument("--downloads", default="downloads", help="folder of the published files")
     one.add_argument("--threads", type=int, default=1, help="CPU threads for decoding images")
     one.add_argument("--output", required=True, help="folder to write")
+    made = commands.add_parser("made", help="datasets whose images are made when they are read")
+    made.set_defaults(function=prepare_made)
+    about = "JSON list of [name, kind, options, version, files that it is made from]"
+    made.add_argument("--sets", type=unpacked, required=True, help=about)
+    made.add_argument("--index", type=Path, required=True, help="list of their files to write")
+    made.add_argument("--results", type=Path, required=True, help="folder of all results")
     derived = commands.add_parser("derived", help="a part, a union, or a set labelled by origin")
     derived.set_defaults(function=prepare_derived)
     derived.add_argument("--derivation", required=True, help="what to build, a JSON object")

@@ -1,4 +1,4 @@
-"""Train one model by its recipe: write its weights (safetensors) and history (CSV)."""
+"""Train models by their recipes: write weights (safetensors) and histories (CSV)."""
 
 import argparse
 import logging
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop
+from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.io.json_files import digest_of
 
 log = logging.getLogger("train")
 
@@ -38,18 +39,52 @@ def train(
     )
 
 
+def train_batch(
+    trainings: Sequence[dict[str, Any]], index: Path, results: Path, n_processes: int, **engine: Any
+) -> None:
+    """Train models that are not trained yet, several at a time, and list their files."""
+    import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
+    from matcheval.execution.batches import Member, make_members
+    from matcheval.training import TRAINING_VERSION
+
+    members = []
+    for one in trainings:
+        reads = tuple(map(Path, one.pop("reads")))
+        output, history = Path(one.pop("output")), Path(one.pop("history"))
+        key = digest_of([TRAINING_VERSION, one["name"], one["recipe"]])
+        arguments = {**one, "output": output, "history": history, **engine}
+        members.append(Member(one["name"], (output, history), key, reads, train, arguments))
+    make_members(index, members, results, n_processes=n_processes)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and train the model."""
+    """Read the command line and train the model or models."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True, help="from which the model's seeds are derived")
-    parser.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("one", help="one model")
+    one.set_defaults(function=train)
+    one.add_argument("--name", required=True, help="from which the model's seeds are derived")
+    one.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
     for option, number, meaning in (
         ("--train", "+", "folders of the training sets"),
         ("--validation", "+", "folders of the validation sets"),
         ("--output", None, "checkpoint to write, .safetensors"),
         ("--history", None, "history by epoch to write, .csv"),
     ):
-        parser.add_argument(option, required=True, type=Path, nargs=number, help=meaning)
+        one.add_argument(option, required=True, type=Path, nargs=number, help=meaning)
+    batch = commands.add_parser("batch", help="models whose trainings are short")
+    batch.set_defaults(function=train_batch)
+    about = "JSON list of the trainings"
+    batch.add_argument("--trainings", type=unpacked, required=True, help=about)
+    batch.add_argument("--index", type=Path, required=True, help="list of their files to write")
+    batch.add_argument("--results", type=Path, required=True, help="folder of all results")
+    batch.add_argument("--processes", type=int, default=1, dest="n_processes")
+    for each in (one, batch):
+        _add_engine_options(each)
+    run_command(**vars(parser.parse_args(argv)))
+
+
+def _add_engine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument(
@@ -68,7 +103,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--save-minutes", type=float, default=10, help="minutes between saves of the resume state"
     )
-    run_command(train, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

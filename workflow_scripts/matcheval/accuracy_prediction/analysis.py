@@ -19,7 +19,7 @@ from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
-from matcheval.study.rules import Artifact, Rule, Wildcards
+from matcheval.study.rules import Artifact, Members, Rule, Wildcards
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
@@ -77,6 +77,8 @@ class AccuracyPrediction(CheckedPrediction):
 
         self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
         self.rotation, self.gaps = data("rotation/{suite}/{model}"), data("gaps/{suite}/{model}")
+        self.scored_index = data("scores/{suite}", ".json")
+        self.gaps_index = data("gaps/{suite}", ".json")
         self.gaps_of_suite = data("comparison/{suite}.gaps")
         self.predicted = data("predicted/{suite}", ".parquet", ".csv")
         (
@@ -155,7 +157,8 @@ class AccuracyPrediction(CheckedPrediction):
                 name="score_accuracy", run=scoring.write_scores,
                 input={"results": self.score_inputs}, output={"scores": self.scores.file()},
                 arguments=self.score_arguments, values=of_scored, **of_outputs,
-                message="Scoring {wildcards.scored} on suite {wildcards.suite}",
+                members=self._together("scored", self.scored, self.scored_index),
+                message="Scoring models on suite {wildcards.suite}",
             ),
             Rule(
                 name="score_agreement", run=scoring.write_agreement,
@@ -168,14 +171,13 @@ class AccuracyPrediction(CheckedPrediction):
                 name="compare_gaps", run=write_gaps,
                 input={"results": self.score_inputs}, output={"gaps": self.gaps.file()},
                 arguments=self.gap_arguments, values=of_suite, **of_outputs,
-                message="Matching {wildcards.model} on the sets of suite {wildcards.suite}",
+                members=self._together("model", self.models, self.gaps_index),
+                message="Matching models on the sets of suite {wildcards.suite}",
             ),
             Rule(
                 name="predict_accuracy", run=tables.write_predictions,
                 input={
-                    "scores": lambda wildcards: self.scores.expand(
-                        suite=wildcards.suite, scored=self.scored
-                    ),
+                    "scored": self.scored_index.file(),
                     "agreement": self.agreement.files if self.has_agreement else [],
                     "rotation": self.rotation_tables,
                 },
@@ -201,14 +203,12 @@ class AccuracyPrediction(CheckedPrediction):
             ),
             Rule(
                 name="compare_predictions", run=tables.write_comparison,
-                input={
-                    "predicted": predicted,
-                    "gaps": lambda wildcards: self.gaps.expand(
-                        suite=wildcards.suite, model=self.models
-                    ),
-                },
+                input={"predicted": predicted, "matched": self.gaps_index.file()},
                 output={"tables": self.comparison, "of_suite": self.gaps_of_suite.file()},
-                arguments=lambda wildcards: self._of_all_models(wildcards.suite),
+                arguments=lambda wildcards: {
+                    **self._of_all_models(wildcards.suite),
+                    "gaps": self.gaps.expand(suite=wildcards.suite, model=self.models),
+                },
                 request=self._predicting_request, values=of_suite,
                 message="Comparing predicted and matched gaps on suite {wildcards.suite}",
             ),
@@ -230,6 +230,15 @@ class AccuracyPrediction(CheckedPrediction):
                 message=plotting, **of_outputs,
             ),
         ]  # fmt: skip
+
+    @property
+    def indexes(self) -> list[str]:
+        """Lists of the tables of scores and of gaps, by suite."""
+        suites = list(self.settings.suites)
+        return [*self.scored_index.expand(suite=suites), *self.gaps_index.expand(suite=suites)]
+
+    def _together(self, wildcard: str, names: list[str], index: Artifact) -> Members:
+        return Members(wildcard, lambda _: names, self._read, index, self.study.results)
 
     # --- inputs and arguments of jobs
 
@@ -258,6 +267,23 @@ class AccuracyPrediction(CheckedPrediction):
         """Return what the scores of a model or ensemble on a suite wait for."""
         suite, models = wildcards.suite, self._models_of(wildcards)
         return self.study.suite_inputs(suite, models, self._sources(suite))
+
+    def _read(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a job of one model or ensemble reads."""
+        study, suite = self.study, self.study.suites[wildcards.suite]
+        sources = self._sources(wildcards.suite)
+        described = [name for name in sources[:1] if study.datasets[name].has_images]
+        labelled = [one for one in suite.members if one.all_labels]
+        return [
+            *(
+                study.predictions_file(name, model)
+                for name in dict.fromkeys([*sources, *suite.datasets])
+                for model in self._models_of(wildcards)
+            ),
+            *(study.dataset_files(name)[0] for name in described),
+            *(one.all_labels for one in labelled),
+            *(study.description_files(one.dataset)[1] for one in labelled),
+        ]
 
     def _custom_files(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's prediction files of a suite."""
@@ -399,6 +425,7 @@ class AccuracyPrediction(CheckedPrediction):
         regressions = self.settings.suites[wildcards.suite].regressions
         return {
             **self._of_all_models(wildcards.suite),
+            "scores": self.scores.expand(suite=wildcards.suite, scored=self.scored),
             **self.settings.model_dump(include=names),
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
@@ -431,11 +458,11 @@ class AccuracyPrediction(CheckedPrediction):
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from."""
         sets = [self.settings.suites[wildcards.suite].base, *self.rotated(wildcards.suite)]
-        weights = self.study.weights_file(wildcards.model)
+        weights = self.study.trainings.checkpoint_input(wildcards.model)
         return {
             "predictions": self.score_inputs(wildcards),
             "weights": [weights] if weights else [],
-            "datasets": [file for name in sets for file in self.study.dataset_files(name)],
+            "datasets": [file for name in sets for file in self.study.dataset_inputs(name)],
         }
 
     def rotation_saves(self, wildcards: Wildcards) -> str:

@@ -134,7 +134,7 @@ class HardImages(DatasetTableAnalysis):
             draws=True,
             run=draw_hard_images,
             input={
-                "dataset": lambda wildcards: self.study.dataset_files(wildcards.dataset),
+                "dataset": lambda wildcards: self.study.dataset_inputs(wildcards.dataset),
                 "table": self.result.file(".parquet"),
             },
             output={"outputs": self.sheet},

@@ -101,7 +101,7 @@ class Warehouse(Analysis):
     @property
     def targets(self) -> list[str]:
         """The sets and documents of the warehouses."""
-        sets = [file for name in self.exported for file in self.study.dataset_files(name)]
+        sets = [file for name in self.exported for file in self.study.dataset_inputs(name)]
         documents = [f.replace("{warehouse}", name) for name in self.used for f in self.documents]
         return [*sets, *documents]
 

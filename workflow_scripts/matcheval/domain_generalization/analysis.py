@@ -19,7 +19,7 @@ from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import TestedModels, TrainedModel
-from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.rules import Artifact, Members, ReportEntry, Rule, Wildcards
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
@@ -80,6 +80,7 @@ class DomainGeneralization(Analysis):
         )
         self.plot = self.figure(f"{self.name}/{{figure}}", _FIGURES, {"table": "{figure}"})
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
+        self.scored_index = Artifact(f"{folder}/scores/{{suite}}", (".json",))
         self.predictability = self.table(
             "predictability", _PREDICTABILITY, {"table": "predictability"}
         )
@@ -177,7 +178,7 @@ class DomainGeneralization(Analysis):
                 message="Collecting the runs and their accuracies",
                 input={
                     "plan": self.planned.file(".parquet"),
-                    "histories": lambda wildcards: list(map(study.history_file, self.trained)),
+                    "trained": lambda wildcards: study.trainings.history_inputs(self.trained),
                     "indexes": lambda wildcards: list(
                         map(study.predicting.tested_index, expansion.tested)
                     ),
@@ -185,6 +186,7 @@ class DomainGeneralization(Analysis):
                 output={"runs": self.runs, "curves": self.curves, "accuracies": self.accuracies},
                 arguments=lambda wildcards: {
                     "models": list(self.trained), "epoch_steps": settings.evaluate_every,
+                    "histories": list(map(study.history_file, self.trained)),
                     "tested": [asdict(batch) for batch in expansion.tested.values()],
                     "predictions": study.predictions_folder,
                 },
@@ -219,8 +221,12 @@ class DomainGeneralization(Analysis):
             ),
             Rule(
                 name="score_domain_model", run=write_scores, request=self._scoring_request,
-                message="Scoring {wildcards.scored} on suite {wildcards.suite}",
+                message="Scoring models on suite {wildcards.suite}",
                 input={"outputs": self._scored_outputs}, output={"scores": self.scores.file()},
+                members=Members(
+                    "scored", lambda w: [name for of, name in expansion.scored if of == w.suite],
+                    self._read, self.scored_index, study.results,
+                ),
                 arguments=self._scoring, values={"suite": study.suites, "scored": self.trained},
                 code=["matcheval.accuracy_prediction.scores"],
             ),
@@ -228,19 +234,34 @@ class DomainGeneralization(Analysis):
                 name="compare_domain_scores", run=compare_scores,
                 message="Comparing scores with accuracies of generalised models",
                 input={
-                    "runs": runs, "accuracies": accuracies,
-                    "scores": lambda wildcards: [
-                        self.scores.file(suite=suite, scored=name)
-                        for suite, name in expansion.scored
-                    ],
+                    "runs": runs, "accuracies": accuracies, "scored": self.indexes,
                 },
                 output={
                     "predictability": self.predictability, "near_far": self.near_far,
                     "figure": self.plot_of_scores,
                 },
-                arguments=self._comparison,
+                arguments=lambda wildcards: {
+                    **self._comparison(wildcards),
+                    "scores": [
+                        self.scores.file(suite=suite, scored=name)
+                        for suite, name in expansion.scored
+                    ],
+                },
             ),
         ]  # fmt: skip
+
+    @property
+    def indexes(self) -> list[str]:
+        """Lists of the tables of scores, by suite."""
+        suites = dict.fromkeys(suite for suite, _ in self.expansion.scored)
+        return self.scored_index.expand(suite=list(suites))
+
+    def _read(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that the scores of a model on a suite are computed from."""
+        study, trained = self.study, self.trained[wildcards.scored]
+        names = [*trained.train, *trained.validation, *study.suites[wildcards.suite].datasets]
+        files = (study.predictions_file(name, wildcards.scored) for name in dict.fromkeys(names))
+        return [*files, study.dataset_files(trained.validation[0])[0]]
 
     @property
     def _blocks(self) -> list[dict[str, Any]]:

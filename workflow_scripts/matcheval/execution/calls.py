@@ -34,9 +34,14 @@ def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> di
     }
 
 
+def run_call(call: Call) -> None:
+    """Run a function with its arguments."""
+    function = named_function(call["function"])
+    function(**converted(function, call["arguments"]))
+
+
 def make_all(*, calls: Sequence[Call], inputs: Sequence[str], outputs: Sequence[str]) -> None:
     """Run calls one after the other, which make the outputs of a job from its inputs."""
     for call in calls:
-        function = named_function(call["function"])
-        function(**converted(function, call["arguments"]))
+        run_call(call)
     log.info("%d files from %d", len(outputs), len(inputs))

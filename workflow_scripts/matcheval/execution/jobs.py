@@ -26,6 +26,11 @@ def unpack_argument(text: str) -> str:
     return text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)).decode()
 
 
+def unpacked(text: str) -> Any:
+    """Return what an argument describes."""
+    return json.loads(unpack_argument(text))
+
+
 def set_job_environment(scripts: Path) -> None:
     """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree."""
     for variable, first in {"PYTHONPATH": scripts, "PATH": Path(sys.executable).parent}.items():

@@ -142,6 +142,11 @@ def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     return ResourceRequest.of_work(2 * size, data.images / 1000, base=BASE_TORCH_MB)
 
 
+def of_describing(data: ImageSet, n_sets: int) -> ResourceRequest:
+    """Estimate the request for describing datasets whose images are made when they are read."""
+    return ResourceRequest.of_work(0, n_sets * (0.2 + data.images / 1e5), base=BASE_TORCH_MB)
+
+
 def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
     """Estimate the request for making the images of a dataset and storing them."""
     seconds = data.pixel_bytes / MADE_PER_SECOND / threads

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
+from matcheval.execution import jobs
+from matcheval.execution.processes import forked
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
@@ -25,10 +27,46 @@ def predict_datasets(
     outputs: Sequence[str] = (),
     *,
     config: InferenceConfig,
+    n_processes: int = 1,
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> dict[str, dict[str, str]]:
-    """Run models on datasets, one dataset after the other, and write the requested outputs."""
+    """Run models on datasets, and write the requested outputs; return their digests.
+
+    Each process runs all models on some of the datasets, one after the other.
+    """
+    n_processes = min(n_processes, len(datasets))
+    if n_processes > 1:
+        import matcheval.inference.running  # noqa: F401 - before the processes start, which need it
+
+        names = list(datasets)
+        shares = [{n: datasets[n] for n in names[i::n_processes]} for i in range(n_processes)]
+        problems = ErrorCollector()
+        with forked(n_processes) as pool:
+            running = [
+                pool.submit(_run_missing, models, share, predictions, outputs, config)
+                for share in shares
+            ]
+            for one in running:
+                with problems.collected():
+                    one.result()
+        problems.raise_any()
+    else:
+        _run_missing(models, datasets, predictions, outputs, config, is_to_stop, progress=progress)
+    names = [model.source.name for model in models]
+    files_of = partial(store.predictions_file, predictions)
+    return {
+        dataset: {name: store.file_digest(files_of(dataset, name)) for name in names}
+        for dataset in datasets
+    }
+
+
+def _run_missing(
+    models: Sequence[ModelFiles], datasets: Mapping[str, Path], predictions: Path,
+    outputs: Sequence[str], config: InferenceConfig,
+    is_to_stop: Callable[[], bool] | None = None, *, progress: bool = False,
+) -> None:  # fmt: skip
+    is_to_stop = is_to_stop or jobs.is_to_stop()
     problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None
@@ -58,9 +96,3 @@ def predict_datasets(
                 raise InputError(f"{ran} failed ({reason})", file=f"dataset '{name}'") from error
             log.info("%s on %s: %.1f s", ran, name, time.perf_counter() - start)
     problems.raise_any()
-    names = [model.source.name for model in models]
-    files_of = partial(store.predictions_file, predictions)
-    return {
-        dataset: {name: store.file_digest(files_of(dataset, name)) for name in names}
-        for dataset in datasets
-    }

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
-from matcheval.io.json_files import write_json
+from matcheval.io.json_files import digest_of, write_json
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k
@@ -114,11 +114,6 @@ def read_index(path: str | Path) -> tuple[str, int | None]:
         return "", None
     n_top = None if found is None or found[2] == b"null" else int(found[2])
     return found[1].decode() if found else "", n_top
-
-
-def digest_of(values: Any) -> str:
-    """Return a digest of JSON values."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:

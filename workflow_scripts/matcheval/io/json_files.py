@@ -1,5 +1,6 @@
 """JSON objects in files that contain their own digest."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -26,3 +27,8 @@ def read_json(path: str | os.PathLike[str], *, remedy: str = DAMAGED) -> Any:
     if isinstance(values, dict):
         values.pop(DIGEST_KEY, None)
     return values
+
+
+def digest_of(values: Any) -> str:
+    """Return a digest of JSON values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -16,7 +16,7 @@ from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
-from matcheval.study.rules import Command, Rule, drawn_together
+from matcheval.study.rules import Command, Rule, drawn_together, made_together
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
@@ -64,16 +64,23 @@ class StudyPart:
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """Its rules that run a function; those that draw figures are one rule in the end."""
+        """Its rules that run a function, as if each made its files in jobs of its own."""
         return ()
 
     @property
     def made_rules(self) -> list[Rule]:
         """The rules that `rules/analyses.smk` makes: one draws all figures of the analysis."""
         drawing = [rule for rule in self.rules if rule.draws]
-        others = [rule for rule in self.rules if not rule.draws]
+        others = [
+            made_together(rule) if rule.members else rule for rule in self.rules if not rule.draws
+        ]
         together = drawn_together(f"plot_{self.name}", drawing, self.targets) if drawing else None
         return [*others, *([together] if together and together.output["outputs"] else [])]
+
+    @property
+    def indexes(self) -> list[str]:
+        """The lists of the members of its jobs that make several."""
+        return []
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -316,6 +323,37 @@ class StudyContents:
         folder = self.dataset_folder(dataset)
         return [f"{folder}/dataset.json", f"{folder}/datapoints.parquet"]
 
+    @cached_property
+    def made_batches(self) -> dict[str, tuple[str, ...]]:
+        """Made datasets by the name of the job that prepares them: of a suite, or its own name."""
+        suite_of: dict[str, str] = {}
+        for suite in self.suites.values():
+            for name in suite.datasets:
+                suite_of.setdefault(name, suite.name)
+        batches: dict[str, list[str]] = {}
+        for name in sorted((n for n in self.datasets if n in self.made), key=self._depth):
+            batches.setdefault(suite_of.get(name, name), []).append(name)
+        return {batch: tuple(names) for batch, names in batches.items()}
+
+    def _depth(self, dataset: str) -> int:
+        """Sorting key by which a dataset comes after those it is made from."""
+        sources = self.datasets[dataset].settings.sources
+        return 1 + max(map(self._depth, sources), default=0)
+
+    def made_index(self, batch: str) -> str:
+        """Return the list of the files of the datasets that a job prepares together."""
+        return f"{self.folder}/batches/datasets/{batch}.json"
+
+    @cached_property
+    def _made_by(self) -> dict[str, str]:
+        return {name: batch for batch, names in self.made_batches.items() for name in names}
+
+    def dataset_inputs(self, dataset: str) -> list[str]:
+        """Return the files that rules wait for before they read a dataset."""
+        if dataset in self.made:
+            return [self.made_index(self._made_by[dataset]), *self.files_before(dataset)]
+        return self.dataset_files(dataset)
+
     def files_before(self, dataset: str) -> list[str]:
         """Return the files that a dataset is prepared from: downloads, and other datasets' files.
 
@@ -326,7 +364,7 @@ class StudyContents:
         """
         settings = self.datasets[dataset].settings
         downloads = [f"{self.results}/downloads/{file}" for file in settings.published_files]
-        return downloads + [file for name in settings.sources for file in self.dataset_files(name)]
+        return downloads + [one for name in settings.sources for one in self.dataset_inputs(name)]
 
     @property
     def report_page(self) -> str:

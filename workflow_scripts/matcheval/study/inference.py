@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.execution.resources import CORE_FLOPS
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.inference.settings import deciding
-from matcheval.inference.store import digest_of, file_digest, read_index, recorded_inputs
+from matcheval.inference.store import file_digest, read_index, recorded_inputs
 from matcheval.io.files import file_states
+from matcheval.io.json_files import digest_of
 from matcheval.models.rows import CHECKPOINT
+from matcheval.study.batches import INFERENCE_SECONDS, in_batches
 from matcheval.study.contents import StudyContents
+from matcheval.study.sizes import dataset_size, model_size
 from matcheval.training import TRAINING_VERSION
 
 
@@ -34,7 +38,29 @@ class Predicting:
     def batches(self) -> dict[str, tuple[str, ...]]:
         """Names of the models that are run together, by the name of the job."""
         names = [name for name, model in self._study.models.items() if model.source is not None]
-        return self._study.inference_plan.batches(names)
+        plan, settings = self._study.inference_plan, self._study.inference
+        if settings.models_per_job != "auto" or settings.device != "cpu":
+            return plan.batches(names)
+        # On a processor, a model that takes longer than to start Python is run alone.
+        by_geometry: dict[str, list[str]] = {}
+        for name in names:
+            by_geometry.setdefault(plan.geometry(name).name, []).append(name)
+        small: dict[str, tuple[str, ...]] = {}
+        for geometry, models in by_geometry.items():
+            small |= in_batches(models, self._seconds, INFERENCE_SECONDS, f"{geometry}.batch")
+        batched = {name for models in small.values() for name in models}
+        return {name: (name,) for name in names if name not in batched} | small
+
+    def _seconds(self, model: str) -> float:
+        """Return how long a slow core needs for a model on all datasets."""
+        study = self._study
+        sets = (dataset_size(study, name, planned=True) for name in self.collection_of)
+        work = sum(one.images * model_size(study, model, one).multiply_adds for one in sets)
+        return 2 * work / CORE_FLOPS
+
+    def is_of_small_models(self, batch: str) -> bool:
+        """Whether a job runs small models on a processor."""
+        return len(self.batches[batch]) > 1 and self._study.inference.device == "cpu"
 
     @cached_property
     def collections(self) -> dict[str, tuple[str, ...]]:

@@ -63,7 +63,9 @@ class Requests:
             "download_weights": lambda w: resources.DOWNLOAD,
             "prepare_dataset": lambda w: self._of_preparing(w.dataset),
             "derive_dataset": lambda w: resources.of_preparing(self._size(w.dataset)),
+            "prepare_made_datasets": lambda w: self._of_describing(w.batch),
             "train_model": lambda w: self._of_training(w.model),
+            "train_models": lambda w: self._of_trainings(w.batch),
             "predict_datasets": lambda w: self._of_batch(w.batch),
             "predict_dataset": lambda w: self._of_running([(w.dataset, w.model)]),
             "predict_tested": lambda w: self._of_running(
@@ -99,7 +101,9 @@ class Requests:
         grouped: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
-            "prepare_made_dataset": [SimpleNamespace(dataset=one) for one in self._study.made],
+            "prepare_made_datasets": [
+                SimpleNamespace(batch=one) for one in self._study.made_batches
+            ],
         }
         longest = {}
         for rule, jobs in grouped.items():
@@ -126,6 +130,18 @@ class Requests:
             return resources.of_making(size, threads=spec.preparing_threads)
         return resources.of_preparing(size, streamed=True)
 
+    def _of_describing(self, batch: str) -> ResourceRequest:
+        names = self._study.made_batches[batch]
+        largest = max(map(self._size, names), key=lambda one: one.images)
+        return resources.of_describing(largest, len(names))
+
+    def _of_trainings(self, batch: str) -> ResourceRequest:
+        """Return the request of trainings that run beside each other, with most of the memory."""
+        each = [self._of_training(name) for name in self._study.trainings.batches[batch]]
+        n = min(len(each), resources.MANY_CORES)
+        most = max(each, key=lambda one: one.mem_mb)
+        return replace(most, mem_mb=n * most.mem_mb, threads=n * most.threads)
+
     def _of_training(self, model: str) -> ResourceRequest:
         trained, settings = self._study.trained[model], self._study.training
         recipe = trained.model.recipe
@@ -146,7 +162,12 @@ class Requests:
         jobs = self._study.predicting
         # At least one: what is outdated is not known before the job runs.
         first = next(iter(jobs.collections.values()))[0], jobs.batches[batch][0]
-        return self._of_running(self._study.predicted.missing(batch) or [first])
+        request = self._of_running(self._study.predicted.missing(batch) or [first])
+        if not jobs.is_of_small_models(batch):
+            return request
+        n = resources.MANY_CORES  # processes
+        base = resources.BASE_TORCH_MB
+        return replace(request, threads=n, mem_mb=request.mem_mb + (n - 1) * base)
 
     def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
         """Return the request of models that run on datasets, in one job."""

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from matcheval.execution.batches import make_calls
 from matcheval.execution.calls import make_all
 from matcheval.execution.resources import SMALL, ResourceRequest
+from matcheval.io.json_files import digest_of
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
 
@@ -186,6 +188,9 @@ class Rule(DeclaredRule):
         What `run` finds by name, as for `io.provenance.code_digest`.
     draws : bool
         Whether it draws figures: those of an analysis are drawn by one job (`drawn_together`).
+    members : Members, optional
+        The values of a wildcard whose files one job makes, those that are missing or outdated
+        (`made_together`).
     """
 
     run: Callable[..., None]
@@ -193,6 +198,7 @@ class Rule(DeclaredRule):
     custom_files: Callable[[Any], Any] | None = None
     code: Sequence[str] = ()
     draws: bool = False
+    members: "Members | None" = None
 
     @property
     def function(self) -> str:
@@ -228,6 +234,80 @@ def _filled(files: Any, wildcards: Mapping[str, str]) -> Any:
     return [path.format_map(wildcards) for path in listed]
 
 
+@dataclass(frozen=True)
+class Members:
+    """Jobs of a rule that are run as one, because to start one takes longer than its work.
+
+    Attributes
+    ----------
+    wildcard : str
+        Its values are the members.
+    values : callable
+        Returns them, from the other wildcards.
+    reads : callable
+        Returns the files that a member is made from, from all wildcards; a job may wait for others.
+    index : Artifact
+        The list of all members' files, which rules that read these wait for.
+    results : str
+        The folder of all results.
+    """
+
+    wildcard: str
+    values: Callable[[Any], Sequence[str]]
+    reads: Callable[[Any], Sequence[str]]
+    index: Artifact
+    results: str
+
+
+def made_together(rule: Rule) -> Rule:
+    """Return the rule whose job makes all members of a rule with members."""
+    members = rule.members
+    assert members is not None, rule.name
+
+    def each(wildcards: Any) -> list[dict[str, str]]:
+        others = dict(wildcards.items())
+        return [{**others, members.wildcard: value} for value in members.values(wildcards)]
+
+    def call(wildcards: dict[str, str]) -> dict[str, Any]:
+        attributes = _attributes(wildcards)
+        made, custom = rule.call(wildcards), rule.custom_files
+        outputs = [_filled(files, wildcards) for files in rule.output.values()]
+        anywhere = json.dumps(made, sort_keys=True).replace(f'"{members.results}/', '"<results>/')
+        return {
+            "member": wildcards[members.wildcard], "call": made, "files": outputs,
+            "reads": list(members.reads(attributes)),
+            "key": digest_of([anywhere, custom(attributes) if custom else []]),
+        }  # fmt: skip
+
+    def request(wildcards: Any) -> ResourceRequest:
+        asked = [rule.request(_attributes(w)) if rule.request else SMALL for w in each(wildcards)]
+        most = max(asked, key=lambda one: one.mem_mb)
+        # What is requested for one is mostly the time of a start.
+        minutes = SMALL.runtime + sum(one.runtime - SMALL.runtime for one in asked)
+        return replace(most, runtime=minutes + SMALL.runtime * (len(asked) // 20))
+
+    def inputs(wildcards: Any) -> list[str]:
+        return _all_inputs((rule, _attributes(w)) for w in each(wildcards))
+
+    return replace(
+        rule, run=make_calls, members=None,
+        input={"inputs": inputs},
+        output={"index": members.index.file()},
+        arguments=lambda wildcards: {
+            "calls": [call(w) for w in each(wildcards)], "results": members.results,
+        },
+        custom_files=None, request=request, code=(rule.function, *rule.code),
+        values={k: v for k, v in rule.values.items() if k != members.wildcard},
+    )  # fmt: skip
+
+
+def _all_inputs(jobs: Iterable[tuple[Rule, Any]]) -> list[str]:
+    """Return the input files of some jobs, each once."""
+    found = (files for rule, wildcards in jobs for files in rule.inputs(wildcards).values())
+    listed = ([files] if isinstance(files, str) else files for files in found)
+    return list(dict.fromkeys(itertools.chain.from_iterable(listed)))
+
+
 def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> Rule:
     """Return a rule that draws all figures among some files: less work than to start one more job.
 
@@ -258,14 +338,9 @@ def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> 
             SMALL, mem_mb=most, runtime=larger + SMALL.runtime * math.ceil(len(each) / 50)
         )
 
-    def inputs(_: Any) -> list[str]:
-        found = (f for r, w in each for f in r.inputs(_attributes(w)).values())
-        listed = ([files] if isinstance(files, str) else files for files in found)
-        return list(dict.fromkeys(itertools.chain.from_iterable(listed)))
-
     return Rule(
         name=name, run=make_all,
-        input={"inputs": inputs},
+        input={"inputs": lambda _: _all_inputs((r, _attributes(w)) for r, w in each)},
         output={"outputs": [artifact.of(wildcards) for _, wildcards, artifact in jobs.values()]},
         arguments=lambda _: {"calls": [rule.call(wildcards) for rule, wildcards in each]},
         custom_files=lambda _: [

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from matcheval.execution.jobs import pack_argument
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.study.rules import Wildcards
@@ -20,7 +21,8 @@ class StageJobs:
         self._study = study
 
     def _files_of(self, datasets: Iterable[str]) -> list[str]:
-        return [file for name in datasets for file in self._study.dataset_files(name)]
+        files = (file for name in datasets for file in self._study.dataset_inputs(name))
+        return list(dict.fromkeys(files))
 
     def _folders(self, datasets: Iterable[str]) -> list[str]:
         return [self._study.dataset_folder(name) for name in datasets]
@@ -37,6 +39,11 @@ class StageJobs:
     def training_options(self) -> str:
         """How training uses the machine, as options."""
         return self._study.training.machine_options if self._study.training else ""
+
+    def inference_options(self, wildcards: Wildcards) -> str:
+        """Return how a job that runs a batch of models uses the machine, as options."""
+        small = self._study.predicting.is_of_small_models(wildcards.batch)
+        return self._study.inference.machine_options + (" --processes" if small else "")
 
     # --- datasets and suites
 
@@ -59,6 +66,33 @@ class StageJobs:
         """
         spec = self._study.datasets[wildcards.dataset]
         return [spec.settings.builder_version, self._study.dataset_state(spec.name)]
+
+    def made_sources(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that made datasets are prepared from."""
+        study, names = self._study, self._study.made_batches[wildcards.batch]
+        own = study.made_index(wildcards.batch)  # one may be made from another of the same batch
+        files = (file for name in names for file in study.files_before(name) if file != own)
+        return list(dict.fromkeys(files))
+
+    def made_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that prepares made datasets."""
+        study = self._study
+        sets = []
+        for name in study.made_batches[wildcards.batch]:
+            spec = study.datasets[name]
+            settings = spec.settings
+            files = [study.dataset_files(source)[0] for source in settings.sources]
+            files += [f"{study.results}/downloads/{file}" for file in settings.published_files]
+            sets.append([name, spec.kind, spec.options, settings.builder_version, files])
+        return [
+            "--sets", pack_argument(sets), "--index", study.made_index(wildcards.batch),
+            "--results", study.results,
+        ]  # fmt: skip
+
+    def made_version(self, wildcards: Wildcards) -> list[str]:
+        """Return the states of the user's files that made datasets depend on."""
+        names = self._study.made_batches[wildcards.batch]
+        return sorted({self._study.dataset_state(name) for name in names})
 
     def derivation_sources(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the datasets that a dataset is derived from."""
@@ -101,20 +135,26 @@ class StageJobs:
         wildcards : Wildcards
             `model`.
         """
-        trained = self._study.trained[wildcards.model]
-        sets = {
-            "train": self._files_of(trained.train),
-            "validation": self._files_of(trained.validation),
+        trained = [self._study.trained[name] for name in self._trained_by(wildcards)]
+        starts = (one.model.recipe.pretrained for one in trained if one.model.recipe)
+        return {
+            "train": self._files_of(name for one in trained for name in one.train),
+            "validation": self._files_of(name for one in trained for name in one.validation),
+            # A study can be planned without the file.
+            "pretrained": sorted(
+                {file for file in starts if is_file_of_weights(file) and Path(file).is_file()}
+            ),
         }
-        start = trained.model.recipe.pretrained if trained.model.recipe else ""
-        # A study can be planned without the file.
-        started = is_file_of_weights(start) and Path(start).is_file()
-        return sets | ({"pretrained": [start]} if started else {})
+
+    def _trained_by(self, wildcards: Wildcards) -> Sequence[str]:
+        """Return the models of a training job: of a batch, or one."""
+        batch = getattr(wildcards, "batch", None)
+        return self._study.trainings.batches[batch] if batch else [wildcards.model]
 
     def training_waits_for(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that have to be there before a model is trained, however old."""
-        file = self._study.trained[wildcards.model].waits_for
-        return [file] if file else []
+        """Return the files that have to be there before models are trained, however old."""
+        files = (self._study.trained[name].waits_for for name in self._trained_by(wildcards))
+        return list(dict.fromkeys(filter(None, files)))
 
     def train_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a training job."""
@@ -123,6 +163,28 @@ class StageJobs:
             "--name", wildcards.model, "--recipe", trained.model.recipe_json,
             "--train", *self._folders(trained.train),
             "--validation", *self._folders(trained.validation),
+        ]  # fmt: skip
+
+    def train_batch_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job of several trainings."""
+        study = self._study
+        trainings = []
+        for name in self._trained_by(wildcards):
+            trained = study.trained[name]
+            start = trained.model.recipe.pretrained if trained.model.recipe else ""
+            sets = [*trained.train, *trained.validation]
+            trainings.append({
+                "name": name, "recipe": trained.model.recipe_json,
+                "train": self._folders(trained.train),
+                "validation": self._folders(trained.validation),
+                "output": f"{study.results}/checkpoints/{name}.safetensors",
+                "history": study.history_file(name),
+                "reads": [study.dataset_files(one)[0] for one in sets]
+                + ([start] if is_file_of_weights(start) else []),
+            })  # fmt: skip
+        return [
+            "--trainings", pack_argument(trainings), "--results", study.results,
+            "--index", study.trainings.index(wildcards.batch),
         ]  # fmt: skip
 
     # --- inference
@@ -150,14 +212,14 @@ class StageJobs:
     def _run_files(self, models: Sequence[str], datasets: Iterable[str]) -> dict[str, list[str]]:
         sources = {name: self._source(name) for name in models}
         weights = (
-            self._study.weights_file(name)
+            self._study.trainings.checkpoint_input(name)
             for name, source in sources.items()
             # A missing checkpoint of the user is noticed before the first job, not in a dry run.
             if source.kind != CHECKPOINT or Path(source.source).is_file()
         )
         code = (source.code_file for source in sources.values())
         return {
-            "weights": [file for file in weights if file],
+            "weights": list(dict.fromkeys(file for file in weights if file)),
             "code": [str(file) for file in code if file],
             "datasets": self._files_of(datasets),
         }

@@ -3,12 +3,27 @@
 from collections.abc import Iterable
 from functools import cached_property
 
+from matcheval.study.batches import Trainings
 from matcheval.study.contents import StudyContents
 from matcheval.study.inference import Predicted, Predicting
 
 
 class Study(StudyContents):
     """A study with its inference jobs."""
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """Its trainings that are run together."""
+        return Trainings(self)
+
+    @property
+    def indexes_of_batches(self) -> list[str]:
+        """Lists of the members of all batches, which may be missing."""
+        return [
+            *map(self.made_index, self.made_batches),
+            *map(self.trainings.index, self.trainings.batches),
+            *(index for one in self.analyses.values() for index in one.indexes),
+        ]
 
     @cached_property
     def predicting(self) -> Predicting:

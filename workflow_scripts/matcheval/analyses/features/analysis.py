@@ -92,7 +92,7 @@ class Features(Analysis):
     def targets(self) -> list[str]:
         """The datasets of features that the study uses."""
         used = [name for name in self.sets if name in self.study.used]
-        return [file for name in used for file in self.study.dataset_files(name)]
+        return [file for name in used for file in self.study.dataset_inputs(name)]
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
@@ -120,7 +120,7 @@ class Features(Analysis):
 
     def images(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the dataset of images."""
-        return self.study.dataset_files(self.sets[wildcards.dataset].of)
+        return self.study.dataset_inputs(self.sets[wildcards.dataset].of)
 
     def network_state(self, wildcards: Wildcards) -> str:
         """Return a digest of the network's file, so that other weights are noticed."""

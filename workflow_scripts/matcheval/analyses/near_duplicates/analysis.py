@@ -166,7 +166,7 @@ class NearDuplicates(DatasetTableAnalysis):
 
         def files(wildcards: Wildcards) -> list[str]:
             names = (wildcards.dataset, wildcards.reference)
-            return [file for name in names for file in study.dataset_files(name)]
+            return [file for name in names for file in study.dataset_inputs(name)]
 
         def folders(wildcards: Wildcards) -> dict[str, Any]:
             return {

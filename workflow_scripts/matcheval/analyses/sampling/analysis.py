@@ -132,7 +132,7 @@ class Sampling(Analysis):
             return pools[self.sampled[wildcards.dataset].pool]
 
         def files_of(names: Iterable[str]) -> list[str]:
-            return [file for name in names for file in study.dataset_files(name)]
+            return [file for name in names for file in study.dataset_inputs(name)]
 
         def both_sets(wildcards: Wildcards) -> list[str]:
             pool = pools[wildcards.pool]

@@ -1,0 +1,205 @@
+"""Jobs that make the files of many members, of which only those that are missing or outdated.
+
+Snakemake removes the declared outputs of a job before it runs the job again. Members are therefore
+not declared; an index of them is. Each file of a member is recorded beside it (`io.records`) as
+soon as it is there, with a digest of all that it was made from: a killed or failed job goes on with
+what is left, and a member is not made again because others are added to its job.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from matcheval.errors import InputError, StoppedError, listed
+from matcheval.execution.calls import run_call
+from matcheval.execution.jobs import is_to_stop
+from matcheval.execution.processes import forked
+from matcheval.io.json_files import digest_of, read_json, write_json
+from matcheval.io.records import RESULTS, Recorded, State, append_record, read_records
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a batch.
+
+    Attributes
+    ----------
+    name : str
+    files : tuple of Path
+        What is made.
+    key : str
+        A digest of all settings that the files depend on.
+    reads : tuple of Path
+        The files that they depend on.
+    function : callable
+        Makes the files; it can be pickled.
+    arguments : mapping
+        Its arguments by name.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+    key: str
+    reads: tuple[Path, ...]
+    function: Callable[..., object]
+    arguments: Mapping[str, Any]
+
+    def origin(self) -> str:
+        """Return a digest of all that the files are made from."""
+        return digest_of([self.key, [State.of(file).sha256 for file in self.reads]])
+
+    def is_current(self, origin: str) -> bool:
+        """Whether the files are as they were when they were made from this origin."""
+        for file in self.files:
+            recorded = read_records(file.parent).get(file.name)
+            if recorded is None or recorded.state is None or not file.is_file():
+                return False
+            if json.loads(recorded.record).get("origin") != origin:
+                return False
+            if not State.of(file).has_bytes_of(recorded.state):
+                return False
+        return True
+
+
+def make_members(
+    index: Path,
+    members: Sequence[Member],
+    results: Path,
+    *,
+    n_processes: int = 1,
+) -> None:
+    """Make what is missing or outdated, and write the index of all members.
+
+    Parameters
+    ----------
+    index : Path
+        The file to write, once all members are there.
+    members : sequence of Member
+        In one process they are made in this order, so that one may read files of those before.
+    results : Path
+        The folder of all results.
+    n_processes : int
+        How many are made at a time.
+
+    Raises
+    ------
+    InputError
+        If some fail, naming them; all others are made.
+    StoppedError
+        If it was stopped; the next job makes the others.
+    """
+    failed = {}
+    for name, reason in _made(members, results, n_processes):
+        if reason:
+            failed[name] = reason
+    if failed:
+        (first, reason), n = next(iter(failed.items())), len(members)
+        names = f": {listed(list(failed))}" if len(failed) > 1 else ""
+        raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}", file=index)
+    if is_to_stop()() and not all(file.is_file() for one in members for file in one.files):
+        raise StoppedError("stopped as its time is nearly over", file=index)
+    states = {
+        os.path.relpath(file, results): asdict(State.of(file))
+        for one in members
+        for file in one.files
+    }
+    write_json({"members": states}, index)
+
+
+def _made(members: Sequence[Member], results: Path, n_processes: int) -> Iterator[tuple[str, str]]:
+    """Make members, and yield names with the reasons of failures, empty if there is none."""
+    n_processes = min(n_processes, len(members))
+    if n_processes < 2:
+        yield from ((one.name, _make(one, results)) for one in members)
+        return
+    with forked(n_processes) as pool:
+        waiting = {one.name: pool.submit(_make, one, results) for one in members}
+        for name, future in waiting.items():
+            try:
+                yield name, future.result()
+            except BrokenProcessPool:
+                yield name, "its process was killed, perhaps for lack of memory"
+
+
+def _make(member: Member, results: Path) -> str:
+    """Make a member if it is not current; return why it failed."""
+    if is_to_stop()():
+        return ""
+    start = time.perf_counter()
+    try:
+        origin = member.origin()
+        if member.is_current(origin):
+            return ""
+        member.function(**member.arguments)
+        inputs = [_recorded_path(file, results) for file in member.reads]
+        for file in member.files:
+            record = json.dumps({"origin": origin, "input": inputs})
+            append_record(file.parent, file.name, record)
+    except StoppedError:
+        return ""  # it goes on in the next job
+    except Exception as error:
+        log.exception("%s failed", member.name)
+        return " ".join(str(error).split()) or type(error).__name__
+    log.info("%s: %.1f s", member.name, time.perf_counter() - start)
+    return ""
+
+
+def _recorded_path(file: Path, results: Path) -> str:
+    return f"{RESULTS}{file.relative_to(results)}" if file.is_relative_to(results) else str(file)
+
+
+def read_members(index: Path, results: Path) -> dict[Path, State]:
+    """Return the files that an index lists, as they were when it was written."""
+    return {results / name: State(**one) for name, one in read_json(index)["members"].items()}
+
+
+def remove_outdated(indexes: Iterable[str], results: Path) -> None:
+    """Remove indexes, before a run is planned, of files that are missing or have other bytes."""
+    folders: dict[Path, dict[str, Recorded]] = {}
+    for index in filter(Path.is_file, map(Path, indexes)):
+        try:
+            members = read_members(index, results)
+        except InputError:
+            members = {index.with_suffix(""): State(0, 0, "")}  # damaged: none of it counts
+        for file, state in members.items():
+            if file.is_file() and file.stat().st_mtime_ns != state.time:
+                # In a copy, files get their recorded times again.
+                folders.setdefault(file.parent, {}).update(read_records(file.parent))
+            if not file.is_file() or not _is_as_listed(file, state):
+                log.info("%s lists %s, which is missing or was replaced", index, file)
+                index.unlink(missing_ok=True)
+                break
+
+
+def _is_as_listed(file: Path, state: State) -> bool:
+    status = file.stat()
+    if (status.st_size, status.st_mtime_ns) == (state.size, state.time):
+        return True
+    return status.st_size == state.size and State.of(file).has_bytes_of(state)
+
+
+def make_calls(
+    *,
+    calls: Sequence[Mapping[str, Any]],
+    code: str,
+    results: Path,
+    index: Path,
+) -> None:
+    """Make the members of a batch by functions of the library (`study.rules.Rule.members`)."""
+    members = [
+        Member(
+            name=call["member"], files=tuple(map(Path, call["files"])),
+            key=digest_of([code, call["key"]]), reads=tuple(map(Path, call["reads"])),
+            function=run_call, arguments={"call": call["call"]},
+        )
+        for call in calls
+    ]  # fmt: skip
+    make_members(index, members, results)

@@ -1,0 +1,90 @@
+"""Which small trainings are run together, and which small models: sizes decide, not the machine.
+
+On a processor, to start Python with torch takes longer than many a training. On a GPU, and for
+larger networks, a job per training stays: it can be repeated, and run elsewhere, by itself.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from matcheval.execution.resources import CORE_FLOPS
+from matcheval.study.contents import StudyContents
+from matcheval.study.sizes import dataset_size, model_size
+
+# Seconds of a slow core: of a member at most, and of a batch. Models that are run together share the
+# making and reading of images, and are divided among processes by datasets.
+MOST_SECONDS, TRAINING_SECONDS, INFERENCE_SECONDS = 60, 300, 1800
+
+
+def in_batches(
+    names: Iterable[str], seconds: Callable[[str], float], most: float, prefix: str
+) -> dict[str, tuple[str, ...]]:
+    """Put small members into batches, in their order; the larger ones are in none."""
+    batches: list[list[str]] = []
+    used = most
+    for name in names:
+        takes = seconds(name)
+        if takes > MOST_SECONDS:
+            continue
+        if used + takes > most:
+            batches, used = [*batches, []], 0.0
+        batches[-1].append(name)
+        used += takes
+    return {
+        f"{prefix}-{i}" if len(each) > 1 else each[0]: tuple(each)
+        for i, each in enumerate(batches, 1)
+    }
+
+
+class Trainings:
+    """The trainings of a study that one job runs together."""
+
+    def __init__(self, study: StudyContents) -> None:
+        self._study = study
+
+    @cached_property
+    def batches(self) -> dict[str, tuple[str, ...]]:
+        """Names of models by the name of the job; models that are trained alone are in none."""
+        study = self._study
+        if study.training is None or study.training.device != "cpu":
+            return {}
+        catalogue = [name for name in study.trained if name in study.models]
+        batches = in_batches(catalogue, self._seconds, TRAINING_SECONDS, "models")
+        # Those of analyses may be trained on what the models of the catalogue predict.
+        for analysis in study.analyses.values():
+            batches |= in_batches(analysis.trained, self._seconds, TRAINING_SECONDS, analysis.name)
+        return batches
+
+    @property
+    def alone(self) -> list[str]:
+        """Names of the models that are trained by a job of their own."""
+        return [name for name in self._study.trained if name not in self._batch_of]
+
+    def _seconds(self, model: str) -> float:
+        trained = self._study.trained[model]
+        recipe = trained.model.recipe
+        assert recipe is not None, model
+        sizes = [dataset_size(self._study, name, planned=True) for name in trained.train]
+        steps = recipe.epoch_steps * recipe.batch_size * len(sizes)
+        images = recipe.epochs * (steps or sum(one.images for one in sizes))
+        operations = 2.0 * recipe.typed_options[0].forward_passes * images
+        return operations * model_size(self._study, model, sizes[0]).multiply_adds / CORE_FLOPS
+
+    def index(self, batch: str) -> str:
+        """Return the list of the checkpoints and histories of a batch."""
+        return f"{self._study.folder}/batches/trainings/{batch}.json"
+
+    @cached_property
+    def _batch_of(self) -> dict[str, str]:
+        return {model: batch for batch, models in self.batches.items() for model in models}
+
+    def checkpoint_input(self, model: str) -> str | None:
+        """Return the file that rules wait for before they read weights; None if there is none."""
+        batch = self._batch_of.get(model)
+        return self.index(batch) if batch else self._study.weights_file(model)
+
+    def history_inputs(self, models: Iterable[str]) -> list[str]:
+        """Return the files that rules wait for before they read histories, each once."""
+        batch_of, alone = self._batch_of, self._study.history_file
+        files = (self.index(batch_of[m]) if m in batch_of else alone(m) for m in models)
+        return list(dict.fromkeys(files))
