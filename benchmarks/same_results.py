@@ -30,6 +30,7 @@ IGNORED_FOLDERS = {
     "inference",
     "inference_single",
     "inference_tested",
+    "batches",
     "studies",
     "downloads",
     "weights",

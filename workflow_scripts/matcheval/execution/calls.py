@@ -4,18 +4,14 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypedDict
+from typing import Any
 
 from pydantic import TypeAdapter
 
 log = logging.getLogger(__name__)
 
 
-class Call(TypedDict):
-    """A function, `module:name`, and its arguments by name."""
-
-    function: str
-    arguments: dict[str, Any]
+Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
 
 
 def named_function(name: str) -> Callable[..., None]:

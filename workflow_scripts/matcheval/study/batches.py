@@ -11,8 +11,8 @@ from matcheval.execution.resources import CORE_FLOPS
 from matcheval.study.contents import StudyContents
 from matcheval.study.sizes import dataset_size, model_size
 
-# Seconds of a slow core: of a member at most, and of a batch. Models that are run together share the
-# making and reading of images, and are divided among processes by datasets.
+# Seconds of a slow core: of a member at most, and of a batch. Models that are run together share
+# the making and reading of images; their processes divide the datasets.
 MOST_SECONDS, TRAINING_SECONDS, INFERENCE_SECONDS = 60, 300, 1800
 
 
