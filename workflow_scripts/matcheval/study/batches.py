@@ -11,9 +11,10 @@ from matcheval.execution.resources import CORE_FLOPS
 from matcheval.study.contents import StudyContents
 from matcheval.study.sizes import dataset_size, model_size
 
-# Seconds of a slow core: of a member at most, and of a batch. Models that are run together share
-# the making and reading of images; their processes divide the datasets.
-MOST_SECONDS, TRAINING_SECONDS, INFERENCE_SECONDS = 60, 300, 1800
+# Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
+# Models that are run together share the making and reading of images, and divide the datasets.
+TRAINING_SECONDS, INFERENCE_SECONDS = 300, 1800
+_LARGEST_PART = 0.2
 
 
 def in_batches(
@@ -24,7 +25,7 @@ def in_batches(
     used = most
     for name in names:
         takes = seconds(name)
-        if takes > MOST_SECONDS:
+        if takes > _LARGEST_PART * most:
             continue
         if used + takes > most:
             batches, used = [*batches, []], 0.0
