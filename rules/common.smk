@@ -3,7 +3,9 @@ import atexit
 import hashlib
 import os
 import sys
+from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 
 import snakemake.workflow
 from snakemake.exceptions import WorkflowError
@@ -98,9 +100,11 @@ wildcard_constraints:
 def in_report(files):
     """Return outputs; files of an artifact that are meant for readers go into the report."""
     if isinstance(files, (list, tuple)):
-        return [file for one in files for file in (
-            [one] if isinstance(one, str) else in_report(one)
-        )]
+        return [
+            file
+            for one in files
+            for file in ([one] if isinstance(one, str) else in_report(one))
+        ]
     if not getattr(files, "report", None):
         return getattr(files, "files", files)
     entry, outputs = files.report, []
@@ -151,6 +155,14 @@ def settled(files):
     if isinstance(files, str):
         return before_update(files) if files in SETTLED else files
     return [settled(each) for each in files]
+
+
+def of_job(function, job):
+    """Return a function of wildcards for the rule of one job, which has no wildcards."""
+    named = SimpleNamespace(batch=job)
+    if "attempt" in signature(function).parameters:
+        return lambda wildcards, attempt: function(named, attempt)
+    return lambda wildcards: function(named)
 
 
 def by_description(files):

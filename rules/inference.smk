@@ -41,7 +41,7 @@ rule predict_datasets:
     benchmark:
         f"{OWN}/benchmarks/predict_datasets/{{batch}}.tsv"
     wildcard_constraints:
-        batch=one_of(PREDICTING.batches),
+        batch=one_of([one for one, job in PREDICTING.job_of.items() if one == job]),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_datasets")
@@ -60,6 +60,46 @@ rule predict_datasets:
         LEASE_GPU
         + "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
+
+
+# Small models on a processor: a job for many, with an index for each. These have no wildcard in
+# common, so that the job's name is in the rule's.
+for job in PREDICTING.together:
+
+    rule:
+        name:
+            f"predict_models_{job}"
+        input:
+            unpack(of_job(JOBS.batch_files, job)),
+        output:
+            [
+                update(PREDICTING.index(name, batch))
+                for batch in PREDICTING.together[job]
+                for name in PREDICTING.collections
+            ],
+        log:
+            f"{OWN}/logs/predict_models/{job}.log",
+        benchmark:
+            f"{OWN}/benchmarks/predict_models/{job}.tsv"
+        conda:
+            "../envs/models.yaml"
+        threads: of_job(REQUESTS.threads("predict_datasets"), job)
+        resources:
+            **{
+                name: of_job(value, job) if callable(value) else value
+                for name, value in REQUESTS.resources("predict_datasets").items()
+            },
+            saves=f"{SHARED}/predictions/*/*.parquet",
+            machine=of_job(JOBS.inference_options, job),
+        params:
+            arguments=of_job(JOBS.batch_arguments, job),
+            outputs=JOBS.output_arguments,
+            version=INFERENCE_VERSION,
+        message:
+            f"Predicting with {len(PREDICTING.together[job])} small models"
+        shell:
+            "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
+            " {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains are run on the datasets that it names.

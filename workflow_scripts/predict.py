@@ -1,7 +1,6 @@
 """Run models on datasets: write the predictions and further outputs that are not there yet."""
 
 import argparse
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop
+from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.inference import N_TOP, OUTPUTS
 from matcheval.inference.settings import add_inference_options
 
@@ -50,6 +49,8 @@ def predict(
     n_top = config.get("n_top") if "top" in outputs else None
     for one, each in zip(indexes, members, strict=True):
         written = {name: digests[name] for name in each}
+        if chosen := one.get("models"):
+            written = {n: {m: each[m] for m in chosen} for n, each in written.items()}
         write_index(Path(one["index"]), one["key"], written, n_top)
     seconds = time.perf_counter() - start
     log.info("%d model(s), %d dataset(s): %.1f s", len(models), len(names), seconds)
@@ -59,9 +60,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and run the models."""
     parser = argparse.ArgumentParser(description=__doc__)
     about = "JSON list of [model, file of weights]"
-    parser.add_argument("--models", type=json.loads, required=True, help=about)
-    about = "JSON list of index files to write: index, key, and sets or suite"
-    parser.add_argument("--indexes", type=json.loads, required=True, help=about)
+    parser.add_argument("--models", type=unpacked, required=True, help=about)
+    about = "JSON list of index files to write: index, key, sets or suite, perhaps some models"
+    parser.add_argument("--indexes", type=unpacked, required=True, help=about)
     parser.add_argument("--datasets", type=Path, required=True, help="folder of all datasets")
     parser.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
     parser.add_argument(

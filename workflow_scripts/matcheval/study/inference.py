@@ -38,18 +38,31 @@ class Predicting:
     def batches(self) -> dict[str, tuple[str, ...]]:
         """Names of the models that are run together, by the name of the job."""
         names = [name for name, model in self._study.models.items() if model.source is not None]
+        return self._study.inference_plan.batches(names)
+
+    @cached_property
+    def together(self) -> dict[str, tuple[str, ...]]:
+        """Batches of small models that one job runs on a processor, by the name of the job."""
         plan, settings = self._study.inference_plan, self._study.inference
         if settings.models_per_job != "auto" or settings.device != "cpu":
-            return plan.batches(names)
-        # On a processor, a model that takes longer than to start Python is run alone.
+            return {}
         by_geometry: dict[str, list[str]] = {}
-        for name in names:
+        for name in self.batches:  # of one model each
             by_geometry.setdefault(plan.geometry(name).name, []).append(name)
-        small: dict[str, tuple[str, ...]] = {}
-        for geometry, models in by_geometry.items():
-            small |= in_batches(models, self._seconds, INFERENCE_SECONDS, f"{geometry}.batch")
-        batched = {name for models in small.values() for name in models}
-        return {name: (name,) for name in names if name not in batched} | small
+        jobs: dict[str, tuple[str, ...]] = {}
+        for geometry, names in by_geometry.items():
+            jobs |= in_batches(names, self._seconds, INFERENCE_SECONDS, geometry)
+        return {name: each for name, each in jobs.items() if len(each) > 1}
+
+    @cached_property
+    def job_of(self) -> dict[str, str]:
+        """The job of every batch."""
+        shared = {batch: job for job, batches in self.together.items() for batch in batches}
+        return {batch: shared.get(batch, batch) for batch in self.batches}
+
+    def models_of(self, job: str) -> list[str]:
+        """Return the models that a job runs."""
+        return [model for one in self.together.get(job, (job,)) for model in self.batches[one]]
 
     def _seconds(self, model: str) -> float:
         """Return how long a slow core needs for a model on all datasets."""
@@ -57,10 +70,6 @@ class Predicting:
         sets = (dataset_size(study, name, planned=True) for name in self.collection_of)
         work = sum(one.images * model_size(study, model, one).multiply_adds for one in sets)
         return 2 * work / CORE_FLOPS
-
-    def is_of_small_models(self, batch: str) -> bool:
-        """Whether a job runs small models on a processor."""
-        return len(self.batches[batch]) > 1 and self._study.inference.device == "cpu"
 
     @cached_property
     def collections(self) -> dict[str, tuple[str, ...]]:
@@ -184,12 +193,12 @@ class Predicted:
     def __init__(self, study: StudyContents, jobs: Predicting) -> None:
         self._study, self._jobs = study, jobs
 
-    def missing(self, batch: str) -> list[tuple[str, str]]:
-        """Return the datasets and models of a batch whose results are not complete."""
+    def missing(self, job: str) -> list[tuple[str, str]]:
+        """Return the datasets and models of a job whose results are not complete."""
         return [
             (dataset, model)
             for dataset in self._jobs.collection_of
-            for model in self._jobs.batches[batch]
+            for model in self._jobs.models_of(job)
             if not self._newest[dataset][self._position[model]]
         ]
 
@@ -229,8 +238,11 @@ class Predicted:
         ready: dict[str, list[str]] = {}
         for index, is_untouched in self._existing_indexes:
             if index.batch and is_untouched and self._is_newest(index):
-                ready.setdefault(index.batch, []).append(str(index.path))
-        unfinished = [paths for paths in ready.values() if len(paths) < len(self._jobs.collections)]
+                ready.setdefault(self._jobs.job_of[index.batch], []).append(str(index.path))
+        n, together = len(self._jobs.collections), self._jobs.together
+        unfinished = (
+            paths for job, paths in ready.items() if len(paths) < n * len(together.get(job, [job]))
+        )
         return {path for paths in unfinished for path in paths}
 
     @cached_property

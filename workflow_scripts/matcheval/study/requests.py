@@ -97,7 +97,7 @@ class Requests:
 
     def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
         """Minutes that the longest job of a rule requests, and its partition."""
-        batches = self._study.predicting.batches
+        batches = dict.fromkeys(self._study.predicting.job_of.values())
         grouped: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
@@ -161,9 +161,9 @@ class Requests:
     def _of_batch(self, batch: str) -> ResourceRequest:
         jobs = self._study.predicting
         # At least one: what is outdated is not known before the job runs.
-        first = next(iter(jobs.collections.values()))[0], jobs.batches[batch][0]
+        first = next(iter(jobs.collections.values()))[0], jobs.models_of(batch)[0]
         request = self._of_running(self._study.predicted.missing(batch) or [first])
-        if not jobs.is_of_small_models(batch):
+        if batch not in jobs.together:
             return request
         n = resources.MANY_CORES  # processes
         base = resources.BASE_TORCH_MB

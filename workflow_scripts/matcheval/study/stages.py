@@ -1,6 +1,5 @@
 """Inputs, parameters and arguments of the jobs of rules, from downloads to predictions."""
 
-import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -42,7 +41,7 @@ class StageJobs:
 
     def inference_options(self, wildcards: Wildcards) -> str:
         """Return how a job that runs a batch of models uses the machine, as options."""
-        small = self._study.predicting.is_of_small_models(wildcards.batch)
+        small = wildcards.batch in self._study.predicting.together
         return self._study.inference.machine_options + (" --processes" if small else "")
 
     # --- datasets and suites
@@ -194,7 +193,7 @@ class StageJobs:
         suites, jobs = self._study.suites, self._study.predicting
         return {
             **self._run_files(
-                jobs.batches[wildcards.batch],
+                jobs.models_of(wildcards.batch),
                 [one for one in jobs.collections if one not in suites],
             ),
             "suites": [jobs.suite_file(name) for name in jobs.collections if name in suites],
@@ -226,14 +225,16 @@ class StageJobs:
 
     def batch_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that runs a batch of models on all datasets."""
-        jobs, batch = self._study.predicting, wildcards.batch
+        jobs, job = self._study.predicting, wildcards.batch
         indexes = []
-        for name, sets in jobs.collections.items():
-            index: dict[str, Any] = {"index": jobs.index(name, batch), "key": jobs.key(name, batch)}
-            in_suite = name in self._study.suites
-            index |= {"suite": jobs.suite_file(name)} if in_suite else {"sets": list(sets)}
-            indexes.append(index)
-        return self._inference_arguments(jobs.batches[batch], indexes)
+        for batch in jobs.together.get(job, (job,)):
+            for name, sets in jobs.collections.items():
+                in_suite = name in self._study.suites
+                of = {"suite": jobs.suite_file(name)} if in_suite else {"sets": list(sets)}
+                index, key = jobs.index(name, batch), jobs.key(name, batch)
+                models = {"models": jobs.batches[batch]} if job in jobs.together else {}
+                indexes.append({"index": index, "key": key, **models, **of})
+        return self._inference_arguments(jobs.models_of(job), indexes)
 
     def model_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that runs one model on one dataset."""
@@ -253,8 +254,7 @@ class StageJobs:
         study, settings = self._study, self._study.inference
         run = [[asdict(self._source(name)), study.weights_file(name)] for name in models]
         return [
-            "--models", json.dumps(run, sort_keys=True),
-            "--indexes", json.dumps(indexes, sort_keys=True),
+            "--models", pack_argument(run), "--indexes", pack_argument(indexes),
             "--datasets", study.dataset_folder("").rstrip("/"),
             "--predictions", study.predictions_folder,
             "--device", settings.device, "--precision", settings.precision,
