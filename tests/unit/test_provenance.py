@@ -110,7 +110,7 @@ class TestCodeDigest:
     def test_no_job_depends_on_the_study(self, tree):
         """Or else an edit of a stage's or an analysis's declarations would repeat its jobs."""
         analyses = load(configuration("digits")).analyses.values()
-        rules = [rule for analysis in analyses for rule in analysis.rules]
+        rules = [rule for analysis in analyses for rule in analysis.made_rules]
         names = {rule.name: ("analyse", rule.function, *rule.code) for rule in rules}
         of_runs = {"preflight", "run_messages", "scheduling"}
         names |= {path.stem: (path.stem,) for path in tree.glob("*.py") if path.stem not in of_runs}

@@ -30,12 +30,12 @@ def test_a_name_means_one_thing_in_a_results_folder(copy):
     small = config.read_text()
     whole = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load(small)
     config.write_text(yaml.safe_dump(whole | {"study": "other"}))
-    assert "train_model" not in copy.plan().jobs
+    assert "train_models" not in copy.plan().jobs
     other = "inference={precision: bf16}"
     refused = copy.run("--dry-run", "--config", other, fails=True)
     assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
     config.write_text(small)
-    assert copy.plan("--config", other).jobs["predict_datasets"] == 3  # a study may change
+    assert copy.plan("--config", other).jobs["predict_models_1"] == 1  # a study may change
 
 
 def test_bad_custom_predictions(tmp_path):

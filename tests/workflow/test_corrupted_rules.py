@@ -49,7 +49,7 @@ def workflow(tmp_path_factory):
     workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", CONFIG)
     workflow.keep_models("studies/small.csv", ["linear", "cnn.v1"])
     jobs = workflow.plan().jobs
-    assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (5, 4)
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (5, 1)
     workflow.run()
     return workflow
 
@@ -88,8 +88,8 @@ def test_another_severity_concerns_one_set(copy):
     before = copy.artifacts("predictions")
     copy.edit("small.yaml", "gaussian_noise, severity: 2}", "gaussian_noise, severity: 3}")
     jobs = copy.plan().jobs
-    assert (jobs["prepare_made_dataset"], jobs["predict_datasets"]) == (1, 2)
-    assert not {"prepare_dataset", "train_model"} & set(jobs)
+    assert (jobs["prepare_made_datasets"], jobs["predict_models_1"]) == (1, 1)
+    assert not {"prepare_dataset", "train_models"} & set(jobs)
     copy.run("predictions")
     after = copy.artifacts("predictions")
     assert {name.split("/")[0] for name in before if before[name] != after[name]} == {"noise"}
@@ -98,8 +98,8 @@ def test_another_severity_concerns_one_set(copy):
 def test_another_source_concerns_all_sets_that_are_made_from_it(copy):
     copy.edit("small.yaml", "per_class: 20", "per_class: 19")
     jobs = copy.plan("predictions").jobs
-    assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (3, 2)
-    assert "train_model" not in jobs
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (3, 1)
+    assert "train_models" not in jobs
     copy.run("predictions")
     files = (copy.results / "predictions").rglob("*.parquet")
     assert {pq.read_metadata(file).num_rows for file in files} == {190}

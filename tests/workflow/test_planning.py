@@ -9,7 +9,7 @@ from engine import Workflow
 
 # Jobs that are long or few. All others are submitted to a cluster in groups.
 ALONE = {
-    "prepare_dataset", "derive_dataset", "train_model",
+    "prepare_dataset", "prepare_made_datasets", "derive_dataset", "train_model", "train_models",
     "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
 }  # fmt: skip
 SLURM = ("--profile", "profiles/slurm", "--executor", "local")
@@ -33,9 +33,9 @@ def requests(workflow, *arguments) -> dict[str, str]:
 def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     """The command line has the last word."""
     given = ("--config", "inference={device: auto}")
-    asked = requests(workflow, "--set-resources", "train_model:mem_mb=4321*attempt", *given)
-    assert "mem_mb=4321," in asked["train_model"]
-    assert "runtime=10" in asked["train_model"]
+    asked = requests(workflow, "--set-resources", "train_models:mem_mb=4321*attempt", *given)
+    assert "mem_mb=4321," in asked["train_models"]
+    assert "runtime=10" in asked["train_models"]
     assert "gpu=1" in asked["predict_datasets"]
     assert "slurm_partition=gpu" in asked["predict_datasets"]
     assert "slurm_partition=cpu" in asked["prepare_dataset"]

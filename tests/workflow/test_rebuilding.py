@@ -14,17 +14,23 @@ LIBRARY = "workflow_scripts/matcheval"
 # batches.
 AFTER_MATCHING = {
     "tabulate_runs": 1, "estimate_gaps": 1, "write_summary": 1,
-    "plot_confidence": 1, "plot_matched_accuracy": 2, "plot_gaps": 2,
+    "plot_matching": 1,
 }  # fmt: skip
-FITS = {"fit_replication": 1, "plot_replication": 2}
+FITS = {"fit_replication": 1, "plot_replication": 1}
 # What follows the counting of what is right, for its one pair.
 AFTER_COUNTING = {"tabulate_replication": 1, **FITS, "summarize_replication": 1}
-FIRST_BATCH = {"match_and_save_pairs": 1, "plot_reliability": 2}
+FIRST_BATCH = {"match_and_save_pairs": 1}
 MATCHING = {"match_predictions": 1, **FIRST_BATCH, **AFTER_MATCHING}
 MATCHINGS = """{matchings: {
     probability: {criterion: probability},
     wide: {criterion: probability, epsilon: 0.1},
     ranks: {criterion: label_probability, score: confidence_rank, order: random}}, seeds: 4"""
+
+
+def times(workflow):
+    """When checkpoints and predictions were written."""
+    files = [*workflow.results.glob("checkpoints/*.*"), *workflow.results.glob("predictions/*/*")]
+    return {str(file): file.stat().st_mtime_ns for file in files}
 
 
 def jobs(plan):
@@ -40,7 +46,7 @@ def jobs(plan):
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
         (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
-         {"plot_confidence": 1}),
+         {"plot_matching": 1}),
         (f"{LIBRARY}/statistics/resampling.py", "= 1e-6", "= 1e-7", FITS),
         (f"{LIBRARY}/protocol/words.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),
     ],
@@ -56,11 +62,9 @@ def test_one_models_recipe(copy):
     recipe = "linear,trained,linear,0,0,cross_entropy,,none,constant,"
     copy.edit("studies/small.csv", f"{recipe}3", f"{recipe}1")
     plan = copy.plan()
-    assert plan.trained == ["linear"]
-    assert plan.predicted == ["linear"]
     # The matching of its batch, and not of the other one.
     assert jobs(plan) == {
-        "train_model": 1, "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING,
+        "train_models": 1, "predict_models_1": 1, **FIRST_BATCH, **AFTER_MATCHING,
         "count_correct": 2, **AFTER_COUNTING,
     }  # fmt: skip
     copy.run("results/digits/tables/new-writers/probability.csv")
@@ -75,8 +79,7 @@ def test_named_matchings(copy):
     table = copy.results / "digits/tables/new-writers/probability.csv"
     before = table.read_bytes()
     copy.edit("small.yaml", "{seeds: 4", MATCHINGS)
-    figures = {"plot_matched_accuracy": 3, "plot_gaps": 3, "plot_reliability": 3}
-    assert jobs(copy.plan()) == MATCHING | figures
+    assert jobs(copy.plan()) == MATCHING
     assert "Start reading here:\n  results/digits/report.html " in copy.run()
     assert table.read_bytes() == before
     page = (copy.results / "digits/summary.md").read_text()
@@ -96,10 +99,13 @@ def test_a_model_more(copy):
     with (copy.folder / "studies/small.csv").open("a") as catalogue:
         catalogue.write("late,trained,linear,0,0,brier,,none,constant,1,64,0.1,0,1,0,\n")
     plan = copy.plan()
-    assert plan.trained == ["late"]
+    assert {"train_models", "predict_models_1"} < set(jobs(plan))
     # It joins the second batch; the first one is left alone.
     assert jobs(plan)["match_predictions"] == 1
     assert "match_and_save_pairs" not in jobs(plan)
+    before = times(copy)
+    copy.run("matched")
+    assert before.items() <= times(copy).items()
 
 
 def test_edits_that_change_nothing(copy):
@@ -147,7 +153,7 @@ class TestResultsElsewhere:
         assert jobs(copied.plan()) == {}
         shutil.copyfile(folder / "linear.parquet", folder / "mlp.parquet")
         os.utime(folder / "mlp.parquet")
-        assert copied.plan().predicted == ["mlp"]
+        assert jobs(copied.plan())["predict_models_1"] == 1
 
     def test_without_records_there_are_two_ways_out(self, copy):
         shutil.rmtree(copy.folder / ".snakemake")
@@ -183,7 +189,7 @@ def test_the_same_bytes_again(copy):
     for path in copy.results.rglob("linear.*"):
         path.unlink()
     copy.python = sys.executable
-    assert "Made: 1 × train_model, 1 × predict_datasets, " in copy.run("predictions", "matched")
+    assert "Made: 1 × train_models, 1 × predict_models_1, " in copy.run("predictions", "matched")
     assert copy.artifacts() == before
     copy.run("predictions", "--config", "inference={outputs: [logits]}")
     assert (copy.results / "predictions/digits-known/cnn.v1.logits.parquet").is_file()
@@ -222,21 +228,20 @@ class TestKilled:
             (copy.results / f"checkpoints/{model}.safetensors").unlink()
             (copy.results / f"predictions/digits-known/{model}.parquet").unlink()
         kill_once = (
-            "import os, sys, signal\n"
-            "if 'mlp' in sys.argv and not os.path.exists('spared'):\n"
-            "    open('spared', 'w').close()\n"
-            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+            "    import os, signal\n"
+            "    if name == 'mlp' and not os.path.exists('spared'):\n"
+            "        open('spared', 'w').close()\n"
+            "        os.kill(os.getpid(), signal.SIGKILL)\n"
         )
-        main = 'if __name__ == "__main__":'
-        copy.edit("workflow_scripts/train.py", main, kill_once + main)
+        begin = "    start = time.perf_counter()\n"
+        copy.edit("workflow_scripts/train.py", begin, kill_once + begin)
         output = copy.run("predictions", "matched", "--keep-going", fails=True)
         assert re.search(
-            r"^rule +model +log +reason\n"
-            r"train_model +mlp +results/logs/train_model/mlp.log +killed by SIGKILL",
+            r"^rule +batch +log +reason\n"
+            r"train_models +models-1 +\S+/models-1.log +.*1 of 3 failed; mlp: killed by SIGKILL",
             output,
             re.MULTILINE,
         )
-        assert re.search(r"^\[[\d:]+\] \d+ of \d+ \(\d+%\): train_model linear$", output, re.M)
         assert "Traceback" not in output
         assert "returned non-zero exit status" not in output
         assert (copy.results / "checkpoints/linear.safetensors").exists()

@@ -10,16 +10,16 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import run_call
 from matcheval.execution.jobs import is_to_stop
-from matcheval.execution.processes import forked
+from matcheval.execution.processes import in_processes
 from matcheval.io.json_files import digest_of, read_json, write_json
 from matcheval.io.records import RESULTS, Recorded, State, append_record, read_records
 
@@ -96,10 +96,12 @@ def make_members(
     StoppedError
         If it was stopped; the next job makes the others.
     """
-    failed = {}
-    for name, reason in _made(members, results, n_processes):
-        if reason:
-            failed[name] = reason
+    tasks = {one.name: partial(_make, one, results) for one in members}
+    n_processes = min(n_processes, len(members))
+    made: Iterable[tuple[str, str]] = ((name, make()) for name, make in tasks.items())
+    if n_processes > 1:
+        made = in_processes(tasks, n_processes)
+    failed = {name: reason for name, reason in made if reason}
     if failed:
         (first, reason), n = next(iter(failed.items())), len(members)
         names = f": {listed(list(failed))}" if len(failed) > 1 else ""
@@ -112,21 +114,6 @@ def make_members(
         for file in one.files
     }
     write_json({"members": states}, index)
-
-
-def _made(members: Sequence[Member], results: Path, n_processes: int) -> Iterator[tuple[str, str]]:
-    """Make members, and yield names with the reasons of failures, empty if there is none."""
-    n_processes = min(n_processes, len(members))
-    if n_processes < 2:
-        yield from ((one.name, _make(one, results)) for one in members)
-        return
-    with forked(n_processes) as pool:
-        waiting = {one.name: pool.submit(_make, one, results) for one in members}
-        for name, future in waiting.items():
-            try:
-                yield name, future.result()
-            except BrokenProcessPool:
-                yield name, "its process was killed, perhaps for lack of memory"
 
 
 def _make(member: Member, results: Path) -> str:

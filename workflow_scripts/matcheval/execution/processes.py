@@ -1,24 +1,59 @@
-"""Processes that share what is imported, and end with the process that started them."""
+"""Tasks in processes of their own, which share what is imported and end with their parent."""
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection, wait
+from typing import Any
 
 
-def forked(n_processes: int) -> ProcessPoolExecutor:
-    """Return a pool of processes that need not import again what is imported here."""
-    context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(n_processes, context, _end_with, (os.getpid(),))
+def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
+    """Run tasks, `n` at a time, each in a process that is forked from this one.
+
+    Parameters
+    ----------
+    tasks : mapping of str to callable
+        Each returns a text, and raises nothing.
+    n : int
+        Number of processes at a time.
+
+    Yields
+    ------
+    name, text : str
+        In the order in which they end; of a task whose process was killed, by which signal.
+    """
+    context, waiting = multiprocessing.get_context("fork"), list(tasks)
+    running: dict[int, tuple[str, Any, Connection]] = {}
+    while waiting or running:
+        while waiting and len(running) < n:
+            name = waiting.pop(0)
+            here, there = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(tasks[name], there, os.getpid()))
+            process.start()
+            there.close()
+            running[process.sentinel] = name, process, here
+        for sentinel in wait(list(running)):
+            assert isinstance(sentinel, int)
+            name, process, here = running.pop(sentinel)
+            process.join()
+            yield name, here.recv() if here.poll() else _ended(process.exitcode)
+            here.close()
 
 
-def _end_with(parent: int) -> None:
-    """End this process with the one that started it, which may be killed."""
-
-    def watch() -> None:
+def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
+    def watch() -> None:  # the parent may be killed
         while os.getppid() == parent:
             time.sleep(1)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    result.send(task())
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}, as if out of memory"
+    return f"its process ended with status {code}"

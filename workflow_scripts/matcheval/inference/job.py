@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
 from matcheval.execution import jobs
-from matcheval.execution.processes import forked
+from matcheval.execution.processes import in_processes
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
@@ -40,17 +41,13 @@ def predict_datasets(
         import matcheval.inference.running  # noqa: F401 - before the processes start, which need it
 
         names = list(datasets)
-        shares = [{n: datasets[n] for n in names[i::n_processes]} for i in range(n_processes)]
-        problems = ErrorCollector()
-        with forked(n_processes) as pool:
-            running = [
-                pool.submit(_run_missing, models, share, predictions, outputs, config)
-                for share in shares
-            ]
-            for one in running:
-                with problems.collected():
-                    one.result()
-        problems.raise_any()
+        tasks = {}
+        for i in range(n_processes):
+            share = {name: datasets[name] for name in names[i::n_processes]}
+            tasks[", ".join(share)] = partial(_told, models, share, predictions, outputs, config)
+        failed = [reason for _, reason in in_processes(tasks, n_processes) if reason]
+        if failed:
+            raise InputError("; ".join(failed))
     else:
         _run_missing(models, datasets, predictions, outputs, config, is_to_stop, progress=progress)
     names = [model.source.name for model in models]
@@ -59,6 +56,17 @@ def predict_datasets(
         dataset: {name: store.file_digest(files_of(dataset, name)) for name in names}
         for dataset in datasets
     }
+
+
+def _told(*arguments: Any) -> str:
+    """Run models on datasets in this process; return why it failed."""
+    try:
+        _run_missing(*arguments)
+    except Exception as error:
+        if not isinstance(error, InputError):
+            log.exception("failed")
+        return " ".join(str(error).split()) or type(error).__name__
+    return ""
 
 
 def _run_missing(

@@ -18,8 +18,8 @@ _LARGEST_PART = 0.2
 
 
 def in_batches(
-    names: Iterable[str], seconds: Callable[[str], float], most: float, prefix: str
-) -> dict[str, tuple[str, ...]]:
+    names: Iterable[str], seconds: Callable[[str], float], most: float
+) -> list[tuple[str, ...]]:
     """Put small members into batches, in their order; the larger ones are in none."""
     batches: list[list[str]] = []
     used = most
@@ -31,10 +31,7 @@ def in_batches(
             batches, used = [*batches, []], 0.0
         batches[-1].append(name)
         used += takes
-    return {
-        f"{prefix}-{i}" if len(each) > 1 else each[0]: tuple(each)
-        for i, each in enumerate(batches, 1)
-    }
+    return list(map(tuple, batches))
 
 
 class Trainings:
@@ -49,12 +46,14 @@ class Trainings:
         study = self._study
         if study.training is None or study.training.device != "cpu":
             return {}
-        catalogue = [name for name in study.trained if name in study.models]
-        batches = in_batches(catalogue, self._seconds, TRAINING_SECONDS, "models")
         # Those of analyses may be trained on what the models of the catalogue predict.
-        for analysis in study.analyses.values():
-            batches |= in_batches(analysis.trained, self._seconds, TRAINING_SECONDS, analysis.name)
-        return batches
+        groups = {"models": [name for name in study.trained if name in study.models]}
+        groups |= {name: list(one.trained) for name, one in study.analyses.items()}
+        return {
+            f"{name}-{i}": each
+            for name, models in groups.items()
+            for i, each in enumerate(in_batches(models, self._seconds, TRAINING_SECONDS), 1)
+        }
 
     @property
     def alone(self) -> list[str]:

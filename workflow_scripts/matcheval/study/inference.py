@@ -49,10 +49,11 @@ class Predicting:
         by_geometry: dict[str, list[str]] = {}
         for name in self.batches:  # of one model each
             by_geometry.setdefault(plan.geometry(name).name, []).append(name)
-        jobs: dict[str, tuple[str, ...]] = {}
-        for geometry, names in by_geometry.items():
-            jobs |= in_batches(names, self._seconds, INFERENCE_SECONDS, geometry)
-        return {name: each for name, each in jobs.items() if len(each) > 1}
+        found: list[tuple[str, ...]] = []
+        for names in by_geometry.values():
+            found += in_batches(names, self._seconds, INFERENCE_SECONDS)
+        several = [each for each in found if len(each) > 1]
+        return {f"models_{i}": each for i, each in enumerate(several, 1)}
 
     @cached_property
     def job_of(self) -> dict[str, str]:

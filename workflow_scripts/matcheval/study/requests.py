@@ -101,9 +101,6 @@ class Requests:
         grouped: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
-            "prepare_made_datasets": [
-                SimpleNamespace(batch=one) for one in self._study.made_batches
-            ],
         }
         longest = {}
         for rule, jobs in grouped.items():
