@@ -33,15 +33,17 @@ def prepare_made(sets: Sequence[Any], index: Path, results: Path) -> None:
     from matcheval.execution.batches import Member, make_members
 
     members = []
-    for name, kind, options, version, reads in sets:
+    for name, kind, options, version, sources, downloads in sets:
         folder = results / "datasets" / name
+        reads = [folder.with_name(source) / DESCRIPTION for source in sources]
+        reads += [results / "downloads" / file for file in downloads]
         files = (folder / DESCRIPTION, folder / DATAPOINTS)
         arguments = {
             "name": name, "kind": kind, "options": json.dumps(options), "threads": 1,
             "downloads": str(results / "downloads"), "output": str(folder),
         }  # fmt: skip
         key = digest_of([kind, options, version])
-        members.append(Member(name, files, key, tuple(map(Path, reads)), prepare, arguments))
+        members.append(Member(name, files, key, tuple(reads), prepare, arguments))
     make_members(index, members, results)
 
 
@@ -66,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     one.add_argument("--output", required=True, help="folder to write")
     made = commands.add_parser("made", help="datasets whose images are made when they are read")
     made.set_defaults(function=prepare_made)
-    about = "JSON list of [name, kind, options, version, files that it is made from]"
+    about = "JSON list of [name, kind, options, version, sources, downloads]"
     made.add_argument("--sets", type=unpacked, required=True, help=about)
     made.add_argument("--index", type=Path, required=True, help="list of their files to write")
     made.add_argument("--results", type=Path, required=True, help="folder of all results")

@@ -1,12 +1,14 @@
 """Train models by their recipes: write weights (safetensors) and histories (CSV)."""
 
 import argparse
+import json
 import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from matcheval.datasets.folders import DESCRIPTION
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.io.json_files import digest_of
@@ -40,20 +42,28 @@ def train(
 
 
 def train_batch(
-    trainings: Sequence[dict[str, Any]], index: Path, results: Path, n_processes: int, **engine: Any
+    trainings: Sequence[Any], index: Path, results: Path, n_processes: int, **engine: Any
 ) -> None:
     """Train models that are not trained yet, several at a time, and list their files."""
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
     from matcheval.execution.batches import Member, make_members
+    from matcheval.models.packages import is_file_of_weights
     from matcheval.training import TRAINING_VERSION
 
     members = []
-    for one in trainings:
-        reads = tuple(map(Path, one.pop("reads")))
-        output, history = Path(one.pop("output")), Path(one.pop("history"))
-        key = digest_of([TRAINING_VERSION, one["name"], one["recipe"]])
-        arguments = {**one, "output": output, "history": history, **engine}
-        members.append(Member(one["name"], (output, history), key, reads, train, arguments))
+    for name, recipe, *sets in trainings:
+        of_training, of_validation = ([results / "datasets" / one for one in some] for some in sets)
+        checkpoint = results / "checkpoints" / f"{name}.safetensors"
+        history = checkpoint.with_name(f"{name}.history.csv")
+        start = json.loads(recipe).get("pretrained", "")
+        reads = [folder / DESCRIPTION for folder in (*of_training, *of_validation)]
+        reads += [Path(start)] if is_file_of_weights(start) else []
+        arguments = {
+            "name": name, "recipe": recipe, "train": of_training, "validation": of_validation,
+            "output": checkpoint, "history": history, **engine,
+        }  # fmt: skip
+        key = digest_of([TRAINING_VERSION, name, recipe])
+        members.append(Member(name, (checkpoint, history), key, tuple(reads), train, arguments))
     make_members(index, members, results, n_processes=n_processes)
 
 
@@ -74,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         one.add_argument(option, required=True, type=Path, nargs=number, help=meaning)
     batch = commands.add_parser("batch", help="models whose trainings are short")
     batch.set_defaults(function=train_batch)
-    about = "JSON list of the trainings"
+    about = "JSON list of [name, recipe, training sets, validation sets]"
     batch.add_argument("--trainings", type=unpacked, required=True, help=about)
     batch.add_argument("--index", type=Path, required=True, help="list of their files to write")
     batch.add_argument("--results", type=Path, required=True, help="folder of all results")

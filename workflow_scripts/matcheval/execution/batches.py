@@ -10,8 +10,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from matcheval.execution.calls import run_call
 from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes
 from matcheval.io.json_files import digest_of, read_json, write_json
-from matcheval.io.records import RESULTS, Recorded, State, append_record, read_records
+from matcheval.io.records import RESULTS, State, append_record, read_records
 
 log = logging.getLogger(__name__)
 
@@ -108,12 +108,15 @@ def make_members(
         raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}", file=index)
     if is_to_stop()() and not all(file.is_file() for one in members for file in one.files):
         raise StoppedError("stopped as its time is nearly over", file=index)
-    states = {
-        os.path.relpath(file, results): asdict(State.of(file))
-        for one in members
-        for file in one.files
-    }
-    write_json({"members": states}, index)
+    write_json({"members": dict(_listed(members, results))}, index)
+
+
+def _listed(members: Sequence[Member], results: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the files of members, with size and digest, by their places below the results."""
+    for file in (file for one in members for file in one.files):
+        state = State.of(file)
+        place = os.path.relpath(file, results)
+        yield place, {"size": state.size, "sha256": state.sha256}
 
 
 def _make(member: Member, results: Path) -> str:
@@ -143,34 +146,28 @@ def _recorded_path(file: Path, results: Path) -> str:
     return f"{RESULTS}{file.relative_to(results)}" if file.is_relative_to(results) else str(file)
 
 
-def read_members(index: Path, results: Path) -> dict[Path, State]:
-    """Return the files that an index lists, as they were when it was written."""
-    return {results / name: State(**one) for name, one in read_json(index)["members"].items()}
+def members_in(index: Path, results: Path) -> dict[Path, int]:
+    """Return the sizes of the files that an index lists."""
+    return {results / name: one["size"] for name, one in read_json(index)["members"].items()}
 
 
 def remove_outdated(indexes: Iterable[str], results: Path) -> None:
-    """Remove indexes, before a run is planned, of files that are missing or have other bytes."""
-    folders: dict[Path, dict[str, Recorded]] = {}
+    """Remove indexes, before a run is planned, of files that are missing or of another size.
+
+    Digests are verified by those who read the files, and by `snakemake check`.
+    """
     for index in filter(Path.is_file, map(Path, indexes)):
         try:
-            members = read_members(index, results)
+            sizes = members_in(index, results)
         except InputError:
-            members = {index.with_suffix(""): State(0, 0, "")}  # damaged: none of it counts
-        for file, state in members.items():
-            if file.is_file() and file.stat().st_mtime_ns != state.time:
-                # In a copy, files get their recorded times again.
-                folders.setdefault(file.parent, {}).update(read_records(file.parent))
-            if not file.is_file() or not _is_as_listed(file, state):
-                log.info("%s lists %s, which is missing or was replaced", index, file)
-                index.unlink(missing_ok=True)
-                break
-
-
-def _is_as_listed(file: Path, state: State) -> bool:
-    status = file.stat()
-    if (status.st_size, status.st_mtime_ns) == (state.size, state.time):
-        return True
-    return status.st_size == state.size and State.of(file).has_bytes_of(state)
+            sizes = {index: -1}  # damaged: none of it counts
+        changed = [
+            file for file, size in sizes.items()
+            if not file.is_file() or file.stat().st_size != size
+        ]  # fmt: skip
+        if changed:
+            log.info("%s lists %s, which is missing or was replaced", index, changed[0])
+            index.unlink()
 
 
 def make_calls(

@@ -74,8 +74,9 @@ class StudyPart:
         others = [
             made_together(rule) if rule.members else rule for rule in self.rules if not rule.draws
         ]
-        together = drawn_together(f"plot_{self.name}", drawing, self.targets) if drawing else None
-        return [*others, *([together] if together and together.output["outputs"] else [])]
+        if drawing:  # without figures, too: profiles name the rule
+            others.append(drawn_together(f"plot_{self.name}", drawing, self.targets))
+        return others
 
     @property
     def indexes(self) -> list[str]:

@@ -294,7 +294,7 @@ def made_together(rule: Rule) -> Rule:
         input={"inputs": inputs},
         output={"index": members.index.file()},
         arguments=lambda wildcards: {
-            "calls": [call(w) for w in each(wildcards)], "results": members.results,
+            "calls": [call(w) for w in each(wildcards)], "results": f"{members.results}/",
         },
         custom_files=None, request=request, code=(rule.function, *rule.code),
         values={k: v for k, v in rule.values.items() if k != members.wildcard},

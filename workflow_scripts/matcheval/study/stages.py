@@ -80,12 +80,11 @@ class StageJobs:
         for name in study.made_batches[wildcards.batch]:
             spec = study.datasets[name]
             settings = spec.settings
-            files = [study.dataset_files(source)[0] for source in settings.sources]
-            files += [f"{study.results}/downloads/{file}" for file in settings.published_files]
-            sets.append([name, spec.kind, spec.options, settings.builder_version, files])
+            files = [*settings.sources], [*settings.published_files]
+            sets.append([name, spec.kind, spec.options, settings.builder_version, *files])
         return [
             "--sets", pack_argument(sets), "--index", study.made_index(wildcards.batch),
-            "--results", study.results,
+            "--results", f"{study.results}/",
         ]  # fmt: skip
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
@@ -167,22 +166,13 @@ class StageJobs:
     def train_batch_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job of several trainings."""
         study = self._study
-        trainings = []
-        for name in self._trained_by(wildcards):
-            trained = study.trained[name]
-            start = trained.model.recipe.pretrained if trained.model.recipe else ""
-            sets = [*trained.train, *trained.validation]
-            trainings.append({
-                "name": name, "recipe": trained.model.recipe_json,
-                "train": self._folders(trained.train),
-                "validation": self._folders(trained.validation),
-                "output": f"{study.results}/checkpoints/{name}.safetensors",
-                "history": study.history_file(name),
-                "reads": [study.dataset_files(one)[0] for one in sets]
-                + ([start] if is_file_of_weights(start) else []),
-            })  # fmt: skip
+        trainings = [
+            [name, one.model.recipe_json, one.train, one.validation]
+            for name in self._trained_by(wildcards)
+            for one in [study.trained[name]]
+        ]
         return [
-            "--trainings", pack_argument(trainings), "--results", study.results,
+            "--trainings", pack_argument(trainings), "--results", f"{study.results}/",
             "--index", study.trainings.index(wildcards.batch),
         ]  # fmt: skip
 
