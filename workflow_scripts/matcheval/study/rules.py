@@ -151,7 +151,8 @@ class DeclaredRule:
     def place(self) -> str:
         """Its name and wildcards as a path: where its log is, below the folder of logs."""
         first: Any = next(iter(self.output.values()))
-        first = first[0] if isinstance(first, list | tuple) else first
+        if isinstance(first, list | tuple):
+            first = first[0] if first else ""
         path = first.stem if isinstance(first, Artifact) else first
         return "/".join([self.name, *dict.fromkeys(re.findall(r"\{\w+\}", path))])
 
