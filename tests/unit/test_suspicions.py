@@ -28,6 +28,7 @@ LOGITS = RNG.normal(size=(N, K)).astype(np.float32)
 LABELS = RNG.integers(0, K, N)
 LOGITS[np.arange(N), np.where(RNG.random(N) < 0.9, LABELS, 0)] += 6
 PREDICTED, CONFIDENCES = LOGITS.argmax(1), softmax(LOGITS).max(1)
+OF_K = {"n_classes": str(K)}
 
 
 class TestDoubleSoftmax:
@@ -56,28 +57,28 @@ class TestDoubleSoftmax:
 
     def test_of_probabilities_alone_it_is_told(self):
         twice = softmax(softmax(LOGITS))
-        (told,) = suspicions(LABELS, PREDICTED, twice.max(1), K)
+        (told,) = suspicions(LABELS, PREDICTED, twice.max(1), OF_K)
         assert "no probability is above 0.23" in told
         assert told.endswith("was the softmax taken twice?")
-        assert suspicions(LABELS, PREDICTED, CONFIDENCES, K) == []
+        assert suspicions(LABELS, PREDICTED, CONFIDENCES, OF_K) == []
 
 
 class TestLabels:
     @pytest.mark.parametrize(("shift", "what"), [(1, "are labels"), (-1, "are predictions")])
     def test_one_off(self, shift, what):
-        told = suspicions(LABELS + shift, PREDICTED, CONFIDENCES)
+        told = suspicions(LABELS + shift, PREDICTED, CONFIDENCES, {})
         assert len(told) == 1
         assert f"{what} counted from 1" in told[0]
 
     def test_below_chance(self):
         shuffled = (LABELS + 5) % K
-        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, K)
+        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, OF_K)
         assert "below chance, 10 % for so many classes" in told
         # Of unknown classes, of guesses, of a few datapoints and without labels nothing is said.
-        assert suspicions(shuffled, PREDICTED, CONFIDENCES) == []
-        assert suspicions(RNG.permutation(LABELS), PREDICTED, CONFIDENCES, K) == []
-        assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], K) == []
-        assert suspicions(None, PREDICTED, CONFIDENCES, K) == []
+        assert suspicions(shuffled, PREDICTED, CONFIDENCES, {}) == []
+        assert suspicions(RNG.permutation(LABELS), PREDICTED, CONFIDENCES, OF_K) == []
+        assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], OF_K) == []
+        assert suspicions(None, PREDICTED, CONFIDENCES, OF_K) == []
 
     def test_percentages(self, tmp_path):
         table = tmp_path / "p.csv"

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
-from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows

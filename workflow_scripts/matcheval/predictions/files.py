@@ -30,7 +30,7 @@ from matcheval.predictions.records import (
     Predictions,
     check_predictions,
 )
-from matcheval.predictions.softmax import most_probable
+from matcheval.predictions.softmax import TIED, most_probable, n_tied
 
 # Logits of fewer rows may be probabilities by chance.
 _MIN_ROWS = 10
@@ -211,6 +211,7 @@ def read_contents(
     """Read a prediction file of any format; with `scores`, also those of all classes."""
     raw = formats.read_raw(source, layout)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
+    metadata = dict(raw.metadata)
     matrix, numbers = None, {}
     if layout.classes is not None:
         numbers["classes"] = len(layout.classes)
@@ -222,7 +223,7 @@ def read_contents(
         if not is_complete:
             found = most_probable(matrix.values, logits=matrix.kind == "logits")
             columns |= dict(zip(("prediction", "probability"), found, strict=True))
-    metadata = dict(raw.metadata)
+            metadata[TIED] = str(n_tied(matrix.values))
     for field, n in numbers.items():
         known = metadata.setdefault("n_classes", str(n))
         if known != str(n):
