@@ -195,6 +195,22 @@ def test_wrong_names_are_refused(files, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_rows_with_equal_scores_are_counted_over_batches(dataset, tmp_path):
+    """Two classes have one score, from a network in half precision."""
+
+    class Tied(torch.nn.Module):
+        def forward(self, images):
+            logits = torch.zeros(len(images), 10, dtype=torch.bfloat16)
+            logits[:, :2] = 1
+            return logits + images.flatten(1).sum(1, keepdim=True).to(torch.bfloat16) * 0
+
+    run(Tied(), dataset, build_writers({"predictions": tmp_path / "m.parquet"}, {}), batch_size=30)
+    found = read_predictions(tmp_path / "m.parquet")
+    assert found.metadata["n_tied"] == "100"
+    assert not found.prediction.any()
+    assert set(found.probability) == {np.float32(np.e / (2 * np.e + 8))}
+
+
 @pytest.mark.parametrize("block", [7, 2048])
 def test_what_is_written_does_not_depend_on_the_blocks(
     checkpoint, dataset, tmp_path, block, monkeypatch

@@ -1,6 +1,7 @@
 """Prediction files: accepted formats, the result of reading them, and errors for bad input."""
 
 import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -182,6 +182,31 @@ class TestCommandLine:
         main(["compare", *files[:2], "--seeds", "2", "--epsilon", "1e-12"])
         assert "of the targets are unmatched by" in caplog.text
 
+    def test_equal_highest_scores_are_counted(self, tmp_path, caplog, undrawn):
+        """Of logits of eight bits; the lowest of the classes is the prediction."""
+        logits = (np.round(LOGITS * 4) / 4).astype(np.float32)
+        logits[0, [3, 7]] = 99
+        files = []
+        for name, columns in {"old": logits, "new": logits[:200]}.items():
+            path = tmp_path / f"{name}.npz"
+            files.append(str(written(path, {"labels": LABELS[: len(columns)], "logits": columns})))
+        n_tied = int((np.sort(logits)[:, -2] == logits.max(1)).sum())
+        told = f"old: {n_tied} of 400 rows have two equal highest scores; the lowest of these"
+        assert n_tied > 5
+        main(["compare", *files, "--seeds", "2", "--output", str(tmp_path / "out")])
+        assert told in (tmp_path / "out" / "summary.md").read_text()
+        assert f"warning: {told}" in caplog.text
+        caplog.clear()
+        main(["predict-accuracy", *files, "--methods", "ac", "--resamples", "0"])
+        assert told in caplog.text
+        compared, predicted = read_predictions(files[0]), read_user_file(files[0]).outputs
+        assert compared.prediction[0] == predicted.predicted[0] == 3
+        assert np.array_equal(compared.probability, np.float32(predicted.confidences))
+
+    @pytest.mark.parametrize("told", ["0", "-1", "many", "9" * 5000])
+    def test_other_counts_of_foreign_files_are_passed_over(self, told):
+        assert suspicions(None, PREDICTED, CONFIDENCES, {"n_tied": told}) == []
+
     def test_a_file_named_twice(self, files, capsys):
         a, b, c, d = files
         for words, place in (([b, b], "the targets"), ([b, "--calibrate-on", c, c, d], "--cal")):

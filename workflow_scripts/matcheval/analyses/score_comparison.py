@@ -21,6 +21,7 @@ from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted
 from matcheval.predictions.layout import Layout, layout_of
+from matcheval.predictions.softmax import softmax
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     ComparedModels,

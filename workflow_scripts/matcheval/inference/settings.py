@@ -38,7 +38,8 @@ class InferenceConfig:
     n_threads : int
         CPU threads of the model; equally many further threads decode images.
     precision : str
-        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is computed in float64.
+        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
+        computed in float64.
     compile : bool
         Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
     n_top : int

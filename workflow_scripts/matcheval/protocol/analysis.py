@@ -375,7 +375,7 @@ class Matching(Analysis):
 
         Without it and the level, jobs are not repeated when a study says anew what these are.
         """
-        study, of_pair = self.study, self.study.pairs[pair]
+        study, of_pair = self.study, self.study.pair_of_jobs(pair)
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
