@@ -197,14 +197,13 @@ class TestSoftmax:
         assert softmax(logits).sum() == pytest.approx(1, rel=1e-12)
 
     def test_confidences_of_quantised_logits_are_rounded_once(self):
-        """Neither the order of datapoints nor that of classes changes; several blocks of rows."""
+        """The order of the classes changes none; the rows are more than one block."""
         rng = np.random.default_rng(0)
         logits = (rng.integers(-128, 128, (5000, 20)) * 0.0625).astype(np.float32)
         exact = [1 / math.fsum(np.exp(row - row.max())) for row in np.float64(logits)]
         _, stored = most_probable(logits, logits=True)
         assert np.array_equal(stored, np.float32(exact))
         assert np.array_equal(stored, np.float32(softmax(logits).max(1)))
-        assert (np.diff(stored[np.argsort(exact)]) >= 0).all()
         permuted = logits[:, rng.permutation(20)]
         assert np.array_equal(most_probable(permuted, logits=True)[1], stored)
 

@@ -183,8 +183,8 @@ class TestCommandLine:
         assert "of the targets are unmatched by" in caplog.text
 
     def test_equal_highest_scores_are_counted(self, tmp_path, caplog, undrawn):
-        """Of logits of eight bits; the lowest of the classes is the prediction."""
-        logits = (np.round(LOGITS * 4) / 4).astype(np.float32)
+        """Of logits that are rounded and cut off; the lowest of the classes is the prediction."""
+        logits = np.minimum(np.round(LOGITS), 3)
         logits[0, [3, 7]] = 99
         files = []
         for name, columns in {"old": logits, "new": logits[:200]}.items():
@@ -192,7 +192,7 @@ class TestCommandLine:
             files.append(str(written(path, {"labels": LABELS[: len(columns)], "logits": columns})))
         n_tied = int((np.sort(logits)[:, -2] == logits.max(1)).sum())
         told = f"old: {n_tied} of 400 rows have two equal highest scores; the lowest of these"
-        assert n_tied > 5
+        assert n_tied > 2
         main(["compare", *files, "--seeds", "2", "--output", str(tmp_path / "out")])
         assert told in (tmp_path / "out" / "summary.md").read_text()
         assert f"warning: {told}" in caplog.text
