@@ -21,7 +21,7 @@ from matcheval.protocol.compared_models import MatchedModel, PairFiles
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.gaps import gaps_of_models
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
@@ -81,9 +81,13 @@ def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
     return [files[start : start + size] for start in range(0, len(files), size)]
 
 
-def write_gaps(*, files: PairFiles, tables: Sequence[Path], means: Sequence[Path]) -> None:
+def write_gaps(
+    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int = 1
+) -> None:
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
-    found, level = estimate_gaps(files.read()), files.pair.confidence
+    comparisons, blocks = files.streamed()
+    found = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
+    level = files.pair.confidence
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
         write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)

@@ -8,6 +8,7 @@ so that none shows an error that another refuses.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +29,7 @@ from matcheval.protocol.decomposition import Floats, scored
 from matcheval.protocol.matching import UNMATCHED, MatchedRows
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import ErrorTerms, error_terms
+from matcheval.protocol.standard_errors import ErrorTerms, TermsTotal, error_terms
 from matcheval.statistics.intervals import LEVEL
 
 # What stands for the mean over models in tables; no model has such a name.
@@ -200,17 +201,8 @@ class ComparedModels:
         """Check that all models are of the same datapoints."""
         if not self.comparisons:
             raise InputError("no models to compare", field="models")
-        first, *others = self.comparisons
-        for other in others:
-            for origin, dataset in self.pair.datasets.items():
-                ours, theirs = getattr(other, origin), getattr(first, origin)
-                if ours.datapoints_digest != theirs.datapoints_digest:
-                    raise InputError(
-                        f"model '{other.model}' has other indices or labels on '{dataset}' than "
-                        f"model '{first.model}': {_difference(ours, theirs)}",
-                        remedy="Predict the same datapoints with all models; without a column "
-                        "`index`, in the same order",
-                    )
+        for _ in of_same_datapoints(self.comparisons):
+            pass
 
     @property
     def sign(self) -> int:
@@ -222,6 +214,23 @@ class ComparedModels:
         for comparison in self.comparisons:
             for name, method in self.methods.items():
                 yield MatchedModel.of(comparison, method, self.seeds, name)
+
+
+def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
+    """Check, one by one, that models have the datapoints of the first one."""
+    first = None
+    for one in comparisons:
+        first = first or one
+        for origin, dataset in one.pair.datasets.items():
+            ours, theirs = getattr(one, origin), getattr(first, origin)
+            if ours is not theirs and ours.datapoints_digest != theirs.datapoints_digest:
+                raise InputError(
+                    f"model '{one.model}' has other indices or labels on '{dataset}' than "
+                    f"model '{first.model}': {_difference(ours, theirs)}",
+                    remedy="Predict the same datapoints with all models; without a column "
+                    "`index`, in the same order",
+                )
+        yield one
 
 
 def _difference(ours: Predictions, theirs: Predictions) -> str:
@@ -276,24 +285,33 @@ class PairFiles:
                 yield Comparison(model, self.pair, original, replication)
         problems.raise_any()
 
+    def streamed(self) -> tuple[Iterator[Comparison], Blocks | None]:
+        """Return models that are read one by one, and what belongs together."""
+        comparisons = of_same_datapoints(self.comparisons())
+        first = next(comparisons)
+        return chain([first], comparisons), self._blocks(first)
+
     def read(self) -> ComparedModels:
         """Read all models."""
         comparisons = tuple(self.comparisons())
         files = {"original": self.original, "replication": self.replication}
-        groups = {
-            origin: self.groups[origin].read(
-                getattr(comparisons[0], origin), of_set, self.layouts[origin]
-            )
-            for origin, of_set in files.items()
-        }
         of_models = tuple(
             {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in files.items()}
             for i in range(len(comparisons))
         )
-        blocks = blocks_of_pair(comparisons[0], groups)
         return ComparedModels(
-            self.pair, comparisons, self.matchings, tuple(self.seeds), blocks, of_models
-        )
+            self.pair, comparisons, self.matchings, tuple(self.seeds),
+            self._blocks(comparisons[0]), of_models,
+        )  # fmt: skip
+
+    def _blocks(self, first: Comparison) -> Blocks | None:
+        """Return what of the datapoints belongs together, given the first model."""
+        files = {"original": self.original, "replication": self.replication}
+        groups = {
+            origin: self.groups[origin].read(getattr(first, origin), of_set, self.layouts[origin])
+            for origin, of_set in files.items()
+        }
+        return blocks_of_pair(first, groups)
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:
@@ -358,22 +376,36 @@ def error_of_model(
     return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks, level)
 
 
+class ErrorOfMean:
+    """The mean matched gap of models with its error, added up model by model.
+
+    Models without a matched pair do not count.
+    """
+
+    def __init__(self) -> None:
+        self._terms, self._level = TermsTotal(), LEVEL
+        self._gaps, self._n_matched = list[float](), list[float]()
+        self._one_sided = list[set[str]]()
+
+    def add(self, one: MatchedModel, terms: ErrorTerms | None = None) -> None:
+        """Add a model."""
+        self._level = one.comparison.pair.confidence
+        if one.n_matched:
+            self._gaps.append(mean_of_defined(one.matched_gaps))
+            self._n_matched.append(one.n_matched)
+            self._one_sided.append(set(one.comparison.one_sided))
+            self._terms.add(one.errors if terms is None else terms)
+
+    def found(self, blocks: Blocks | None) -> MatchedError:
+        """Return the error of the models that were added."""
+        of_all = sorted(set.intersection(*self._one_sided)) if self._one_sided else []
+        gap, n_matched = mean_of_defined(self._gaps), mean_of_defined(self._n_matched)
+        return matched_error(gap, n_matched, of_all, self._terms.mean, blocks, self._level)
+
+
 def error_of_mean(models: Iterable[MatchedModel], blocks: Blocks | None) -> MatchedError:
     """Return the mean matched gap with its error, of the models that have a matched pair."""
-    gaps, n_matched, one_sided, level = [], [], list[set[str]](), LEVEL
-
-    def terms() -> Iterator[ErrorTerms]:
-        nonlocal level
-        for one in models:
-            level = one.comparison.pair.confidence
-            if one.n_matched:
-                gaps.append(mean_of_defined(one.matched_gaps))
-                n_matched.append(one.n_matched)
-                one_sided.append(set(one.comparison.one_sided))
-                yield one.errors
-
-    mean = standard_errors.mean_terms(terms())
-    of_all = sorted(set.intersection(*one_sided)) if one_sided else []
-    return matched_error(
-        mean_of_defined(gaps), mean_of_defined(n_matched), of_all, mean, blocks, level
-    )
+    total = ErrorOfMean()
+    for one in models:
+        total.add(one)
+    return total.found(blocks)

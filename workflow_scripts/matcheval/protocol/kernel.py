@@ -39,6 +39,50 @@ def intervals(
     return low, high
 
 
+@compiled()
+def part(
+    source_order: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Keep parts of both sets: source rows, and targets with their candidates among these."""
+    kept, n_kept = np.empty_like(source_order), 0
+    before = np.empty(len(source_order) + 1, np.int64)
+    for position, row in enumerate(source_order):
+        before[position], kept[n_kept] = n_kept, row
+        n_kept += in_source[row]
+    before[len(source_order)] = n_kept
+    low_kept, high_kept, n_targets = np.empty_like(low), np.empty_like(high), 0
+    for target in range(len(low)):
+        low_kept[n_targets], high_kept[n_targets] = before[low[target]], before[high[target]]
+        n_targets += in_target[target]
+    return kept[:n_kept], low_kept[:n_targets], high_kept[:n_targets]
+
+
+@compiled()
+def count_draws(drawn: npt.NDArray[np.int64], counts: npt.NDArray[np.uint8]) -> None:
+    """Count how often each block was drawn in each resample: a row of `drawn`, a column here."""
+    for resample in range(len(drawn)):
+        for block in drawn[resample]:
+            counts[block, resample] += 1
+
+
+@compiled()
+def add_draws(
+    cells: npt.NDArray[np.unsignedinteger],
+    block: npt.NDArray[np.uint32],
+    drawn: npt.NDArray[np.uint8],
+    counts: npt.NDArray[np.int32],
+) -> None:
+    """Add up how often the datapoints of each cell were drawn in each resample."""
+    for i in range(len(cells)):
+        row, times = counts[cells[i]], drawn[block[i]]
+        for resample in range(len(times)):
+            row[resample] += times[resample]
+
+
 @compiled(inline="always")
 def _count_ones(word: np.uint64) -> np.int64:
     """Count the set bits of a word by adding adjacent fields (numba has no portable intrinsic)."""

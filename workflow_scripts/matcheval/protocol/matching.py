@@ -34,6 +34,14 @@ class MatchingPlan:
     low: npt.NDArray[np.int64]
     high: npt.NDArray[np.int64]
 
+    def part(
+        self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_]
+    ) -> "MatchingPlan":
+        """Return the plan of parts of both sets, with the rows of the whole source."""
+        from matcheval.protocol.kernel import part
+
+        return MatchingPlan(*part(self.source_order, self.low, self.high, in_source, in_target))
+
 
 def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
     """Find the candidates of every target: source points whose scores are close."""

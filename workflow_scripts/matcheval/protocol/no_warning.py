@@ -9,6 +9,7 @@ both narrowings is a finding only under the assumption of one factor.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,8 @@ from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
 N_SPLITS = 20
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -87,44 +90,78 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     return n_original - of_replication, of_replication
 
 
-def no_warning_reference(comparison: Comparison, method: MatchingMethod) -> NoWarning:
-    """Measure a pair and its no-warning reference in splits."""
+@lru_cache(maxsize=2)  # of a pair, or both directions of one; all models share them
+def splits(pair: str, n_original: int, n_replication: int) -> tuple[tuple[Mask, Mask, Mask], ...]:
+    """Return the parts of all splits.
+
+    They depend on the number of the split and the pair only. Of the first part of the original, the
+    errors stay, and those of the others rise; the other two parts are the real pair at these sizes.
+    """
+    of_original, of_replication = split_sizes(n_original, n_replication)
+    found = []
+    for split in range(N_SPLITS):
+        sequence = matching.named_sequence(pair, "no-warning reference", child=split)
+        rng = np.random.default_rng(sequence)
+        parts = (
+            (n_original, of_original),
+            (n_original, of_original),
+            (n_replication, of_replication),
+        )
+        kept, first, second = (_mask(rng.permutation(n)[:size], n) for n, size in parts)
+        found.append((kept, first, second))
+    return tuple(found)
+
+
+def _mask(rows: npt.NDArray[np.int64], n: int) -> Mask:
+    mask = np.zeros(n, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def no_warning_reference(
+    comparison: Comparison, method: MatchingMethod, accuracy: Floats | None = None
+) -> NoWarning:
+    """Measure a pair and its no-warning reference in splits.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    method : MatchingMethod
+    accuracy : float64 array, shape (n_original,), optional
+        `isotonic_accuracy` of the original, if it is known.
+    """
     original, replication = comparison.original, comparison.replication
-    n_original, n_replication = split_sizes(len(original), len(replication))
-    found = NoWarning(n_original, n_replication)
+    sizes = len(original), len(replication)
+    found = NoWarning(*split_sizes(*sizes))
     if len(original) < 2:
         return found.without("the original set has fewer than two datapoints")
     if comparison.gap <= 0:
         return found.without("the gap is not positive")
-    errors = 1 - isotonic_accuracy(Scored(original.probability, original.correct))
+    if accuracy is None:
+        accuracy = isotonic_accuracy(Scored(original.probability, original.correct))
+    errors = 1 - accuracy
     ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):
         return found.without("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
+    name, is_original = comparison.pair.name, comparison.source_is_original
+    between_halves = _Plans.of(original, original, method)
+    of_pair = _Plans.of(comparison.source, comparison.target, method)
     of_splits = []
-    for split in range(N_SPLITS):
-        # The rows of a split depend on its number and the pair only.
-        name = comparison.pair.name
-        sequence = matching.named_sequence(name, "no-warning reference", child=split)
-        rng = np.random.default_rng(sequence)
-        halves, rows = rng.permutation(len(original)), rng.permutation(len(original))
-        kept = _part(original, original.correct, halves[:n_original])
-        worse = _part(original, degraded, halves[n_original:])
-        first = _part(original, original.correct, rows[:n_original])
-        others = rng.permutation(len(replication))[:n_replication]
-        second = _part(replication, replication.correct, others)
+    for split, (kept, first, second) in enumerate(splits(name, *sizes)):
         _, of_reference, of_real = matching.run_sequence(
             split, pair=name, criterion=method.criterion, model=comparison.model
         ).spawn(3)  # the first child of a run seeds the order of its targets
-        is_original = comparison.source_is_original
+        halves = (kept, original.correct), (~kept, degraded)
+        real = (first, original.correct), (second, replication.correct)
         of_splits.append((
-            *_gaps(kept, worse, is_original, method, of_reference),
-            *_gaps(first, second, is_original, method, of_real),
+            *_gaps(*halves, is_original, between_halves, of_reference),
+            *_gaps(*real, is_original, of_pair, of_real),
         ))  # fmt: skip
     gaps = np.array(of_splits)
     if np.isnan(gaps).any():
         return found.without("in a split, no target is matched")
-    return NoWarning(n_original, n_replication, ratio, *gaps.mean(axis=0).tolist())
+    return NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
@@ -134,33 +171,53 @@ def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
     return replace(models[0], **means)
 
 
-# Datapoints, and for each whether its prediction is correct, or how probably.
-Part = tuple[Predictions, npt.NDArray[np.bool_] | Floats]
+@dataclass(frozen=True, eq=False)
+class _Plans:
+    """Plans of the matching of parts of two sets."""
+
+    source: Predictions
+    target: Predictions
+    method: MatchingMethod
+    whole: matching.MatchingPlan | None  # None if scores depend on which datapoints there are
+
+    @classmethod
+    def of(cls, source: Predictions, target: Predictions, method: MatchingMethod) -> Self:
+        whole = None if method.score.is_pooled else matching.plan_matching(source, target, method)
+        return cls(source, target, method, whole)
+
+    def of_parts(self, in_source: Mask, in_target: Mask) -> matching.MatchingPlan:
+        """Plan the matching of parts, with the rows of the whole source."""
+        if self.whole is not None:
+            return self.whole.part(in_source, in_target)
+        parts = _part(self.source, in_source), _part(self.target, in_target)
+        plan = matching.plan_matching(*parts, self.method)
+        return replace(plan, source_order=np.flatnonzero(in_source)[plan.source_order])
 
 
-def _part(
-    predictions: Predictions, correct: npt.NDArray[np.bool_] | Floats, rows: npt.NDArray[np.int64]
-) -> Part:
-    """Take rows of a set, in its order."""
-    rows = np.sort(rows)
+def _part(predictions: Predictions, rows: Mask) -> Predictions:
     names = ("index", "label", "prediction", "probability")
-    columns = {name: getattr(predictions, name)[rows] for name in names}
-    return replace(predictions, **columns), correct[rows]
+    return replace(predictions, **{name: getattr(predictions, name)[rows] for name in names})
+
+
+# Which datapoints are in a part, and of all whether the prediction is correct, or how probably.
+Part = tuple[Mask, npt.NDArray[np.bool_] | Floats]
 
 
 def _gaps(
     original: Part,
     replication: Part,
     source_is_original: bool,
-    method: MatchingMethod,
+    plans: _Plans,
     sequence: np.random.SeedSequence,
 ) -> tuple[float, float]:
     """Return gap and matched gap of one run; the latter is NaN without a matched pair."""
-    gap = float(original[1].mean() - replication[1].mean())
+    right, others = (correct[mask] for mask, correct in (original, replication))
+    gap = float(right.mean() - others.mean())
     sides = (original, replication) if source_is_original else (replication, original)
-    (source, y), (target, z) = sides
-    plan = matching.plan_matching(source, target, method)
-    rows = matching.match_once(plan, method.order, sequence)
+    (in_source, y), (in_target, _) = sides
+    z = others if source_is_original else right
+    plan = plans.of_parts(in_source, in_target)
+    rows = matching.match_once(plan, plans.method.order, sequence)
     is_matched = rows != matching.UNMATCHED
     if not is_matched.any():
         return gap, float("nan")
