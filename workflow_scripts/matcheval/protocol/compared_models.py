@@ -26,7 +26,7 @@ from matcheval.protocol import matching, schemas, standard_errors
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, scored
-from matcheval.protocol.matching import UNMATCHED, MatchedRows
+from matcheval.protocol.matching import UNMATCHED, MatchedRows, MatchingPlan
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, TermsTotal, error_terms
@@ -80,10 +80,16 @@ class MatchedModel:
 
     @classmethod
     def of(
-        cls, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int], name: str = ""
+        cls,
+        comparison: Comparison,
+        method: MatchingMethod,
+        seeds: Iterable[int],
+        name: str = "",
+        plan: MatchingPlan | None = None,
     ) -> Self:
-        """Match a model once per seed."""
-        plan = matching.plan_matching(comparison.source, comparison.target, method)
+        """Match a model once per seed; `plan` is that of the matching, if it is known."""
+        if plan is None:
+            plan = matching.plan_matching(comparison.source, comparison.target, method)
         names: Any = {
             "pair": comparison.pair.name, "criterion": method.criterion, "model": comparison.model,
         }  # fmt: skip

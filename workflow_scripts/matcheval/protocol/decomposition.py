@@ -9,13 +9,14 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.protocol.blocks import Blocks, Draws, datapoints
 from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.matching import Rows, order_by_score
 from matcheval.statistics.intervals import LEVEL, percentiles
 
 N_BINS = 20
@@ -44,6 +45,11 @@ class Scored:
     def __len__(self) -> int:
         """Return the number of datapoints."""
         return len(self.confidence)
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows by increasing confidence."""
+        return order_by_score(self.confidence)
 
 
 def scored(comparison: Comparison) -> tuple[Scored, Scored]:
@@ -92,40 +98,25 @@ class Parts:
     target_only: Floats
 
 
-def bin_sets(
-    source: Scored, target: Scored, n_bins: int = N_BINS, pooled: Floats | None = None
-) -> Bins:
-    """Put the datapoints of both sets into bins that hold about equally many confidences.
-
-    Parameters
-    ----------
-    source, target : Scored
-    n_bins : int
-    pooled : float64 array, shape (n_source + n_target,), optional
-        `pooled_confidences` of these sets, if they are known.
-    """
-    both = pooled_confidences(source, target) if pooled is None else pooled
+def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
+    """Put the datapoints of both sets into bins that hold about equally many confidences."""
+    of_sides = [side.confidence[side.order].astype(np.float64) for side in (source, target)]
+    both = np.sort(np.concatenate(of_sides), kind="stable")  # merges what is sorted
     ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
     edges = np.unique(both[ranks - 1])
     # Every edge is a value of the data, so that only the bin above the last one can be empty.
     n = int(np.searchsorted(edges, both[-1])) + 1
-    of_source, of_target = (
-        (2 * np.searchsorted(edges, side.confidence.astype(np.float64)) + side.correct).astype(
-            np.min_scalar_type(2 * n - 1)
-        )
-        for side in (source, target)
-    )
-    n_source, n_target = (
-        np.bincount(cells, minlength=2 * n).reshape(n, 2).astype(np.float64)
-        for cells in (of_source, of_target)
-    )
-    counts = (n_source.sum(axis=1), n_source[:, 1], n_target.sum(axis=1), n_target[:, 1])
-    return Bins(edges, (of_source, of_target), counts)
-
-
-def pooled_confidences(source: Scored, target: Scored) -> Floats:
-    """Return the confidences of both sets, sorted."""
-    return np.sort(np.concatenate([source.confidence, target.confidence]).astype(np.float64))
+    cells, counts = [], []
+    for side, confidences in zip((source, target), of_sides, strict=True):
+        ends = np.append(np.searchsorted(confidences, edges[: n - 1], side="right"), len(side))
+        size = np.diff(ends, prepend=0)
+        right = side.correct[side.order]
+        of_side = np.empty(len(side), np.min_scalar_type(2 * n - 1))
+        of_side[side.order] = np.repeat(2 * np.arange(n), size) + right
+        n_right = np.diff(np.append(0, np.cumsum(right))[ends], prepend=0)
+        cells.append(of_side)
+        counts += [size.astype(np.float64), n_right.astype(np.float64)]
+    return Bins(edges, (cells[0], cells[1]), (counts[0], counts[1], counts[2], counts[3]))
 
 
 def parts_of_bins(

@@ -38,6 +38,7 @@ from matcheval.protocol.decomposition import (
     Floats,
     parts_of_bins,
 )
+from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
@@ -200,17 +201,16 @@ class _Model:
     ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]]]:
         """Measure a model, and return also what the errors of the means are made from."""
         sides = decomposition.scored(comparison)
-        pooled = decomposition.pooled_confidences(*sides)
-        bins, *others = (
-            decomposition.bin_sets(*sides, n, pooled) for n in (N_BINS, *FURTHER_N_BINS)
-        )
+        bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
+        orders = sides[0].order, sides[1].order
         accuracies = isotonic_accuracy(sides[0]), isotonic_accuracy(sides[1])
         of_original = accuracies[0 if comparison.source_is_original else 1]
         matched, terms = {}, {}
         for name, method in methods.items():
-            one = MatchedModel.of(comparison, method, seeds, name)
+            sets = SortedSets.of(comparison.source, comparison.target, method, orders)
+            one = MatchedModel.of(comparison, method, seeds, name, sets.plan)
             of_one = error_terms(*sides, one.rows, accuracies)
-            reference = no_warning_reference(comparison, method, of_original)
+            reference = no_warning_reference(comparison, method, of_original, sets)
             matched[name] = _Matched.of(one, of_one, reference, blocks)
             terms[name] = one, of_one
         model = cls(

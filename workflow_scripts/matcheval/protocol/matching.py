@@ -12,7 +12,8 @@ Time: O(n_s + n_t log n_s) per run.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +23,19 @@ from matcheval.protocol.settings import Criterion, MatchingMethod, MeasuredScore
 
 UNMATCHED = -1
 
+Rows = npt.NDArray[np.int64]
+
 # Source row matched to each target row, or UNMATCHED, by seed.
-MatchedRows = Mapping[int, npt.NDArray[np.int64]]
+MatchedRows = Mapping[int, Rows]
 
 
 @dataclass(frozen=True)
 class MatchingPlan:
     """The part of a matching that does not depend on the seed."""
 
-    source_order: npt.NDArray[np.int64]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
+    source_order: Rows
+    low: Rows
+    high: Rows
 
     def part(
         self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_]
@@ -45,20 +48,62 @@ class MatchingPlan:
 
 def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
     """Find the candidates of every target: source points whose scores are close."""
-    measured = method.score.measure(source, target, method.epsilon)
-    return plan_measured(source, target, method.criterion, measured)
+    return SortedSets.of(source, target, method).plan
 
 
 def plan_measured(
     source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
 ) -> MatchingPlan:
     """Find the candidates of every target by custom scores."""
-    source_group, target_group = (_groups(side, criterion) for side in (source, target))
-    return _plan(
-        _Side(measured.source, source_group, _order(source_group, measured.source)),
-        _Side(measured.target, target_group, _order(target_group, measured.target)),
-        measured.largest_difference,
-    )
+    return SortedSets.of_scores(source, target, criterion, measured).plan
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSets:
+    """The scores and groups of two sets, sorted: what plans are made from."""
+
+    source: "_Side"
+    target: "_Side"
+    largest_difference: float
+
+    @classmethod
+    def of(
+        cls,
+        source: Predictions,
+        target: Predictions,
+        method: MatchingMethod,
+        orders: tuple[Rows | None, Rows | None] = (None, None),
+    ) -> Self:
+        """Sort two sets; `orders` are their rows by increasing confidence, if they are known."""
+        measured = method.score.measure(source, target, method.epsilon)
+        return cls.of_scores(source, target, method.criterion, measured, orders)
+
+    @classmethod
+    def of_scores(
+        cls,
+        source: Predictions,
+        target: Predictions,
+        criterion: Criterion,
+        measured: MeasuredScores,
+        orders: tuple[Rows | None, Rows | None] = (None, None),
+    ) -> Self:
+        """Sort two sets by custom scores."""
+        groups = _groups(source, criterion), _groups(target, criterion)
+        scores = measured.source, measured.target
+        of_source, of_target = (
+            _Side(score, group, _order(group, score, order))
+            for group, score, order in zip(groups, scores, orders, strict=True)
+        )
+        return cls(of_source, of_target, measured.largest_difference)
+
+    @cached_property
+    def plan(self) -> MatchingPlan:
+        """The plan of the pair."""
+        return _plan(self.source, self.target, self.largest_difference)
+
+    def plan_within(self, side: "_Side") -> MatchingPlan:
+        """Return the plan of one of the sets with itself, of which parts are matched."""
+        return _plan(side, side, self.largest_difference)
 
 
 class DividedPlans:
@@ -76,14 +121,12 @@ class DividedPlans:
         self._rank = np.empty(len(order), np.min_scalar_type(int(ranks[-1])))
         self._rank[order] = ranks
 
-    def plan(
-        self, source_rows: npt.NDArray[np.int64], target_rows: npt.NDArray[np.int64]
-    ) -> MatchingPlan:
+    def plan(self, source_rows: Rows, target_rows: Rows) -> MatchingPlan:
         """Find the candidates of every target of a division."""
         source, target = self._side(source_rows), self._side(target_rows)
         return _plan(source, target, self._largest)
 
-    def _side(self, rows: npt.NDArray[np.int64]) -> "_Side":
+    def _side(self, rows: Rows) -> "_Side":
         order = np.argsort(self._rank[rows], kind="stable")
         return _Side(self._score[rows], self._group[rows], order)
 
@@ -94,7 +137,7 @@ class _Side:
 
     score: npt.NDArray[Any]
     group: npt.NDArray[np.int16]
-    order: npt.NDArray[np.int64]
+    order: Rows
 
 
 def _groups(predictions: Predictions, criterion: Criterion) -> npt.NDArray[np.int16]:
@@ -121,8 +164,16 @@ def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPl
     return MatchingPlan(source.order, low, high)
 
 
-def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _order(
+    group: npt.NDArray[np.int16], score: npt.NDArray[np.floating], by_score: Rows | None = None
+) -> Rows:
     """Sort rows by (group, score, row)."""
+    order = order_by_score(score) if by_score is None else by_score
+    return order[np.argsort(group[order], kind="stable")]
+
+
+def order_by_score(score: npt.NDArray[np.floating]) -> Rows:
+    """Sort rows by (score, row)."""
     # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
     # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
     bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
@@ -130,15 +181,13 @@ def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray
     highest = bits.dtype.type(1 << (width - 1))
     key = np.where(bits & highest, ~bits, bits | highest)
     order = np.arange(len(key))
-    words = [(key >> bits.dtype.type(shift)).astype(np.uint16) for shift in range(0, width, 16)]
-    for word in (*words, group):
+    for shift in range(0, width, 16):
+        word = (key >> bits.dtype.type(shift)).astype(np.uint16)
         order = order[np.argsort(word[order], kind="stable")]
     return order
 
 
-def match(
-    plan: MatchingPlan, generator: np.random.Generator, order: npt.NDArray[np.int64] | None = None
-) -> npt.NDArray[np.int64]:
+def match(plan: MatchingPlan, generator: np.random.Generator, order: Rows | None = None) -> Rows:
     """Match the targets one after the other, each to a random free candidate.
 
     Parameters
@@ -166,9 +215,7 @@ def match(
     return walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
-def match_once(
-    plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence
-) -> npt.NDArray[np.int64]:
+def match_once(plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence) -> Rows:
     """Match the targets of a plan in the order of a method.
 
     Parameters

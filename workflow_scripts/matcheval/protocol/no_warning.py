@@ -119,7 +119,10 @@ def _mask(rows: npt.NDArray[np.int64], n: int) -> Mask:
 
 
 def no_warning_reference(
-    comparison: Comparison, method: MatchingMethod, accuracy: Floats | None = None
+    comparison: Comparison,
+    method: MatchingMethod,
+    accuracy: Floats | None = None,
+    sets: matching.SortedSets | None = None,
 ) -> NoWarning:
     """Measure a pair and its no-warning reference in splits.
 
@@ -129,6 +132,8 @@ def no_warning_reference(
     method : MatchingMethod
     accuracy : float64 array, shape (n_original,), optional
         `isotonic_accuracy` of the original, if it is known.
+    sets : SortedSets, optional
+        Source and target, if they are sorted already.
     """
     original, replication = comparison.original, comparison.replication
     sizes = len(original), len(replication)
@@ -145,8 +150,11 @@ def no_warning_reference(
         return found.without("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
     name, is_original = comparison.pair.name, comparison.source_is_original
-    between_halves = _Plans.of(original, original, method)
-    of_pair = _Plans.of(comparison.source, comparison.target, method)
+    if sets is None:
+        sets = matching.SortedSets.of(comparison.source, comparison.target, method)
+    of_original = sets.source if is_original else sets.target
+    between_halves = _Plans(original, original, method, sets.plan_within(of_original))
+    of_pair = _Plans(comparison.source, comparison.target, method, sets.plan)
     of_splits = []
     for split, (kept, first, second) in enumerate(splits(name, *sizes)):
         _, of_reference, of_real = matching.run_sequence(
@@ -173,21 +181,16 @@ def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
 
 @dataclass(frozen=True, eq=False)
 class _Plans:
-    """Plans of the matching of parts of two sets."""
+    """Plans of the matching of parts of two sets, whose plan as wholes is known."""
 
     source: Predictions
     target: Predictions
     method: MatchingMethod
-    whole: matching.MatchingPlan | None  # None if scores depend on which datapoints there are
-
-    @classmethod
-    def of(cls, source: Predictions, target: Predictions, method: MatchingMethod) -> Self:
-        whole = None if method.score.is_pooled else matching.plan_matching(source, target, method)
-        return cls(source, target, method, whole)
+    whole: matching.MatchingPlan
 
     def of_parts(self, in_source: Mask, in_target: Mask) -> matching.MatchingPlan:
         """Plan the matching of parts, with the rows of the whole source."""
-        if self.whole is not None:
+        if not self.method.score.is_pooled:
             return self.whole.part(in_source, in_target)
         parts = _part(self.source, in_source), _part(self.target, in_target)
         plan = matching.plan_matching(*parts, self.method)
@@ -211,15 +214,21 @@ def _gaps(
     sequence: np.random.SeedSequence,
 ) -> tuple[float, float]:
     """Return gap and matched gap of one run; the latter is NaN without a matched pair."""
-    right, others = (correct[mask] for mask, correct in (original, replication))
-    gap = float(right.mean() - others.mean())
+    gap = _accuracy(*original) - _accuracy(*replication)
     sides = (original, replication) if source_is_original else (replication, original)
-    (in_source, y), (in_target, _) = sides
-    z = others if source_is_original else right
+    (in_source, y), (in_target, z) = sides
     plan = plans.of_parts(in_source, in_target)
     rows = matching.match_once(plan, plans.method.order, sequence)
     is_matched = rows != matching.UNMATCHED
     if not is_matched.any():
         return gap, float("nan")
-    matched = float(y[rows[is_matched]].mean() - z[is_matched].mean())
+    matched = float(y[rows[is_matched]].mean() - z.compress(in_target)[is_matched].mean())
     return gap, matched if source_is_original else -matched
+
+
+def _accuracy(part: Mask, correct: npt.NDArray[np.bool_] | Floats) -> float:
+    """Return the mean of a part."""
+    if correct.dtype == np.bool_:  # in a tenth of the time
+        right = np.logical_and(correct, part)
+        return int(np.count_nonzero(right)) / int(np.count_nonzero(part))
+    return float(correct.compress(part).mean())

@@ -64,12 +64,13 @@ def isotonic_accuracy(scored: Scored) -> Floats:
     """
     from scipy.optimize import isotonic_regression
 
-    _, which, counts = np.unique(
-        scored.confidence.astype(np.float64), return_inverse=True, return_counts=True
-    )
-    means = np.bincount(which, scored.correct) / counts
-    fitted: Floats = isotonic_regression(means, weights=counts).x
-    return fitted[which]
+    p = scored.confidence[scored.order].astype(np.float64)
+    starts = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
+    counts = np.diff(starts, append=len(p))
+    means = np.add.reduceat(scored.correct[scored.order].astype(np.float64), starts) / counts
+    fitted = np.empty(len(p))
+    fitted[scored.order] = np.repeat(isotonic_regression(means, weights=counts).x, counts)
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)
