@@ -40,28 +40,6 @@ def intervals(
 
 
 @compiled()
-def part(
-    source_order: npt.NDArray[np.int64],
-    low: npt.NDArray[np.int64],
-    high: npt.NDArray[np.int64],
-    in_source: npt.NDArray[np.bool_],
-    in_target: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Keep parts of both sets: source rows, and targets with their candidates among these."""
-    kept, n_kept = np.empty_like(source_order), 0
-    before = np.empty(len(source_order) + 1, np.int64)
-    for position, row in enumerate(source_order):
-        before[position], kept[n_kept] = n_kept, row
-        n_kept += in_source[row]
-    before[len(source_order)] = n_kept
-    low_kept, high_kept, n_targets = np.empty_like(low), np.empty_like(high), 0
-    for target in range(len(low)):
-        low_kept[n_targets], high_kept[n_targets] = before[low[target]], before[high[target]]
-        n_targets += in_target[target]
-    return kept[:n_kept], low_kept[:n_targets], high_kept[:n_targets]
-
-
-@compiled()
 def count_draws(drawn: npt.NDArray[np.int64], counts: npt.NDArray[np.uint8]) -> None:
     """Count how often each block was drawn in each resample: a row of `drawn`, a column here."""
     for resample in range(len(drawn)):
@@ -181,6 +159,53 @@ def walk(
         while node <= n_words:
             tree[node] -= 1
             node += node & -node
+    return picks
+
+
+@compiled()
+def _part(
+    source_order: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Keep parts of both sets: source rows, and targets with their candidates among these."""
+    kept, n_kept = np.empty_like(source_order), 0
+    before = np.empty(len(source_order) + 1, np.int64)
+    for position, row in enumerate(source_order):
+        before[position], kept[n_kept] = n_kept, row
+        n_kept += in_source[row]
+    before[len(source_order)] = n_kept
+    low_kept, high_kept, n_targets = np.empty_like(low), np.empty_like(high), 0
+    for target in range(len(low)):
+        low_kept[n_targets], high_kept[n_targets] = before[low[target]], before[high[target]]
+        n_targets += in_target[target]
+    return kept[:n_kept], low_kept[:n_targets], high_kept[:n_targets]
+
+
+@compiled()
+def walk_parts(
+    source_order: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+    uniform: npt.NDArray[np.float64],
+    orders: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Match parts of both sets, a row of the arrays for each run; targets in these orders if any.
+
+    Candidates of a target in a part of the source are those in the whole source that are in it.
+    """
+    picks = np.empty(uniform.shape, np.int64)
+    for run in range(len(uniform)):
+        kept, low_kept, high_kept = _part(source_order, low, high, in_source[run], in_target[run])
+        if len(orders):
+            order = orders[run]
+            picks[run][order] = walk(low_kept[order], high_kept[order], uniform[run], kept)
+        else:
+            picks[run] = walk(low_kept, high_kept, uniform[run], kept)
     return picks
 
 

@@ -10,7 +10,7 @@ Time: O(n_s + n_t log n_s) per run.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -36,14 +36,6 @@ class MatchingPlan:
     source_order: Rows
     low: Rows
     high: Rows
-
-    def part(
-        self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_]
-    ) -> "MatchingPlan":
-        """Return the plan of parts of both sets, with the rows of the whole source."""
-        from matcheval.protocol.kernel import part
-
-        return MatchingPlan(*part(self.source_order, self.low, self.high, in_source, in_target))
 
 
 def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
@@ -230,10 +222,48 @@ def match_once(plan: MatchingPlan, order: Order, sequence: np.random.SeedSequenc
     int64 array, shape (n_target,)
         The source row matched to each target row, or -1.
     """
-    if order is Order.DATASET:
-        return match(plan, np.random.default_rng(sequence))
-    drawn = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(plan.low))
+    drawn = _drawn_order(order, sequence, len(plan.low))
     return match(plan, np.random.default_rng(sequence), drawn)
+
+
+def _drawn_order(order: Order, sequence: np.random.SeedSequence, n: int) -> Rows | None:
+    """Return the order in which a run visits its targets; None for that of the dataset."""
+    if order is Order.DATASET:
+        return None
+    return np.random.default_rng(sequence.spawn(1)[0]).permutation(n)
+
+
+def match_parts(
+    plan: MatchingPlan,
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+    order: Order,
+    sequences: Sequence[np.random.SeedSequence],
+) -> Rows:
+    """Match parts of both sets, as `match_once` matches them by a plan of their own.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+        Of the whole sets.
+    in_source, in_target : bool arrays, shapes (n_runs, n_source) and (n_runs, n_target)
+        Which datapoints are in the parts; as many of the target in every run.
+    order : Order
+    sequences : sequence of numpy.random.SeedSequence
+        One for each run.
+
+    Returns
+    -------
+    int64 array, shape (n_runs, n_target_in_part)
+        The row of the whole source matched to each target row of the part, or -1.
+    """
+    from matcheval.protocol.kernel import walk_parts
+
+    n = int(np.count_nonzero(in_target[0]))
+    uniform = np.stack([np.random.default_rng(one).random(n) for one in sequences])
+    drawn = [_drawn_order(order, one, n) for one in sequences]
+    orders = np.array([one for one in drawn if one is not None], np.int64).reshape(-1, n)
+    return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)
 
 
 def run_sequence(

@@ -90,32 +90,37 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     return n_original - of_replication, of_replication
 
 
-@lru_cache(maxsize=2)  # of a pair, or both directions of one; all models share them
-def splits(pair: str, n_original: int, n_replication: int) -> tuple[tuple[Mask, Mask, Mask], ...]:
-    """Return the parts of all splits.
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Which datapoints are in the parts of all splits: bool arrays, shape (N_SPLITS, n).
 
-    They depend on the number of the split and the pair only. Of the first part of the original, the
-    errors stay, and those of the others rise; the other two parts are the real pair at these sizes.
+    Attributes
+    ----------
+    kept, worse : array
+        The two parts of the original: of one the errors stay, of the other they rise.
+    original, replication : array
+        Parts of both sets at these sizes.
     """
+
+    kept: Mask
+    worse: Mask
+    original: Mask
+    replication: Mask
+
+
+@lru_cache(maxsize=1)  # all models of a pair share them
+def splits(pair: str, n_original: int, n_replication: int) -> Splits:
+    """Draw all splits, which depend on their number and the pair only."""
     of_original, of_replication = split_sizes(n_original, n_replication)
-    found = []
+    parts = (n_original, of_original), (n_original, of_original), (n_replication, of_replication)
+    masks = tuple(np.zeros((N_SPLITS, n), np.bool_) for n, _ in parts)
     for split in range(N_SPLITS):
         sequence = matching.named_sequence(pair, "no-warning reference", child=split)
         rng = np.random.default_rng(sequence)
-        parts = (
-            (n_original, of_original),
-            (n_original, of_original),
-            (n_replication, of_replication),
-        )
-        kept, first, second = (_mask(rng.permutation(n)[:size], n) for n, size in parts)
-        found.append((kept, first, second))
-    return tuple(found)
-
-
-def _mask(rows: npt.NDArray[np.int64], n: int) -> Mask:
-    mask = np.zeros(n, np.bool_)
-    mask[rows] = True
-    return mask
+        for mask, (n, size) in zip(masks, parts, strict=True):
+            mask[split, rng.permutation(n)[:size]] = True
+    kept, original, replication = masks
+    return Splits(kept, ~kept, original, replication)
 
 
 def no_warning_reference(
@@ -152,21 +157,27 @@ def no_warning_reference(
     name, is_original = comparison.pair.name, comparison.source_is_original
     if sets is None:
         sets = matching.SortedSets.of(comparison.source, comparison.target, method)
-    of_original = sets.source if is_original else sets.target
-    between_halves = _Plans(original, original, method, sets.plan_within(of_original))
-    of_pair = _Plans(comparison.source, comparison.target, method, sets.plan)
-    of_splits = []
-    for split, (kept, first, second) in enumerate(splits(name, *sizes)):
-        _, of_reference, of_real = matching.run_sequence(
+    parts = splits(name, *sizes)
+    # The first child of a run seeds the order of its targets.
+    sequences = [
+        matching.run_sequence(
             split, pair=name, criterion=method.criterion, model=comparison.model
-        ).spawn(3)  # the first child of a run seeds the order of its targets
-        halves = (kept, original.correct), (~kept, degraded)
-        real = (first, original.correct), (second, replication.correct)
-        of_splits.append((
-            *_gaps(*halves, is_original, between_halves, of_reference),
-            *_gaps(*real, is_original, of_pair, of_real),
-        ))  # fmt: skip
-    gaps = np.array(of_splits)
+        ).spawn(3)[1:]
+        for split in range(N_SPLITS)
+    ]
+    of_reference, of_real = zip(*sequences, strict=True)
+    kept, worse = (
+        Part(original, original.correct, parts.kept),
+        Part(original, degraded, parts.worse),
+    )
+    plan = sets.plan_within(sets.source if is_original else sets.target)
+    reference = _gaps(kept, worse, is_original, method, plan, of_reference)
+    real = _gaps(
+        Part(original, original.correct, parts.original),
+        Part(replication, replication.correct, parts.replication),
+        is_original, method, sets.plan, of_real,
+    )  # fmt: skip
+    gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
         return found.without("in a split, no target is matched")
     return NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
@@ -180,55 +191,59 @@ def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plans:
-    """Plans of the matching of parts of two sets, whose plan as wholes is known."""
+class Part:
+    """A part of a set in every split, and whether each prediction is correct, or how probably."""
 
-    source: Predictions
-    target: Predictions
-    method: MatchingMethod
-    whole: matching.MatchingPlan
+    predictions: Predictions
+    correct: npt.NDArray[np.bool_] | Floats
+    masks: Mask
 
-    def of_parts(self, in_source: Mask, in_target: Mask) -> matching.MatchingPlan:
-        """Plan the matching of parts, with the rows of the whole source."""
-        if not self.method.score.is_pooled:
-            return self.whole.part(in_source, in_target)
-        parts = _part(self.source, in_source), _part(self.target, in_target)
-        plan = matching.plan_matching(*parts, self.method)
-        return replace(plan, source_order=np.flatnonzero(in_source)[plan.source_order])
+    def accuracy(self, split: int) -> float:
+        """Return the mean correctness in a split."""
+        if self.correct.dtype == np.bool_:  # in a tenth of the time
+            right = np.count_nonzero(np.logical_and(self.correct, self.masks[split]))
+            return int(right) / int(np.count_nonzero(self.masks[split]))
+        return float(self.correct.compress(self.masks[split]).mean())
 
-
-def _part(predictions: Predictions, rows: Mask) -> Predictions:
-    names = ("index", "label", "prediction", "probability")
-    return replace(predictions, **{name: getattr(predictions, name)[rows] for name in names})
-
-
-# Which datapoints are in a part, and of all whether the prediction is correct, or how probably.
-Part = tuple[Mask, npt.NDArray[np.bool_] | Floats]
+    def taken(self, split: int) -> Predictions:
+        """Return the predictions of a split."""
+        names, rows = ("index", "label", "prediction", "probability"), self.masks[split]
+        columns = {name: getattr(self.predictions, name)[rows] for name in names}
+        return replace(self.predictions, **columns)
 
 
 def _gaps(
     original: Part,
     replication: Part,
     source_is_original: bool,
-    plans: _Plans,
-    sequence: np.random.SeedSequence,
-) -> tuple[float, float]:
-    """Return gap and matched gap of one run; the latter is NaN without a matched pair."""
-    gap = _accuracy(*original) - _accuracy(*replication)
+    method: MatchingMethod,
+    plan: matching.MatchingPlan,
+    sequences: Sequence[np.random.SeedSequence],
+) -> Floats:
+    """Return gap and matched gap of each split; the latter is NaN without a matched pair."""
     sides = (original, replication) if source_is_original else (replication, original)
-    (in_source, y), (in_target, z) = sides
-    plan = plans.of_parts(in_source, in_target)
-    rows = matching.match_once(plan, plans.method.order, sequence)
-    is_matched = rows != matching.UNMATCHED
-    if not is_matched.any():
-        return gap, float("nan")
-    matched = float(y[rows[is_matched]].mean() - z.compress(in_target)[is_matched].mean())
-    return gap, matched if source_is_original else -matched
+    source, target = sides
+    if method.score.is_pooled:  # scores, and candidates, depend on what is in the parts
+        rows = np.stack([
+            _matched_rows(source, target, method, *one) for one in enumerate(sequences)
+        ])  # fmt: skip
+    else:
+        rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
+    found = np.full((len(rows), 2), np.nan)
+    for split, picked in enumerate(rows):
+        found[split, 0] = original.accuracy(split) - replication.accuracy(split)
+        is_matched = picked != matching.UNMATCHED
+        if is_matched.any():
+            of_target = target.correct.compress(target.masks[split])[is_matched]
+            matched = source.correct[picked[is_matched]].mean() - of_target.mean()
+            found[split, 1] = matched if source_is_original else -matched
+    return found
 
 
-def _accuracy(part: Mask, correct: npt.NDArray[np.bool_] | Floats) -> float:
-    """Return the mean of a part."""
-    if correct.dtype == np.bool_:  # in a tenth of the time
-        right = np.logical_and(correct, part)
-        return int(np.count_nonzero(right)) / int(np.count_nonzero(part))
-    return float(correct.compress(part).mean())
+def _matched_rows(
+    source: Part, target: Part, method: MatchingMethod, split: int, seeds: np.random.SeedSequence
+) -> matching.Rows:
+    """Match the parts of a split by a plan of their own; return rows of the whole source."""
+    plan = matching.plan_matching(source.taken(split), target.taken(split), method)
+    whole = replace(plan, source_order=np.flatnonzero(source.masks[split])[plan.source_order])
+    return matching.match_once(whole, method.order, seeds)
