@@ -6,7 +6,7 @@ Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criter
 Implementation. With the source sorted by (predicted label, score), the candidates of a target form
 one interval, which is found once for all seeds (`plan_matching`).
 A run (`match`) visits the targets in order and takes one of the free source points (`kernel`).
-Time: O(n_s + n_t log n_s) per run.
+Time: O(n_s + n_t √n_s) per run.
 """
 
 import hashlib
