@@ -17,7 +17,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import layout_of
-from matcheval.protocol.compared_models import MatchedModel, PairFiles
+from matcheval.protocol.compared_models import PairFiles, matched_by
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
@@ -33,6 +33,8 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.requests import dataset_size
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.study import Study
+
+_MANY_MODELS = 32  # whose gaps are worth a second processor core
 
 
 def match_predictions(
@@ -51,11 +53,10 @@ def match_predictions(
     for comparison in files.comparisons():
         model = comparison.model
         told += [(model, text) for text in suspicions_of(comparison)]
-        for name, method in files.matchings.items():
-            matched = MatchedModel.of(comparison, method, files.seeds)
-            tables[name, batch_of[model]].append(matched.runs())
+        for matched in matched_by(comparison, files.matchings, files.seeds):
+            tables[matched.name, batch_of[model]].append(matched.runs())
             if model in saved:
-                write_table(matched.pairs(), pair_files[name, model])
+                write_table(matched.pairs(), pair_files[matched.name, model])
     for path, parts in zip(runs, tables.values(), strict=True):
         write_table(with_suspicions(join_runs(parts), told), path)
     for model, text in told:
@@ -82,7 +83,7 @@ def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
 
 
 def write_gaps(
-    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int = 1
+    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int
 ) -> None:
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
     comparisons, blocks = files.streamed()
@@ -454,6 +455,8 @@ class Matching(Analysis):
                 request=lambda w: resources.of_gaps(
                     len(models), len(self.matchings), self.images(w.pair)
                 ),
+                # Jobs of several pairs run side by side; few models take no longer than a start.
+                threads=2 if len(models) >= _MANY_MODELS and len(self.pairs) == 1 else 1,
                 message="Estimating the gaps of {wildcards.pair}",
             ),
             Rule(

@@ -26,7 +26,14 @@ from matcheval.protocol import matching, schemas, standard_errors
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, scored
-from matcheval.protocol.matching import UNMATCHED, MatchedRows, MatchingPlan
+from matcheval.protocol.matching import (
+    UNMATCHED,
+    MatchedRows,
+    MatchingPlan,
+    Rows,
+    SortedSets,
+    order_by_score,
+)
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, TermsTotal, error_terms
@@ -46,27 +53,33 @@ MATCHED_MODEL = (
 
 
 def _measured(
-    source: Predictions, target: Predictions, row: npt.NDArray[np.int64]
-) -> dict[str, float]:
+    source: Predictions, target: Predictions, matches: Iterable[Rows]
+) -> Iterator[dict[str, float]]:
     """Measure all columns of `schemas.RUN_COLUMNS` but the seed; NaN for an empty subset."""
-    is_matched = row != UNMATCHED
-    n_matched = int(is_matched.sum())
-    columns: dict[str, float] = {
-        "n_source": len(source), "n_target": len(target), "n_matched": n_matched,
-        "fraction_unmatched": (len(target) - n_matched) / len(target),
-    }  # fmt: skip
-    for part, role, side, rows in (
-        ("", "source", source, slice(None)),
-        ("", "target", target, slice(None)),
-        ("matched_", "source", source, row[is_matched]),
-        ("matched_", "target", target, np.flatnonzero(is_matched)),
-        ("unmatched_", "target", target, np.flatnonzero(~is_matched)),
-    ):
-        correct, p = side.correct[rows], side.probability[rows]
-        n, nan = len(correct), float("nan")
-        columns[f"{part}accuracy_{role}"] = int(correct.sum()) / n if n else nan
-        columns[f"{part}confidence_{role}"] = float(p.mean(dtype=np.float64)) if n else nan
-    return columns
+    sizes = {"n_source": len(source), "n_target": len(target)}
+    whole = slice(None)
+    of_sets = _part("source", source, whole) | _part("target", target, whole)
+    for row in matches:
+        is_matched = row != UNMATCHED
+        n_matched = int(np.count_nonzero(is_matched))
+        yield {
+            **sizes, "n_matched": n_matched,
+            "fraction_unmatched": (len(target) - n_matched) / len(target),
+            **of_sets,
+            **_part("source", source, row[is_matched], "matched_"),
+            **_part("target", target, np.flatnonzero(is_matched), "matched_"),
+            **_part("target", target, np.flatnonzero(~is_matched), "unmatched_"),
+        }  # fmt: skip
+
+
+def _part(role: str, side: Predictions, rows: slice | Rows, part: str = "") -> dict[str, float]:
+    """Return accuracy and mean confidence of some rows by column."""
+    correct, p = side.correct[rows], side.probability[rows]
+    n, nan = len(correct), float("nan")
+    return {
+        f"{part}accuracy_{role}": int(np.count_nonzero(correct)) / n if n else nan,
+        f"{part}confidence_{role}": float(p.mean(dtype=np.float64)) if n else nan,
+    }
 
 
 @dataclass(frozen=True)
@@ -114,7 +127,8 @@ class MatchedModel:
     def measured(self) -> dict[str, list[float]]:
         """Values of all seeds, by column of `schemas.RUN_COLUMNS`."""
         source, target = self.comparison.source, self.comparison.target
-        runs = [{"seed": s} | _measured(source, target, row) for s, row in self.rows.items()]
+        measured = zip(self.rows, _measured(source, target, self.rows.values()), strict=True)
+        runs = [{"seed": seed} | run for seed, run in measured]
         return {name: [run[name] for run in runs] for name in RUNS.names}
 
     def runs(self) -> pa.Table:
@@ -162,6 +176,17 @@ class MatchedModel:
     def errors(self) -> ErrorTerms:
         """Contribution of each datapoint to the sampling error of the mean matched gap."""
         return error_terms(*scored(self.comparison), self.rows)
+
+
+def matched_by(
+    comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Iterable[int]
+) -> Iterator[MatchedModel]:
+    """Match a model by several methods, for which both sets are sorted once."""
+    source, target = comparison.source, comparison.target
+    orders = order_by_score(source.probability), order_by_score(target.probability)
+    for name, method in methods.items():
+        plan = SortedSets.of(source, target, method, orders).plan
+        yield MatchedModel.of(comparison, method, seeds, name, plan)
 
 
 @dataclass(frozen=True)
@@ -218,8 +243,7 @@ class ComparedModels:
     def matched(self) -> Iterator[MatchedModel]:
         """Match every model by every method: models in their order, and of each all matchings."""
         for comparison in self.comparisons:
-            for name, method in self.methods.items():
-                yield MatchedModel.of(comparison, method, self.seeds, name)
+            yield from matched_by(comparison, self.methods, self.seeds)
 
 
 def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:

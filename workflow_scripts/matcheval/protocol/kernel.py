@@ -1,9 +1,9 @@
 """The compiled loops of the matching; importing them takes a quarter of a second.
 
-The set of free source points is a bit each in 64-bit words, which make up blocks. Counts of the free
-points before each block and, within it, before each word find the k-th one. A pick changes O(√n)
-counts, many per instruction: with 50,000 to 90,000 source points this takes 0.6 to 0.7 times as
-long as a tree of O(log n) steps, with a million 1.1 times.
+The set of free source points is a bit each in 64-bit words, which make up blocks. Counts of the
+free points before each block and, within it, before each word find the k-th one. A pick changes
+O(√n) counts, many per instruction: with 50,000 to 90,000 source points this takes 0.6 to 0.7 times
+as long as a tree of O(log n) steps, with a million 1.1 times.
 """
 
 import heapq
@@ -118,8 +118,8 @@ def walk(
     of_words = np.empty(n_blocks << shift, np.int32)
     for b in range(n_blocks):
         of_blocks[b] = b << (shift + 6)
-    for w in range(n_blocks << shift):
-        of_words[w] = min(w << 6, n_source) - of_blocks[w >> shift]
+    for j in range(n_blocks << shift):
+        of_words[j] = min(j << 6, n_source) - of_blocks[j >> shift]
 
     picks = np.full(len(low), -1, np.int64)
     for i in range(len(low)):
