@@ -3,9 +3,9 @@
     python benchmarks/paper_load.py
 
 278 models × 3 CIFAR-10 pairs + 286 models × 1 ImageNet pair, 2 criteria, 10 seeds: 22,400 runs, on
-simulated predictions of the true sizes (made first, not timed). Times `snakemake matched` (the runs)
-and, from the start again, `snakemake tables` (the runs, their tables and intervals) of both studies,
-start-ups included, on 2 cores, and samples the memory of all their processes.
+simulated predictions of the true sizes (made first, not timed). Times `snakemake matched` (runs)
+and, from the start again, `snakemake tables` (runs, tables, intervals) of both studies, start-ups
+included, on 2 cores, and samples the memory of all their processes.
 
     python benchmarks/paper_load.py 0.1
 

@@ -192,11 +192,14 @@ def walk_parts(
     picks = np.empty(uniform.shape, np.int64)
     for run in range(len(uniform)):
         kept, low_kept, high_kept = _part(source_order, low, high, in_source[run], in_target[run])
-        if len(orders):
-            order = orders[run]
-            picks[run][order] = walk(low_kept[order], high_kept[order], uniform[run], kept)
-        else:
-            picks[run] = walk(low_kept, high_kept, uniform[run], kept)
+        n = len(low_kept)
+        order = orders[run] if len(orders) else np.arange(n)
+        low_visited, high_visited = np.empty(n, np.int64), np.empty(n, np.int64)
+        for i in range(n):
+            low_visited[i], high_visited[i] = low_kept[order[i]], high_kept[order[i]]
+        picked = walk(low_visited, high_visited, uniform[run], kept)
+        for i in range(n):
+            picks[run, order[i]] = picked[i]
     return picks
 
 
