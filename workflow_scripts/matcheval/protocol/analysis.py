@@ -35,6 +35,7 @@ from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.study import Study
 
 _MANY_MODELS = 32  # whose gaps are worth a second processor core
+_HELD = 8  # models in memory while gaps are estimated, with what is shared by all models
 
 
 def match_predictions(
@@ -453,7 +454,7 @@ class Matching(Analysis):
                 arguments=lambda w: {"files": self.files(w.pair, models)},
                 custom_files=lambda w: self.custom_files_state(w.pair, models),
                 request=lambda w: resources.of_gaps(
-                    len(models), len(self.matchings), self.images(w.pair)
+                    len(models), len(self.matchings), self.images(w.pair), held=_HELD
                 ),
                 # Jobs of several pairs run side by side; few models take no longer than a start.
                 threads=2 if len(models) >= _MANY_MODELS and len(self.pairs) == 1 else 1,
