@@ -39,6 +39,11 @@ def only(tables, name="probability"):
     return tables.models[name].iloc[0], tables.means.set_index("matching").loc[name]
 
 
+def none(models, *_, **__):
+    """Stand in for resamples, whose memory would hide other memory."""
+    return np.empty((0, len(models), 3))
+
+
 def growth(known):
     """Memory of gaps of six models beyond that of two, predictions made when they are asked for."""
 
@@ -85,16 +90,12 @@ class TestTables:
         monkeypatch.setattr(decomposition, "_MODELS", 2)
         pd.testing.assert_frame_equal(estimate_gaps(KNOWN).means, found.means, check_exact=True)
 
-        def none(models, *_, **__):
-            """Resamples' memory would hide that of the pairs."""
-            return np.empty((0, len(models), 3))
-
         monkeypatch.setattr(decomposition, "resampled_gaps", none)
         assert growth(models(900, 500, n_models=6, seeds=400)) < 4 * 400_000
 
     def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
         """Their predictions, which are read one by one, have 12 bytes."""
-        monkeypatch.setattr(decomposition, "N_RESAMPLES", 0)
+        monkeypatch.setattr(decomposition, "resampled_gaps", none)
         n_original, n_replication = 40_000, 10_000
         known = models(n_original, n_replication, n_models=6, seeds=1)
         assert growth(known) < 4 * 3 * (n_original + n_replication)
