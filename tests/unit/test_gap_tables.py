@@ -12,8 +12,12 @@ import pytest
 from compared import BOTH, compared, models, swapped
 from drawings import draw, texts_of
 from helpers import predictions, simulate
+from matcheval.errors import InputError
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
-from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.blocks import GroupSource, groups, paired_images
+from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
@@ -107,6 +111,25 @@ class TestTables:
             pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
             for name, table in found.models.items():
                 pd.testing.assert_frame_equal(again.models[name], table, check_exact=True)
+
+    def test_models_are_read_from_files_one_by_one(self, found, tmp_path):
+        origins, names = ("original", "replication"), [one.model for one in KNOWN.comparisons]
+        paths = {o: [tmp_path / o / f"{name}.parquet" for name in names] for o in origins}
+        for i, one in enumerate(KNOWN.comparisons):
+            for origin in origins:
+                write_predictions(getattr(one, origin), paths[origin][i])
+        files = PairFiles(
+            KNOWN.pair, names, **paths, layouts=dict.fromkeys(origins, Layout()),
+            matchings=KNOWN.methods, seeds=KNOWN.seeds,
+            groups=dict.fromkeys(origins, GroupSource()),
+        )  # fmt: skip
+        comparisons, blocks = files.streamed()
+        again = gaps_of_models(comparisons, files.matchings, files.seeds, blocks)
+        pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
+        for bad in (paths["original"][1], paths["replication"][2]):
+            bad.write_bytes(b"none")
+        with pytest.raises(InputError, match=f"{names[1]}.*; .*{names[2]}"):  # in one message
+            files.streamed()
 
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
         for name in BOTH:

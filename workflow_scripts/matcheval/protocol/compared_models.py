@@ -304,7 +304,7 @@ class PairFiles:
     groups: Mapping[str, GroupSource] = field(default_factory=dict)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Read models one by one; at the end, raise one error for all bad files."""
+        """Read models one by one; after a bad file, only look for others, and raise one error."""
         problems = ErrorCollector()
         for model, *files in zip(self.models, self.original, self.replication, strict=True):
             with problems.collected():
@@ -312,14 +312,22 @@ class PairFiles:
                     read_predictions(file, layout=self.layouts[origin])
                     for origin, file in zip(self.pair.datasets, files, strict=True)
                 )
-                yield Comparison(model, self.pair, original, replication)
+                comparison = Comparison(model, self.pair, original, replication)
+                if not problems.found:
+                    yield comparison
         problems.raise_any()
 
     def streamed(self) -> tuple[Iterator[Comparison], Blocks | None]:
         """Return models that are read one by one, and what belongs together."""
         comparisons = of_same_datapoints(self.comparisons())
         first = next(comparisons)
-        return chain([first], comparisons), self._blocks(first)
+        try:
+            blocks = self._blocks(first)
+        except Exception:
+            for _ in comparisons:
+                pass  # what is wrong with files as a whole is told first
+            raise
+        return chain([first], comparisons), blocks
 
     def read(self) -> ComparedModels:
         """Read all models."""
