@@ -103,6 +103,11 @@ class Score(StrEnum):
         """What readers call it."""
         return "confidence" if self is Score.CONFIDENCE else "pooled ranks of the confidence"
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the score of a datapoint depends on the others."""
+        return self is Score.CONFIDENCE_RANK
+
     def measure(
         self, source: "Predictions", target: "Predictions", epsilon: float
     ) -> MeasuredScores:
