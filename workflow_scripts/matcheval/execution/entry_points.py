@@ -7,8 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from pydantic import TypeAdapter
-
 from matcheval.errors import InputError, printable
 
 LOGGER = logging.getLogger(__name__)
@@ -56,6 +54,8 @@ def run_job(job: Any) -> None:
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
     """Collect the arguments of a rule's function from its job, converted to the annotated types."""
+    from pydantic import TypeAdapter  # which commands need not wait for
+
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items())
     parameters = named[0].pop("job", {})
