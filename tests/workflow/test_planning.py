@@ -26,7 +26,7 @@ def requests(workflow, *arguments) -> dict[str, str]:
     # Where a rule has a message, a dry run prints that instead of what it asks for.
     for file in (workflow.folder / "rules").glob("*.smk"):
         file.write_text(re.sub(r" +message:\n.*\n", "", file.read_text()))
-    output = workflow.run("predictions", "--dry-run", *SLURM, *arguments)
+    output = workflow.run("predictions", "--dry-run", "--verbose", *SLURM, *arguments)
     return dict(re.findall(r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n", output, re.M))
 
 
@@ -49,7 +49,7 @@ def test_gpus_where_the_profile_has_a_place_for_them(workflow):
 def test_groups_are_submitted_whole(workflow):
     """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
     study = ("--configfile", "studies/digits-sampling.yaml")
-    output = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
+    output = workflow.run("--dry-run", "--verbose", "--profile", "profiles/slurm", *study)
     assert re.findall(r"Group job (\w+)", output) == ["inference"] * 4 + ["matching", "tables"]
 
 
