@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from snakemake.dag import DAG
 from snakemake.logging import logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -167,6 +166,8 @@ class _Filter(logging.Filter):
 
 def shorten_plans(requests: Requests) -> None:
     """Let a dry run end after a table of its jobs, unless it is asked to be verbose."""
+    from snakemake.dag import DAG  # not by itself, without a workflow
+
     count_jobs = DAG.stats
 
     def stats(dag: Any) -> tuple[str, dict[str, int]]:
@@ -195,8 +196,8 @@ def shorten_plans(requests: Requests) -> None:
         rule = "  ".join(["-" * width, "-" * 7, "-" * 13])
         return "\n".join([
             "Job stats:", head, rule, *rows, "",
-            "Hours are time limits, added up; small jobs take seconds of their ten minutes. This was "
-            "a dry run: --verbose lists all jobs, with the reason for each.",
+            "Hours are time limits, added up: small jobs take seconds of their ten minutes. This "
+            "was a dry run; --verbose lists all jobs, with the reason for each.",
         ]), counts  # fmt: skip
 
     DAG.stats = stats
