@@ -62,13 +62,13 @@ def isotonic_accuracy(scored: Scored) -> Floats:
     float64 array, shape (n,)
         In [0, 1].
     """
-    from scipy.optimize import isotonic_regression
+    from matcheval.statistics.isotonic import isotonic_fit
 
     _, which, counts = np.unique(
         scored.confidence.astype(np.float64), return_inverse=True, return_counts=True
     )
     means = np.bincount(which, scored.correct) / counts
-    fitted: Floats = isotonic_regression(means, weights=counts).x
+    fitted: Floats = isotonic_fit(means, counts.astype(np.float64))
     return fitted[which]
 
 
