@@ -30,6 +30,20 @@ def requests(workflow, *arguments) -> dict[str, str]:
     return dict(re.findall(r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n", output, re.M))
 
 
+def test_a_plan_is_a_table_of_jobs(workflow):
+    """With all jobs and the reason for each where that is asked for, whatever a profile says."""
+    told = workflow.run("--dry-run", "--profile", "profiles/laptop")
+    rows = dict(re.findall(r"^(\w+) +\d+ +([\d.]+)$", told, re.M))
+    assert float(rows["predict_datasets"]) > 0
+    assert float(rows["all"]) == 0
+    hours = [float(one) for rule, one in rows.items() if rule != "total"]
+    assert float(rows["total"]) == pytest.approx(sum(hours), abs=0.05 * len(hours))
+    assert "Reason" not in told
+    told = workflow.run("--dry-run", "--verbose", "--profile", "profiles/laptop")
+    assert len(re.findall(r"^Job \d+: Predicting", told, re.M)) > 1
+    assert "Reason: Missing output files" in told
+
+
 def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     """The command line has the last word."""
     given = ("--config", "inference={device: auto}")

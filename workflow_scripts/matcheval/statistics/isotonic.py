@@ -1,4 +1,4 @@
-"""Isotonic regression, in a compiled loop: importing SciPy's takes longer than all else of a fit."""
+"""Isotonic regression in a compiled loop: to import SciPy takes far longer than the fits."""
 
 import numpy as np
 import numpy.typing as npt
