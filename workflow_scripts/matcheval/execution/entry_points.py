@@ -7,8 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from pydantic import TypeAdapter
-
 from matcheval.errors import InputError, printable
 
 LOGGER = logging.getLogger(__name__)
@@ -59,6 +57,8 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
 
     An argument `threads` is the number of threads that the job has.
     """
+    from pydantic import TypeAdapter  # which commands need not wait for
+
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items()) | {"threads": job.threads}
     parameters = named[0].pop("job", {})

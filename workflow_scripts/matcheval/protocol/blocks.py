@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.digits import KNOWN_GROUPS
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
 from matcheval.predictions.group_files import Texts, read_group_column, read_group_file
@@ -102,6 +101,8 @@ class GroupSource:
         if self.file is not None:
             return read_group_file(self.file, predictions.index, names)
         if names is not None:
+            from matcheval.datasets.digits import KNOWN_GROUPS
+
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))

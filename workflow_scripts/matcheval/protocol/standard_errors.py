@@ -62,14 +62,14 @@ def isotonic_accuracy(scored: Scored) -> Floats:
     float64 array, shape (n,)
         In [0, 1].
     """
-    from scipy.optimize import isotonic_regression
+    from matcheval.statistics.isotonic import isotonic_fit
 
     p = scored.confidence[scored.order].astype(np.float64)
     starts = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
     counts = np.diff(starts, append=len(p))
     means = np.add.reduceat(scored.correct[scored.order].astype(np.float64), starts) / counts
     fitted = np.empty(len(p))
-    fitted[scored.order] = np.repeat(isotonic_regression(means, weights=counts).x, counts)
+    fitted[scored.order] = np.repeat(isotonic_fit(means, counts.astype(np.float64)), counts)
     return fitted
 
 
