@@ -15,6 +15,8 @@ UPGRADE ?= --upgrade
 COMPILE := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make pins'
 DATA ?= data/recht
+# Where it is set, every job and every test compiles all modules that it imports: half of a plan's time.
+unexport PYTHONDONTWRITEBYTECODE
 SHIFTS ?= digits-shifts
 DOMAINS ?= digit-domains
 # A process of pytest that is killed is not started again: pytest-xdist then waits for ever under `loadfile`.

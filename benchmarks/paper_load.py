@@ -3,10 +3,17 @@
     python benchmarks/paper_load.py
 
 278 models × 3 CIFAR-10 pairs + 286 models × 1 ImageNet pair, 2 criteria, 10 seeds: 22,400 runs, on
-simulated predictions of the true sizes (made first, not timed). Times `snakemake tables` of both
-studies, start-ups included, on 2 cores, and samples the memory of all their processes.
+simulated predictions of the true sizes (made first, not timed). Times `snakemake matched` (runs)
+and, from the start again, `snakemake tables` (runs, tables, intervals) of both studies, start-ups
+included, on 2 cores, and samples the memory of all their processes.
+
+    python benchmarks/paper_load.py 0.1
+
+takes a tenth of the models, and writes no results.
 """
 
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,9 +36,9 @@ STUDIES = {
 }
 
 
-def make_study(folder: Path, name: str) -> None:
+def make_study(folder: Path, name: str, n_models: int) -> None:
     """Simulated predictions, catalogue and configuration of one study."""
-    n_models, n_classes, sets, replications = STUDIES[name]
+    _, n_classes, sets, replications = STUDIES[name]
     models = [f"model-{i:03d}" for i in range(n_models)]
     for number, (dataset, n) in enumerate(sets.items()):
         label = np.random.default_rng(number).integers(0, n_classes, n)
@@ -51,11 +58,13 @@ def make_study(folder: Path, name: str) -> None:
     (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
 
 
-def run(folder: Path, name: str) -> tuple[float, float]:
-    """Seconds and peak MiB of `snakemake tables`, all processes together."""
+def run(folder: Path, name: str, target: str) -> dict[str, float]:
+    """Seconds, processor seconds and peak MiB of a target, all processes together."""
+    for made in ("results", ".snakemake"):
+        shutil.rmtree(folder / made, ignore_errors=True)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", f"{name}.yaml",
-               "--quiet", "all", "--", "tables"]  # fmt: skip
-    start, peak = time.perf_counter(), 0
+               "--quiet", "all", "--", target]  # fmt: skip
+    start, before, peak = time.perf_counter(), processor_seconds(), 0
     with (folder / f"{name}.log").open("w") as log:
         process = psutil.Popen(command, cwd=folder, stdout=log, stderr=log)
         while process.poll() is None:
@@ -63,7 +72,16 @@ def run(folder: Path, name: str) -> tuple[float, float]:
             time.sleep(0.1)
     if process.returncode:
         raise RuntimeError((folder / f"{name}.log").read_text())
-    return time.perf_counter() - start, peak / 2**20
+    return {
+        "seconds": round(time.perf_counter() - start, 1),
+        "cpu_s": round(processor_seconds() - before, 1), "peak_mib": round(peak / 2**20),
+    }  # fmt: skip
+
+
+def processor_seconds() -> float:
+    """Processor time of all children that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def memory(process: psutil.Process) -> int:
@@ -77,26 +95,28 @@ def memory(process: psutil.Process) -> int:
     return total
 
 
-def main() -> None:
+def main(share: float) -> None:
     """Make the studies, run them, and check that every run is there."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         copy_workflow(folder)
         rows = []
         for name, (n_models, _, _, replications) in STUDIES.items():
-            make_study(folder, name)
-            seconds, mib = run(folder, name)
-            runs = n_models * len(replications) * 2 * 10
-            row = {"study": name, "runs": runs, "seconds": round(seconds, 1)}
-            rows.append(row | {"peak_mib": round(mib)})
-            assert_complete(folder, name, runs)
-        total = {
-            "study": "both",
-            "runs": sum(row["runs"] for row in rows),
-            "seconds": round(sum(row["seconds"] for row in rows), 1),
-            "peak_mib": max(row["peak_mib"] for row in rows),
-        }
-        write_results("paper_load", [*rows, total], "snakemake", "numpy", "numba", "pyarrow")
+            n = max(2, round(share * n_models))
+            make_study(folder, name, n)
+            runs = n * len(replications) * 2 * 10
+            for target in ("matched", "tables"):
+                rows.append({"target": target, "study": name, "runs": runs})
+                rows[-1] |= run(folder, name, target)
+                print(rows[-1], flush=True)
+                assert_complete(folder, name, runs)
+    for target in ("matched", "tables"):
+        of_target = [row for row in rows if row["target"] == target]
+        total = {key: sum(row[key] for row in of_target) for key in ("runs", "seconds", "cpu_s")}
+        peak = max(row["peak_mib"] for row in of_target)
+        rows.append({"target": target, "study": "both", **total, "peak_mib": peak})
+    if share == 1:
+        write_results("paper_load", rows, "snakemake", "numpy", "numba", "pyarrow")
 
 
 def assert_complete(folder: Path, name: str, runs: int) -> None:
@@ -114,4 +134,4 @@ def assert_complete(folder: Path, name: str, runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]) if sys.argv[1:] else 1.0)

@@ -1,16 +1,18 @@
 # The run itself: checks before the first job and what it tells on the terminal (see the scripts of
 # these names), and checks of the built results.
 from preflight import Preflight
-from run_messages import RunMessages
+from run_messages import RunMessages, shorten_plans
 from scheduling import start_jobs_without_polling
 
 PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
 MESSAGES = RunMessages(STUDY)
 if workflow.is_main_process:
+    shorten_plans(REQUESTS)
     MESSAGES.warn_of_stored_results(CODE)
 
 
 onstart:
+    gc.enable()
     start_jobs_without_polling(workflow.scheduler)
     PREFLIGHT.on_start()
     MESSAGES.start()

@@ -1,12 +1,15 @@
 """Messages of a run on the terminal: one line per job, a table of failures, where to start reading.
 
-Snakemake's own messages are unchanged in its log, `.snakemake/log/`, and in a dry run.
+A dry run tells how many jobs of each kind there are. Snakemake's own messages are unchanged in its
+log, `.snakemake/log/`, and in a dry run with `--verbose`.
 """
 
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from snakemake.logging import logger
@@ -16,6 +19,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from matcheval.execution import run_summary
 from matcheval.execution.run_summary import Failure, Job, RunRecord
 from matcheval.stages import undecided
+from matcheval.study.requests import Requests
 from matcheval.study.stored import mixed_software
 from matcheval.study.study import Study
 
@@ -158,6 +162,45 @@ class _Filter(logging.Filter):
         if event == LogEvent.ERROR and "CalledProcessError" in str(record.msg):
             return False  # the job's failure follows
         return not _NOISE.fullmatch(str(record.msg)) and bool(self._before.filter(record))
+
+
+def shorten_plans(requests: Requests) -> None:
+    """Let a dry run end after a table of its jobs, unless it is asked to be verbose."""
+    from snakemake.dag import DAG  # not by itself, without a workflow
+
+    count_jobs = DAG.stats
+
+    def stats(dag: Any) -> tuple[str, dict[str, int]]:
+        text, counts = count_jobs(dag)
+        settings = dag.workflow.output_settings
+        if not dag.workflow.dryrun:
+            return text, counts
+        if settings.verbose:  # also where the profile says not to list jobs
+            for each in (one for handler in logger.handlers for one in handler.filters):
+                each.quiet = set()
+            return text, counts
+        # What Snakemake takes for a wish to see no single jobs, which take as long as the plan.
+        quiet = {Quietness.RULES, Quietness.PROGRESS}
+        dag.workflow.output_settings = replace(settings, quiet=quiet)
+        minutes = Counter[str]()
+        for job in dag.needrun_jobs():
+            if not job.rule.norun:
+                minutes[job.rule.name] += requests.of(job.rule.name, job.wildcards).runtime
+        minutes["total"] = minutes.total()
+        width = max(map(len, counts))
+        rows = [
+            f"{name:{width}}  {count:>7,}  {minutes[name] / 60:>13,.1f}"
+            for name, count in counts.items()
+        ]
+        head = f"{'job':{width}}  {'count':>7}  {'hours at most':>13}"
+        rule = "  ".join(["-" * width, "-" * 7, "-" * 13])
+        return "\n".join([
+            "Job stats:", head, rule, *rows, "",
+            "Hours are time limits, added up: small jobs take seconds of their ten minutes. This "
+            "was a dry run; --verbose lists all jobs, with the reason for each.",
+        ]), counts  # fmt: skip
+
+    DAG.stats = stats
 
 
 def _clock() -> str:

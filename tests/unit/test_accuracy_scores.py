@@ -102,7 +102,7 @@ def test_nuclear_norm_against_singular_values(n, k):
     expected = np.linalg.svd(p, compute_uv=False).sum() / np.sqrt(min(n, k) * n)
     assert nuclear_norm(p) == pytest.approx(expected, abs=1e-7)
     running = RunningStatistics()
-    running.add(np.zeros((n, 1), np.float32), p.astype(np.float32))
+    running.add(np.zeros((n, 1), np.float32), p)
     only = Outputs(None, p.argmax(1), p.max(1), statistics=running.result())
     assert value("nuclear_norm", only, only) == pytest.approx(expected, abs=1e-6)
 

@@ -27,7 +27,7 @@ def test_statistics_of_several_sets_are_those_of_their_union():
     """A sum of squares would lose all digits at a mean of 10⁵ times the deviation."""
     rng = np.random.default_rng(0)
     features = (1e5 + rng.normal(size=(30, 4))).astype(np.float32)
-    softmax = rng.dirichlet(np.ones(3), 30).astype(np.float32)
+    softmax = rng.dirichlet(np.ones(3), 30)
     whole = statistics_of(features, softmax)
     cuts = [slice(0, 1), slice(1, 11), slice(11, 30)]
     parts = pooled([statistics_of(features[cut], softmax[cut]) for cut in cuts])

@@ -35,7 +35,8 @@ def job(parameters=GIVEN, **changes):
         "output": {"page": "z.md"},
         "wildcards": {"pair": "p", "criterion": "probability", "dataset": "d"},
     }
-    return SimpleNamespace(**{name: one | changes.get(name, {}) for name, one in places.items()})
+    places = {name: one | changes.get(name, {}) for name, one in places.items()}
+    return SimpleNamespace(**places, threads=2)
 
 
 def test_arguments_are_found_by_name_and_converted():
@@ -48,6 +49,13 @@ def test_arguments_are_found_by_name_and_converted():
         "options": {"share": 0.05},
         "page": Path("z.md"),
     }
+
+
+def test_a_function_is_told_its_threads():
+    def main(*, threads: int) -> None:
+        """Stand in for a function that can use several."""
+
+    assert job_arguments(main, job({})) == {"threads": 2}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """What all figures share, and figure files that depend on the figure only."""
 
 import os
+import re
 import struct
 import subprocess
 import sys
+import zlib
 
 import matplotlib as mpl
 import numpy as np
@@ -91,6 +93,11 @@ def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
         assert b"CreationDate" not in data
         assert b"/Type3" not in data
         assert b"/FontFile2" in data  # TrueType, embedded
+        streams = re.findall(rb"stream\n(.*?)\nendstream", data, re.S)
+        unpacked = [zlib.decompress(one) for one in streams if one[:1] == b"x"]
+        fonts = [one[:300] for one in unpacked if one[:4] == b"\0\1\0\0"]
+        assert fonts
+        assert all(b"glyf" in font and b"GSUB" not in font for font in fonts)
 
 
 def test_the_users_settings_change_nothing_and_the_log_is_left_alone(tmp_path, caplog):

@@ -1,5 +1,6 @@
 """Tables of gaps, for models and their means, and the words that follow from them."""
 
+import copy
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,15 @@ import pytest
 from compared import BOTH, compared, models, swapped
 from drawings import draw, texts_of
 from helpers import predictions, simulate
+from matcheval.errors import InputError
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
-from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.blocks import GroupSource, groups, paired_images
+from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
-from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.words import (
     narrowing,
@@ -36,6 +41,32 @@ def found():
 
 def only(tables, name="probability"):
     return tables.models[name].iloc[0], tables.means.set_index("matching").loc[name]
+
+
+def none(models, *_, **__):
+    """Stand in for resamples, whose memory would hide other memory."""
+    return np.empty((0, len(models), 3))
+
+
+def growth(known):
+    """Memory of gaps of six models beyond that of two, predictions made when they are asked for."""
+
+    def peak(n_models):
+        of_models = map(fresh, known.comparisons[:n_models])
+        tracemalloc.start()
+        gaps_of_models(of_models, {"probability": BOTH["probability"]}, known.seeds, None)
+        bytes_ = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return bytes_
+
+    peak(2)  # imports
+    return peak(6) - peak(2)
+
+
+def fresh(comparison):
+    """The same, in memory of its own."""
+    sets = [copy.deepcopy(one) for one in (comparison.original, comparison.replication)]
+    return replace(comparison, original=sets[0], replication=sets[1])
 
 
 class TestTables:
@@ -63,22 +94,42 @@ class TestTables:
         monkeypatch.setattr(decomposition, "_MODELS", 2)
         pd.testing.assert_frame_equal(estimate_gaps(KNOWN).means, found.means, check_exact=True)
 
-        def none(models, *_, **__):
-            """Resamples' memory would hide that of the pairs."""
-            return np.empty((0, len(models), 3))
-
         monkeypatch.setattr(decomposition, "resampled_gaps", none)
+        assert growth(models(900, 500, n_models=6, seeds=400)) < 4 * 400_000
 
-        def peak(n_models):
-            known = models(900, 500, n_models=n_models, seeds=400)
-            tracemalloc.start()
-            estimate_gaps(replace(known, methods={"probability": BOTH["probability"]}))
-            bytes_ = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            return bytes_
+    def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
+        """Their predictions, which are read one by one, have 12 bytes."""
+        monkeypatch.setattr(decomposition, "resampled_gaps", none)
+        n_original, n_replication = 40_000, 10_000
+        known = models(n_original, n_replication, n_models=6, seeds=1)
+        assert growth(known) < 4 * 3 * (n_original + n_replication)
 
-        peak(2)  # imports
-        assert peak(6) - peak(2) < 1_600_000
+    def test_results_do_not_depend_on_the_number_of_threads(self, found, monkeypatch):
+        monkeypatch.setattr(decomposition, "_MODELS", 1)
+        for threads in (2, 5):
+            again = estimate_gaps(KNOWN, threads=threads)
+            pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
+            for name, table in found.models.items():
+                pd.testing.assert_frame_equal(again.models[name], table, check_exact=True)
+
+    def test_models_are_read_from_files_one_by_one(self, found, tmp_path):
+        origins, names = ("original", "replication"), [one.model for one in KNOWN.comparisons]
+        paths = {o: [tmp_path / o / f"{name}.parquet" for name in names] for o in origins}
+        for i, one in enumerate(KNOWN.comparisons):
+            for origin in origins:
+                write_predictions(getattr(one, origin), paths[origin][i])
+        files = PairFiles(
+            KNOWN.pair, names, **paths, layouts=dict.fromkeys(origins, Layout()),
+            matchings=KNOWN.methods, seeds=KNOWN.seeds,
+            groups=dict.fromkeys(origins, GroupSource()),
+        )  # fmt: skip
+        comparisons, blocks = files.streamed()
+        again = gaps_of_models(comparisons, files.matchings, files.seeds, blocks)
+        pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
+        for bad in (paths["original"][1], paths["replication"][2]):
+            bad.write_bytes(b"none")
+        with pytest.raises(InputError, match=f"{names[1]}.*; .*{names[2]}"):  # in one message
+            files.streamed()
 
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
         for name in BOTH:

@@ -128,7 +128,7 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     kept = read_vectors(outputs["logits"], "logits")
     assert np.allclose(kept.values, logits.numpy(), atol=1e-5)
     assert np.array_equal(kept.index, found.index)
-    assert kept.metadata == {**found.metadata, "width": "10"}
+    assert {**kept.metadata, "n_tied": "0"} == {**found.metadata, "width": "10"}
     with pytest.raises(InputError, match="are not those of logits"):
         read_vectors(outputs["predictions"], "logits")
     with mock.patch("matcheval.io.tables.verify_file") as verify:
@@ -193,6 +193,22 @@ def test_wrong_names_are_refused(files, tmp_path):
     with pytest.raises(InputError, match="dataset: is of 'digits-validation', not of 'd'"):
         predict(files, tmp_path, dataset_name="d")
     assert not any(tmp_path.iterdir())
+
+
+def test_rows_with_equal_scores_are_counted_over_batches(dataset, tmp_path):
+    """Two classes have one score, from a network in half precision."""
+
+    class Tied(torch.nn.Module):
+        def forward(self, images):
+            logits = torch.zeros(len(images), 10, dtype=torch.bfloat16)
+            logits[:, :2] = 1
+            return logits + images.flatten(1).sum(1, keepdim=True).to(torch.bfloat16) * 0
+
+    run(Tied(), dataset, build_writers({"predictions": tmp_path / "m.parquet"}, {}), batch_size=30)
+    found = read_predictions(tmp_path / "m.parquet")
+    assert found.metadata["n_tied"] == "100"
+    assert not found.prediction.any()
+    assert set(found.probability) == {np.float32(np.e / (2 * np.e + 8))}
 
 
 @pytest.mark.parametrize("block", [7, 2048])

@@ -89,8 +89,8 @@ class TestAgainstTheTranscription:
         assert rows(source, target, criterion, epsilon, seed) == expected.tolist()
 
     @BOTH
-    @pytest.mark.parametrize("n_source", [1, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097])
-    def test_sizes_around_the_words_of_the_tree(self, criterion, n_source):
+    @pytest.mark.parametrize("n_source", [1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 32_769])
+    def test_sizes_around_words_and_blocks(self, criterion, n_source):
         source, target = simulate(n_source, 3, 1), simulate(700, 3, 2)
         uniform = np.random.default_rng(3).random(len(target))
         expected = reference.match_with_numbers(source, target, criterion, 0.005, uniform)

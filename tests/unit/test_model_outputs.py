@@ -132,7 +132,7 @@ class TestFilesOfInference:
         self.vectors(tmp_path / "net.v2.logits.parquet", "logits", LOGITS)
         self.vectors(tmp_path / "net.v2.features.parquet", "features", LOGITS[:, :2])
         running = RunningStatistics()
-        running.add(LOGITS[:, :2], PROBABILITIES.astype(np.float32))
+        running.add(LOGITS[:, :2], PROBABILITIES)
         statistics = dataclasses.asdict(running.result())
         np.savez(tmp_path / "net.v2.statistics.npz", **statistics, metadata="{}")
         return tmp_path / "net.v2.parquet"

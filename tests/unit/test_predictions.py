@@ -1,5 +1,7 @@
 """Prediction files: accepted formats, the result of reading them, and errors for bad input."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +14,7 @@ from helpers import written
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import PREDICTIONS, check_predictions, write_predictions
-from matcheval.predictions.softmax import most_probable, softmax
+from matcheval.predictions.softmax import most_probable, n_tied, softmax
 
 FINE = {"label": [0, 2, 1], "prediction": [0, 1, 1], "probability": [0.5, 0.75, 1.0]}
 THREE = "label,prediction,probability\n"
@@ -190,9 +192,28 @@ class TestSoftmax:
         assert prediction.tolist() == [1, 0]
         assert (prediction.dtype, probability.dtype) == (np.int16, np.float32)
 
-    def test_half_precision_logits_are_summed_in_float32(self):
+    def test_half_precision_logits_are_summed_in_float64(self):
         logits = np.zeros((1, 3000), np.float16)
-        assert softmax(logits).sum() == pytest.approx(1, rel=1e-6)
+        assert softmax(logits).sum() == pytest.approx(1, rel=1e-12)
+
+    def test_confidences_of_quantised_logits_are_rounded_once(self):
+        """The order of the classes changes none; the rows are more than one block."""
+        rng = np.random.default_rng(0)
+        logits = (rng.integers(-128, 128, (5000, 20)) * 0.0625).astype(np.float32)
+        exact = [1 / math.fsum(np.exp(row - row.max())) for row in np.float64(logits)]
+        _, stored = most_probable(logits, logits=True)
+        assert np.array_equal(stored, np.float32(exact))
+        assert np.array_equal(stored, np.float32(softmax(logits).max(1)))
+        permuted = logits[:, rng.permutation(20)]
+        assert np.array_equal(most_probable(permuted, logits=True)[1], stored)
+
+    def test_only_equal_scores_are_tied(self):
+        near = [[1, 1, 0], [0, 1, 1 + 1e-12], [2, 0, 0], [3, 3, 3]]  # the second, in float64 alone
+        assert [n_tied(np.array(near, kind)) for kind in (np.float64, np.float32)] == [2, 3]
+        assert n_tied(np.ones((2, 1))) == 0
+        prediction, probability = most_probable(np.array(near), logits=True)
+        assert prediction.tolist() == [0, 2, 0, 0]
+        assert probability[1] == np.float32(1 / (2 + np.exp(-1)))
 
     @given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e300, 1e300, allow_subnormal=False)))
     def test_any_finite_logits(self, logits):

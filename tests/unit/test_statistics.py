@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import isotonic_regression
 
 from matcheval.errors import InputError
 from matcheval.statistics.intervals import (
@@ -17,6 +18,7 @@ from matcheval.statistics.intervals import (
     normal_factor,
     percentiles,
 )
+from matcheval.statistics.isotonic import isotonic_fit
 from matcheval.statistics.lines import (
     Scale,
     bootstrap_lines,
@@ -217,3 +219,10 @@ def test_values_that_determine_no_line(x, message):
 def test_no_resample_determines_a_line():
     with pytest.raises(InputError, match="no resample of the models determines a line"):
         next(s for s in range(100) if bootstrap_lines([1, 2, 3], [1, 2, 3], 1, seed=s) is None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=60))
+def test_the_isotonic_fit_is_that_of_scipy_to_the_bit(pools):
+    numbers, weights = np.array(pools, np.float64).T
+    theirs = isotonic_regression(numbers / weights, weights=weights).x
+    np.testing.assert_array_equal(isotonic_fit(numbers / weights, weights), theirs)

@@ -28,6 +28,7 @@ LOGITS = RNG.normal(size=(N, K)).astype(np.float32)
 LABELS = RNG.integers(0, K, N)
 LOGITS[np.arange(N), np.where(RNG.random(N) < 0.9, LABELS, 0)] += 6
 PREDICTED, CONFIDENCES = LOGITS.argmax(1), softmax(LOGITS).max(1)
+OF_K = {"n_classes": str(K)}
 
 
 class TestDoubleSoftmax:
@@ -56,28 +57,28 @@ class TestDoubleSoftmax:
 
     def test_of_probabilities_alone_it_is_told(self):
         twice = softmax(softmax(LOGITS))
-        (told,) = suspicions(LABELS, PREDICTED, twice.max(1), K)
+        (told,) = suspicions(LABELS, PREDICTED, twice.max(1), OF_K)
         assert "no probability is above 0.23" in told
         assert told.endswith("was the softmax taken twice?")
-        assert suspicions(LABELS, PREDICTED, CONFIDENCES, K) == []
+        assert suspicions(LABELS, PREDICTED, CONFIDENCES, OF_K) == []
 
 
 class TestLabels:
     @pytest.mark.parametrize(("shift", "what"), [(1, "are labels"), (-1, "are predictions")])
     def test_one_off(self, shift, what):
-        told = suspicions(LABELS + shift, PREDICTED, CONFIDENCES)
+        told = suspicions(LABELS + shift, PREDICTED, CONFIDENCES, {})
         assert len(told) == 1
         assert f"{what} counted from 1" in told[0]
 
     def test_below_chance(self):
         shuffled = (LABELS + 5) % K
-        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, K)
+        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, OF_K)
         assert "below chance, 10 % for so many classes" in told
         # Of unknown classes, of guesses, of a few datapoints and without labels nothing is said.
-        assert suspicions(shuffled, PREDICTED, CONFIDENCES) == []
-        assert suspicions(RNG.permutation(LABELS), PREDICTED, CONFIDENCES, K) == []
-        assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], K) == []
-        assert suspicions(None, PREDICTED, CONFIDENCES, K) == []
+        assert suspicions(shuffled, PREDICTED, CONFIDENCES, {}) == []
+        assert suspicions(RNG.permutation(LABELS), PREDICTED, CONFIDENCES, OF_K) == []
+        assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], OF_K) == []
+        assert suspicions(None, PREDICTED, CONFIDENCES, OF_K) == []
 
     def test_percentages(self, tmp_path):
         table = tmp_path / "p.csv"
@@ -180,6 +181,31 @@ class TestCommandLine:
         assert "compared with itself?" in (tmp_path / "out" / "summary.md").read_text()
         main(["compare", *files[:2], "--seeds", "2", "--epsilon", "1e-12"])
         assert "of the targets are unmatched by" in caplog.text
+
+    def test_equal_highest_scores_are_counted(self, tmp_path, caplog, undrawn):
+        """Of logits that are rounded and cut off; the lowest of the classes is the prediction."""
+        logits = np.minimum(np.round(LOGITS), 3)
+        logits[0, [3, 7]] = 99
+        files = []
+        for name, columns in {"old": logits, "new": logits[:200]}.items():
+            path = tmp_path / f"{name}.npz"
+            files.append(str(written(path, {"labels": LABELS[: len(columns)], "logits": columns})))
+        n_tied = int((np.sort(logits)[:, -2] == logits.max(1)).sum())
+        told = f"old: {n_tied} of 400 rows have two equal highest scores; the lowest of these"
+        assert n_tied > 2
+        main(["compare", *files, "--seeds", "2", "--output", str(tmp_path / "out")])
+        assert told in (tmp_path / "out" / "summary.md").read_text()
+        assert f"warning: {told}" in caplog.text
+        caplog.clear()
+        main(["predict-accuracy", *files, "--methods", "ac", "--resamples", "0"])
+        assert told in caplog.text
+        compared, predicted = read_predictions(files[0]), read_user_file(files[0]).outputs
+        assert compared.prediction[0] == predicted.predicted[0] == 3
+        assert np.array_equal(compared.probability, np.float32(predicted.confidences))
+
+    @pytest.mark.parametrize("told", ["0", "-1", "many", "9" * 5000])
+    def test_other_counts_of_foreign_files_are_passed_over(self, told):
+        assert suspicions(None, PREDICTED, CONFIDENCES, {"n_tied": told}) == []
 
     def test_a_file_named_twice(self, files, capsys):
         a, b, c, d = files

@@ -120,6 +120,21 @@ def test_edits_that_change_nothing(copy):
     assert jobs(copy.plan()) == {}
 
 
+def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
+    """Of 600 and 497 datapoints, the larger set; also where it is named from the first run on."""
+    plain, named = "digits-new-writers}", "digits-new-writers, source: digits-known}"
+    copy.edit("config.yaml", plain, named)
+    assert jobs(copy.plan()) == {}
+    for folder in ("datasets", "predictions", "digits"):
+        shutil.rmtree(copy.results / folder)
+    copy.run()
+    assert jobs(copy.plan()) == {}
+    copy.edit("config.yaml", named, plain)
+    assert jobs(copy.plan()) == {}
+    copy.edit("config.yaml", plain, named.replace("digits-known", "digits-new-writers"))
+    assert jobs(copy.plan()) == MATCHING | AFTER_COUNTING
+
+
 class TestResultsElsewhere:
     """What results were made from is recorded beside them."""
 

@@ -62,6 +62,11 @@ class ErrorCollector:
         except InputError as error:
             self._messages.append(str(error))
 
+    @property
+    def found(self) -> bool:
+        """Whether there is an error."""
+        return bool(self._messages)
+
     def raise_any(self) -> None:
         """Raise all recorded errors as one."""
         if self._messages:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined, softmax
+from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, joined
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
@@ -20,6 +20,7 @@ from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule, check_columns
+from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)

@@ -14,13 +14,14 @@ from pydantic import Field
 
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
-from matcheval.accuracy_prediction.scores.outputs import Outputs, softmax
+from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted
 from matcheval.predictions.layout import Layout, layout_of
+from matcheval.predictions.softmax import softmax
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     ComparedModels,

@@ -7,20 +7,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from matcheval.api.pairs import UNNAMED, warnings_of
 from matcheval.errors import InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
-from matcheval.protocol.gaps import GapTables, estimate_gaps
 from matcheval.protocol.settings import Criterion
-from matcheval.protocol.tables import tabulate_runs
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
+    from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
 
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
@@ -32,7 +30,7 @@ class AnalysisTable:
 
     kind: "type[PairTableAnalysis]"
     module: ModuleType  # with `SCHEMA`, `tabulate`, `text_columns` and `plot`
-    table: pd.DataFrame
+    table: "pd.DataFrame"
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
@@ -63,8 +61,8 @@ class Compared:
     """A comparison with its results, by criterion: every model in the order of `models`."""
 
     models: ComparedModels
-    tables: Mapping[Criterion, pd.DataFrame]  # columns of `MODEL_TABLE`, a row per model
-    gaps: GapTables
+    tables: "Mapping[Criterion, pd.DataFrame]"  # columns of `MODEL_TABLE`, a row per model
+    gaps: "GapTables"
     analyses: Mapping[str, AnalysisTable]
 
     @property
@@ -148,6 +146,10 @@ def compare_models(
     progress: bool = False,
 ) -> Compared:
     """Match models by all criteria, tabulate the runs, and estimate gaps."""
+    # Not before predictions are read, which are often refused: these import pandas.
+    from matcheval.protocol.gaps import estimate_gaps
+    from matcheval.protocol.tables import tabulate_runs
+
     found = {}
     for kind in each(analyses, "analyses", progress=progress):
         module = import_module(kind.__module__)

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
@@ -20,10 +19,13 @@ from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import GROUP
 from matcheval.predictions.layout import COLUMNS, LABEL_SPACES, Layout, check_columns_given
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 # One model's predictions on one dataset.
-Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]
+Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]"
 # Those of one model or, by name, of several; or a pattern of files with {model}.
-Models: TypeAlias = Data | Mapping[str, Data]
+Models: TypeAlias = "Data | Mapping[str, Data]"
 
 # Names of arrays in lower case, which models and sets cannot have in a mapping.
 _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
@@ -101,7 +103,9 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         value = data[key]  # which an `.npz` file reads
         found = np.asarray(value)
         if found.dtype.kind == "O":  # which may be all texts, or all whole numbers
-            kind = pd.api.types.infer_dtype(found.ravel(), skipna=False)
+            from pandas.api.types import infer_dtype
+
+            kind = infer_dtype(found.ravel(), skipna=False)
             found = found.astype({"string": str, "integer": np.int64}.get(kind, object))
     except Exception as error:  # whatever the object's own conversion raises
         raise InputError(
@@ -120,6 +124,8 @@ def _reason(error: Exception) -> str:
 
 
 def _table(data: Any, name: str) -> pa.Table:
+    import pandas as pd
+
     kind = type(data).__name__
     is_table = isinstance(data, pd.DataFrame | pa.Table) or hasattr(data, "__arrow_c_stream__")
     if not is_table or isinstance(data, pd.Series):
@@ -156,7 +162,7 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
         return False
     if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):
         return False  # a table may stand for an array: the logits as a DataFrame
-    tables = (str, os.PathLike, Mapping, pd.DataFrame, pa.Table)
+    tables = (str, os.PathLike, Mapping)  # and those with Arrow's interface, as of pandas
     is_table = [
         isinstance(one, tables) or (hasattr(one, "__arrow_c_stream__") and hasattr(one, "columns"))
         for one in data.values()

@@ -82,9 +82,9 @@ def predict_given(
             found = replace(found, outputs=replace(found.outputs, features=features))
         if source is not given.base:
             check_comparable(base, found)
-        outputs, told = found.outputs, found.metadata.get("n_classes")
+        outputs = found.outputs
         values = outputs.labels, outputs.predicted, outputs.confidences
-        for text in suspicions(*values, int(told) if told else None):
+        for text in suspicions(*values, found.metadata):
             warn(f"{found.name}: {text}")
         return found
 

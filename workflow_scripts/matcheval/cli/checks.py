@@ -1,11 +1,10 @@
-"""The commands `doctor` and `check-study`, and the option `--version`."""
+"""The commands `doctor` and `check-study`."""
 
 import argparse
 import sys
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from matcheval.errors import InputError, printable
 from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
@@ -13,12 +12,12 @@ from matcheval.io.terminal import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
 
-DOCTOR = (
+_DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
     "works, what does not, and what to do. Ends with code 1 if something does not work. With "
     "--gpu: runs on each GPU what studies run there, in five minutes, and writes a file to send."
 )
-STUDY = (
+_STUDY = (
     "Read a study file and the files that it names as the workflow does before its first job, and "
     "say what is wrong: the key and the value, or, if it is no YAML, the line. Paths are relative "
     "to the working directory."
@@ -26,20 +25,9 @@ STUDY = (
 _WIDTH = 100
 
 
-class ShowVersions(argparse.Action):
-    """Print the versions of what matters, and end."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print a line per package."""
-        found = versions()
-        width = max(map(len, found))
-        for name, version in found.items():
-            sys.stdout.write(f"{name.ljust(width)}  {version or 'not installed'}\n")
-        parser.exit()
-
-
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
+    parser.description = _DOCTOR
     parser.add_argument(
         "--results", type=Path, default=Path("results"), metavar="DIR",
         help="the folder of results that is looked at (default: results)",
@@ -108,6 +96,7 @@ def _described(one: Finding) -> str:
 
 def add_check_study(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `check-study`."""
+    parser.description = _STUDY
     parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
     add_json(parser)
     parser.set_defaults(run=run_check_study)

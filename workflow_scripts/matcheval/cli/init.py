@@ -16,12 +16,12 @@ from matcheval.starting.drafting import Draft, Wishes, as_name, draft_study
 from matcheval.starting.examples import EXAMPLES
 from matcheval.starting.looking import Given, ImageSet, PredictionSet, SetFolder, look_at
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Write a study file, and a catalogue of models where one is needed, from what is there: two folders
 of images, prediction files, published sets, or a folder of sets. Look at the file, and run the
 command that is printed.
 """
-EXAMPLES_TEXT = """\
+_EXAMPLES = """\
 ORIGINAL and OTHER are each
   a folder with a folder of images per class             photos/old
   prediction files, {model} for the names of models      'predictions/old/{model}.csv'
@@ -38,6 +38,7 @@ OTHER may also be a folder of sets of either kind.
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `init`."""
+    parser.description, parser.epilog = _DESCRIPTION, _EXAMPLES
     parser.add_argument("original", nargs="?", metavar="ORIGINAL", help="the original set")
     parser.add_argument(
         "other", nargs="?", metavar="OTHER", help="the set to compare, or a folder of sets"

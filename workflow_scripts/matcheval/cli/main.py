@@ -3,54 +3,48 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
+from typing import Any
 
-from matcheval.analyses.near_duplicates.search import add_search
-from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
-from matcheval.cli import checks, init, predictions
 from matcheval.execution.entry_points import run_command
-from matcheval.warehouse.commands import add_warehouse
 
-# Names with their summaries, descriptions, texts below the options, and what adds the arguments.
+# Names with their summaries, and what adds description and arguments. The module is imported for
+# the command that is given, as some take a second.
 _COMMANDS = (
     (
         "init", "write a first study file, from images, prediction files or set names",
-        init.DESCRIPTION, init.EXAMPLES_TEXT, init.add_init,
+        "matcheval.cli.init.add_init",
     ),
     (
         "compare", "compare two sets: print a table; with --output, write tables and figures",
-        "Compare a model's accuracy on two sets before and after matching.",
-        predictions.PAIR_FILES, predictions.add_compare,
+        "matcheval.cli.predictions.add_compare",
     ),
     (
         "match", "write the measured quantities of every seed, and optionally matched pairs",
-        "Match a model's predictions on two sets.", predictions.PAIR_FILES, predictions.add_match,
+        "matcheval.cli.predictions.add_match",
     ),
     (
         "replicate", "build a new test set from annotated candidates",
-        "Build a replication test set (docs/analyses/sampling.md). Datasets are given as folders "
-        "written by the workflow.", None, lambda parser: _add_replicate(parser),
+        "matcheval.analyses.sampling.commands.add_replicate",
     ),
     (
         "predict-accuracy", "predict a model's accuracy on sets without labels",
-        "Predict a model's accuracy on each TARGET from its predictions there and on a labelled "
-        "BASE.", predictions.ACCURACY_FILES, predictions.add_predict_accuracy,
+        "matcheval.cli.predictions.add_predict_accuracy",
     ),
     (
         "duplicates", "search for near duplicates: the nearest images of another set",
-        "Find the images of TRAIN that are most similar to each image of TEST "
-        "(docs/analyses/near_duplicates.md).", None, add_search,
+        "matcheval.analyses.near_duplicates.search.add_search",
     ),
     (
         "warehouse", "build a suite of sets from images of one's own",
-        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
-        "colour (docs/warehouse.md).", None, add_warehouse,
+        "matcheval.warehouse.commands.add_warehouse",
     ),
     (
-        "check-study", "check a study file without running it", checks.STUDY, None,
-        checks.add_check_study,
+        "check-study", "check a study file without running it",
+        "matcheval.cli.checks.add_check_study",
     ),
-    ("doctor", "look at this machine: what works", checks.DOCTOR, None, checks.add_doctor),
+    ("doctor", "look at this machine: what works", "matcheval.cli.checks.add_doctor"),
 )  # fmt: skip
 
 
@@ -58,38 +52,42 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run `matched-eval`."""
     if isinstance(sys.stdout, TextIOWrapper):  # print '?' where ε or ± cannot be encoded
         sys.stdout.reconfigure(errors="replace")
-    arguments = build_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    command = next((one for one in given if not one.startswith("-")), "")
+    arguments = build_parser(command).parse_args(given)
     run_command(arguments.run, arguments)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of `matched-eval`."""
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Build the parser of `matched-eval`; with a command, only that one gets its arguments."""
     parser = argparse.ArgumentParser(
         prog="matched-eval",
         description="Evaluate a classifier on similar-but-non-identical test sets.",
     )
     parser.add_argument(
-        "--version", action=checks.ShowVersions, nargs=0, default=argparse.SUPPRESS,
+        "--version", action=_ShowVersions, nargs=0, default=argparse.SUPPRESS,
         help="print the versions of what matters",
     )  # fmt: skip
     commands = parser.add_subparsers(title="commands", required=True)
-    raw, wrapped = argparse.RawDescriptionHelpFormatter, argparse.HelpFormatter
-    for name, summary, description, epilog, add in _COMMANDS:
-        add(commands.add_parser(
-            name, help=summary, description=description, epilog=epilog,
-            formatter_class=raw if epilog else wrapped,
-        ))  # fmt: skip
+    for name, summary, place in _COMMANDS:
+        of_command = commands.add_parser(name, help=summary)
+        if command in (None, name):
+            module, _, add = place.rpartition(".")
+            getattr(import_module(module), add)(of_command)
+            if of_command.epilog:
+                of_command.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
 
 
-def _add_replicate(parser: argparse.ArgumentParser) -> None:
-    """Add the steps of building a new test set."""
-    steps = parser.add_subparsers(title="steps", required=True)
-    for step, add, summary in (
-        ("simulate", add_simulate, "simulate workers' annotations, for trial runs"),
-        ("count", add_count, "count workers' annotations: selection frequencies"),
-        ("sample", add_sample, "sample the new test set"),
-        ("allocate", add_allocate, "divide images among keywords, as for CIFAR-10.1"),
-    ):
-        description = f"{summary[0].upper()}{summary[1:]}."
-        add(steps.add_parser(step, help=summary, description=description))
+class _ShowVersions(argparse.Action):
+    """Print the versions of what matters, and end."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print a line per package."""
+        from matcheval.health import versions
+
+        found = versions()
+        width = max(map(len, found))
+        for name, version in found.items():
+            sys.stdout.write(f"{name.ljust(width)}  {version or 'not installed'}\n")
+        parser.exit()

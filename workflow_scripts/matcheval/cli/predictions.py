@@ -12,30 +12,26 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.api.comparing import MatchResult
-from matcheval.api.comparison import chosen_analyses, compare_models
-from matcheval.api.comparison_output import check_folder, describe, write_comparison
-from matcheval.api.inputs import layout_of
-from matcheval.api.pairs import GivenModel, PairOptions, all_sources, by_pattern, read_compared
 from matcheval.errors import InputError, printable
-from matcheval.io.files import check_place
-from matcheval.io.tables import check_suffix, write_table
+from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
-from matcheval.predictions.formats import InMemory, check_is_file
-from matcheval.predictions.layout import Layout, read_classes
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 
+# The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from matcheval.api.pairs import GivenModel, PairOptions
+    from matcheval.predictions.formats import InMemory
+    from matcheval.predictions.layout import Layout
+    from matcheval.protocol.compared_models import ComparedModels
 
 LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
 _MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
 
-PAIR_FILES = """\
+_PAIR_FILES = """\
 SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
 CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
 the position in the dataset, and group, such as a writer or a video, whose datapoints are not
@@ -45,7 +41,7 @@ column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers
 protocol takes the larger set as source. docs/cli.md has the formats.
 """
 
-ACCURACY_FILES = """\
+_ACCURACY_FILES = """\
 Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
 with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
 BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
@@ -76,9 +72,12 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
 
 
 def read_layout(
-    arguments: argparse.Namespace, sources: Sequence[Path | InMemory]
-) -> tuple[Layout, int | None]:
+    arguments: argparse.Namespace, sources: "Sequence[Path | InMemory]"
+) -> "tuple[Layout, int | None]":
     """Read these arguments, and tell the names of classes that files have where none are given."""
+    from matcheval.api.inputs import layout_of
+    from matcheval.predictions.layout import read_classes
+
     text, columns = arguments.columns, dict[str, str]()
     for part in () if text is None else text.split(","):
         ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
@@ -102,6 +101,7 @@ def read_layout(
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
+    parser.description = "Compare a model's accuracy on two sets before and after matching."
     _add_common(parser, n_files="?")
     parser.add_argument(
         "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
@@ -143,6 +143,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
+    parser.description = "Match a model's predictions on two sets."
     _add_common(parser)
     parser.add_argument(
         "--criterion", choices=[c.value for c in Criterion],
@@ -162,6 +163,7 @@ def add_match(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
     """Add the arguments that `compare` and `match` share."""
+    parser.epilog = _PAIR_FILES
     parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
     parser.add_argument("target", type=Path, metavar="TARGET", nargs=n_files)
     parser.add_argument(
@@ -183,15 +185,21 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
     )  # fmt: skip
 
 
-def _options(arguments: argparse.Namespace, criteria: Sequence[str], **others: Any) -> PairOptions:
+def _options(
+    arguments: argparse.Namespace, criteria: Sequence[str], **others: Any
+) -> "PairOptions":
+    from matcheval.api.pairs import PairOptions
+
     epsilon, seeds, pair = arguments.epsilon, arguments.seeds, arguments.pair
     return PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
 
 
 def _read(
-    arguments: argparse.Namespace, models: Sequence[GivenModel], options: PairOptions
-) -> ComparedModels:
+    arguments: argparse.Namespace, models: "Sequence[GivenModel]", options: "PairOptions"
+) -> "ComparedModels":
     """Read the predictions of models; tell if a target is larger than the source that was named."""
+    from matcheval.api.pairs import all_sources, read_compared
+
     layout, n_classes = read_layout(arguments, all_sources(models))
     compared = read_compared(models, options, layout, n_classes, progress=True)
     n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
@@ -207,6 +215,11 @@ def _read(
 def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
+    from matcheval.api.comparing import MatchResult
+    from matcheval.api.pairs import GivenModel
+    from matcheval.io.tables import write_table
+    from matcheval.protocol.schemas import RUNS
+
     model = GivenModel("", arguments.source, arguments.target)
     options = _options(arguments, [arguments.criterion], source="original")
     result = MatchResult.of(_read(arguments, [model], options))
@@ -232,6 +245,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     for path in inputs:
         check_is_file(path)
     taken = {os.path.realpath(path) for path in inputs}
+    from matcheval.io.tables import check_suffix
+
     for path in filter(None, (arguments.output, arguments.pairs)):
         check_suffix(path)
         check_place(path)
@@ -243,19 +258,25 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
-    analyses = chosen_analyses(arguments.analyses)
     models, source = _given_models(arguments)
+    from matcheval.api.comparison import chosen_analyses, compare_models
+
+    analyses = chosen_analyses(arguments.analyses)
     options = _options(
         arguments, arguments.criterion or [criterion.value for criterion in Criterion],
         source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
     )  # fmt: skip
     folder = arguments.output
     if folder is not None:
+        from matcheval.api.comparison_output import check_folder
+
         check_folder(folder)
     read = _read(arguments, models, options)
     if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
     compared = compare_models(read, analyses, progress=True)
+    from matcheval.api.comparison_output import describe, write_comparison
+
     for text in compared.warnings[:_MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
@@ -279,7 +300,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         })  # fmt: skip
 
 
-def _given_models(arguments: argparse.Namespace) -> tuple[list[GivenModel], str | None]:
+def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str | None]":
     """Return SOURCE and TARGET with the role of the source, or all models that patterns name."""
     original, replication = arguments.original, arguments.replication
     has_roles = original in ("source", "target")
@@ -289,11 +310,17 @@ def _given_models(arguments: argparse.Namespace) -> tuple[list[GivenModel], str 
                 "name two files, SOURCE and TARGET (--original is 'source' or 'target'), or give "
                 "both --original and --replication, each a file or a pattern like old/{model}.csv"
             )
+        for path in (arguments.source, arguments.target):
+            check_is_file(path)
+        from matcheval.api.pairs import GivenModel
+
         if original == "source":
             return [GivenModel("", arguments.source, arguments.target)], "original"
         return [GivenModel("", arguments.target, arguments.source)], "replication"
     if arguments.source is not None or has_roles:
         arguments.parser.error("--replication needs --original FILE, and no other files")
+    from matcheval.api.pairs import by_pattern
+
     models, left_out = by_pattern(original, replication)
     for text in left_out:
         LOGGER.warning("warning: %s", text)
@@ -302,6 +329,11 @@ def _given_models(arguments: argparse.Namespace) -> tuple[list[GivenModel], str 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `predict-accuracy`."""
+    parser.description = (
+        "Predict a model's accuracy on each TARGET from its predictions there and on a labelled "
+        "BASE."
+    )
+    parser.epilog = _ACCURACY_FILES
     parser.add_argument("base", type=Path, metavar="BASE", help="predictions on a labelled set")
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
@@ -329,12 +361,12 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
 
 def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
-    from matcheval.api.predicting import GivenSets, predict_given  # takes a while
+    for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
+        check_is_file(path)
+    from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}
     given = GivenSets(arguments.base, targets, arguments.calibrate_on)
-    for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
-        check_is_file(path)
     _check_named_once(arguments)
     layout, n_classes = read_layout(arguments, given.all)
     base, table = predict_given(

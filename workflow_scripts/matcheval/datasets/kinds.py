@@ -12,6 +12,7 @@ from typing import Any
 from matcheval.datasets import custom, digits, published, results, transformed
 from matcheval.datasets.kind import REGISTERED, DatasetKind, Decoded
 from matcheval.io.files import files_below
+from matcheval.names import PREDICTIONS_KIND as PREDICTIONS_KIND
 
 # By name, in the order of the documentation.
 KINDS: Mapping[str, type[DatasetKind]] = {
@@ -21,8 +22,6 @@ KINDS: Mapping[str, type[DatasetKind]] = {
     if kind.__module__ == module.__name__
 }
 
-
-PREDICTIONS_KIND = "predictions"
 # Published results: classes without probabilities, or accuracies alone.
 LABELS_KIND = "labels"
 ARCHIVE_KIND = "label_archive"

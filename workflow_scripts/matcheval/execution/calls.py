@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from pydantic import TypeAdapter
-
 log = logging.getLogger(__name__)
 
 
@@ -23,6 +21,8 @@ def named_function(name: str) -> Callable[..., None]:
 
 def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert arguments to the types that a function's annotations name."""
+    from pydantic import TypeAdapter  # which commands need not wait for
+
     expected = inspect.signature(function, eval_str=True).parameters
     return {
         name: TypeAdapter(expected[name].annotation).validate_python(value)

@@ -52,9 +52,12 @@ def run_job(job: Any) -> None:
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
-    """Collect the arguments of a rule's function from its job, converted to the annotated types."""
+    """Collect the arguments of a rule's function from its job, converted to the annotated types.
+
+    An argument `threads` is the number of threads that the job has.
+    """
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
-    wildcards = dict(job.wildcards.items())
+    wildcards = dict(job.wildcards.items()) | {"threads": job.threads}
     parameters = named[0].pop("job", {})
     expected = inspect.signature(function).parameters
     unused = sorted(set(parameters) - set(expected))

@@ -169,10 +169,16 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     return ResourceRequest.of_work(n_models * images * 16, seconds)
 
 
-def of_gaps(n_models: int, n_matchings: int, images: int) -> ResourceRequest:
-    """Estimate the request for decomposing the gaps of models on two sets."""
+def of_gaps(
+    n_models: int, n_matchings: int, images: int, held: int | None = None
+) -> ResourceRequest:
+    """Estimate the request for decomposing the gaps of models on two sets.
+
+    `held` models are in memory at a time, and two bytes per datapoint of the others; or all models.
+    """
     seconds = n_models * (1 + 2 * n_matchings) * 0.5 * max(0.05, images / 50_000)
-    return ResourceRequest.of_work(n_models * images * 160, seconds)
+    size = 160 * n_models if held is None else 160 * held + 2 * n_models
+    return ResourceRequest.of_work(size * images, seconds)
 
 
 def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:

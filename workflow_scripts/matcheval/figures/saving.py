@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from matcheval.figures.style import style
@@ -26,7 +26,8 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
     """Save a figure atomically as PDF, PNG or SVG, depending on the suffixes of `paths`."""
     for path in paths:
         options = _OPTIONS[check_figure(path)]
-        with style(), _quiet("fontTools"), atomic_file(path) as partial:
+        fonts = _small_fonts() if options["format"] == "pdf" else nullcontext()
+        with style(), fonts, atomic_file(path) as partial:
             fix_layout(figure)
             figure.savefig(partial, **options)
 
@@ -37,15 +38,23 @@ def check_figure(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """Silence a package's INFO messages: fontTools logs one for every glyph that it embeds."""
-    logger = logging.getLogger(name)
-    before = logger.level
+def _small_fonts() -> Iterator[None]:
+    """Embed fonts without what a PDF does not use, and without a message for every glyph.
+
+    Matplotlib has no option for it. Taking the glyphs of a figure out of the tables for complex
+    scripts and formulas takes longer than all else of a PDF.
+    """
+    from fontTools.subset import Options
+
+    logger, unused = logging.getLogger("fontTools"), ["GDEF", "GPOS", "GSUB", "MATH"]
+    level, dropped = logger.level, Options._drop_tables_default
     logger.setLevel(logging.WARNING)
+    Options._drop_tables_default = [*dropped, *unused]
     try:
         yield
     finally:
-        logger.setLevel(before)
+        logger.setLevel(level)
+        Options._drop_tables_default = dropped
 
 
 def fix_layout(figure: "Figure") -> None:

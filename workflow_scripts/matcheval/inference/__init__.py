@@ -4,7 +4,7 @@ This file imports no torch, so that checking a configuration stays fast.
 """
 
 # Increase by hand when an edit changes the outputs of inference, as `training.TRAINING_VERSION`.
-INFERENCE_VERSION = 3
+INFERENCE_VERSION = 4
 
 # The outputs of a forward pass, and the suffix that each adds to the model's name to form a file
 # name; `inference.outputs` explains how to add one.

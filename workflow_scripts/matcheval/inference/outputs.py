@@ -28,7 +28,14 @@ from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.array_archives import write_arrays
 from matcheval.io.tables import Column, TableSchema, parquet_file, read_parquet
 from matcheval.predictions.records import Predictions, check_predictions, write_predictions
-from matcheval.predictions.softmax import most_probable, softmax, top_k_classes, write_top_k
+from matcheval.predictions.softmax import (
+    TIED,
+    most_probable,
+    n_tied,
+    softmax,
+    top_k_classes,
+    write_top_k,
+)
 
 Rows = npt.NDArray[np.float32]
 
@@ -130,19 +137,22 @@ class PredictionWriter(FileWriter):
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
         super().__init__(path, metadata)
         self._batches: list[tuple[npt.NDArray[np.generic], ...]] = []
+        self._n_tied = 0
 
     def update(self, batch: ForwardBatch) -> None:
         """Append the predicted class of each image of a batch, and its probability."""
         index = np.arange(batch.start, batch.start + len(batch.labels))
         most = most_probable(batch.logits, logits=True)
         self._batches.append((index, np.array(batch.labels), *most))
+        self._n_tied += n_tied(batch.logits)
 
     def collect(self) -> Predictions:
         """Join and check the predictions of all batches so far, at least one."""
         names = ("index", "label", "prediction", "probability")
         parts = zip(*self._batches, strict=True)
         columns = {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
-        return check_predictions(columns, file=self._path, metadata=self._metadata)
+        metadata = {**self._metadata, TIED: str(self._n_tied)}
+        return check_predictions(columns, file=self._path, metadata=metadata)
 
     def finish(self) -> None:
         """Write the prediction file."""

@@ -38,7 +38,8 @@ class InferenceConfig:
     n_threads : int
         CPU threads of the model; equally many further threads decode images.
     precision : str
-        One of `inference.PRECISIONS`. Logits are stored, and the softmax computed, in float32.
+        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
+        computed in float64.
     compile : bool
         Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
     n_top : int
@@ -87,7 +88,7 @@ class InferenceSettings(Settings):
     )
     threads: Count = Field(1, description="CPU threads of a model, and of decoding for it")
     precision: Literal["fp32", "tf32", "bf16", "fp16"] = Field(
-        "fp32", description="Of the forward pass; the softmax is always computed in float32"
+        "fp32", description="Of the forward pass; the softmax is always computed in float64"
     )
     compile: Boolean = Field(False, description="torch.compile")
     outputs: UniqueTuple[Literal["logits", "features", "statistics", "top"]] = Field(

@@ -48,9 +48,9 @@ class RunningStatistics:
     def __init__(self) -> None:
         self._n = 0
 
-    def add(self, features: npt.NDArray[np.float32], softmax: npt.NDArray[np.float32]) -> None:
+    def add(self, features: npt.NDArray[np.float32], softmax: Array) -> None:
         """Add datapoints."""
-        wide, p = features.astype(np.float64), softmax.astype(np.float64)
+        wide, p = features.astype(np.float64), softmax
         mean = wide.mean(axis=0)
         wide -= mean
         if self._n == 0:

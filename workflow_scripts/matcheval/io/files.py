@@ -211,3 +211,17 @@ def _is_running(pid: str) -> bool:
     except (ValueError, OSError):
         return True
     return True
+
+
+def check_is_file(path: Path) -> None:
+    """Check that a file is there."""
+    try:
+        found = path.is_file()
+    except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"no such file ({reason})", file=path) from error
+    if not found:
+        what = "is a folder" if path.is_dir() else "no such file"
+        if path.is_symlink():
+            what += ": it is a link to nothing, or to itself"
+        raise InputError(what, file=path)

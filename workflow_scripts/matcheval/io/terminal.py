@@ -5,11 +5,11 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-import pyarrow as pa
-from tqdm import tqdm
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +24,10 @@ def print_json(value: Any) -> None:
     sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
 
 
-def json_rows(table: pd.DataFrame | pa.Table) -> list[dict[str, Any]]:
+def json_rows(table: "pd.DataFrame | pa.Table") -> list[dict[str, Any]]:
     """Return the rows of a table as JSON values."""
+    import pyarrow as pa
+
     if isinstance(table, pa.Table):
         rows: list[dict[str, Any]] = table.to_pylist()
     else:
@@ -46,5 +48,8 @@ T = TypeVar("T")
 
 def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
     """Iterate over items; of several, a terminal shows the progress on standard error."""
-    shown = progress and len(items) > 1 and sys.stderr.isatty()
-    return iter(tqdm(items, work, disable=not shown, leave=False))
+    if not (progress and len(items) > 1 and sys.stderr.isatty()):
+        return iter(items)
+    from tqdm import tqdm
+
+    return iter(tqdm(items, work, leave=False))

@@ -6,12 +6,14 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from matcheval.io.files import atomic_file
-from matcheval.io.tables import TableSchema, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from matcheval.io.tables import TableSchema
 
 _ROUNDING = 1e-9  # numbers this close to a rounded one count as equal to it
 _LATEX = str.maketrans({
@@ -42,14 +44,16 @@ class TextColumn:
 
 
 def write_readable(
-    table: pd.DataFrame,
-    schema: TableSchema,
-    readable: Callable[[pd.DataFrame], list[TextColumn]],
+    table: "pd.DataFrame",
+    schema: "TableSchema",
+    readable: "Callable[[pd.DataFrame], list[TextColumn]]",
     paths: Iterable[str | os.PathLike[str]],
     notes: Sequence[str] = (),
     page: str = "",
 ) -> None:
     """Write a table in one or several formats; its Markdown is `page`, if that is given."""
+    from matcheval.io.tables import write_table
+
     texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
     for path in paths:
         suffix = Path(path).suffix.lower()
@@ -76,7 +80,7 @@ class _Cell(string.Formatter):
         return f"−{shown[1:]}" if shown.startswith("-") else shown
 
 
-def lay_out(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
+def lay_out(table: "pd.DataFrame", columns: Mapping[str, str]) -> list[TextColumn]:
     """Lay out a table for readers: by heading, how the values of a row are shown.
 
     Cells are as by `str.format`: `{gap:+.1%} [{gap_low:+.1%}, {gap_high:+.1%}]`. Columns with a
@@ -144,7 +148,7 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
-def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> Sequence[str]:
+def accuracy_cells(table: "pd.DataFrame", part: str, digits: int = 1) -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"
     text = with_interval(name).replace(".1%", f".{digits}%", 1)
@@ -168,7 +172,7 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
 
 
 def columns_by_part(
-    table: pd.DataFrame, part: str, accuracy: str, heads: Mapping[Any, str]
+    table: "pd.DataFrame", part: str, accuracy: str, heads: Mapping[Any, str]
 ) -> list[TextColumn]:
     """Lay out accuracies with a row per model and their mean, and a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]

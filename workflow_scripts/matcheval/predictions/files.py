@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
+from matcheval.io.files import check_is_file
 from matcheval.predictions import formats
 from matcheval.predictions.formats import Column, RawFile, Source
 from matcheval.predictions.layout import KINDS, ClassColumns, Kind, Layout, as_numbers, names_in
@@ -30,7 +31,7 @@ from matcheval.predictions.records import (
     Predictions,
     check_predictions,
 )
-from matcheval.predictions.softmax import most_probable
+from matcheval.predictions.softmax import TIED, most_probable, n_tied
 
 # Logits of fewer rows may be probabilities by chance.
 _MIN_ROWS = 10
@@ -126,7 +127,7 @@ def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[
         raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=ROWS_FROM_0)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
-    values = np.asarray(column.to_numpy())
+    values = formats.plain_values(column)
     # A column of a CSV file with only whole numbers is read as integers.
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
@@ -211,6 +212,7 @@ def read_contents(
     """Read a prediction file of any format; with `scores`, also those of all classes."""
     raw = formats.read_raw(source, layout)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
+    metadata = dict(raw.metadata)
     matrix, numbers = None, {}
     if layout.classes is not None:
         numbers["classes"] = len(layout.classes)
@@ -222,7 +224,7 @@ def read_contents(
         if not is_complete:
             found = most_probable(matrix.values, logits=matrix.kind == "logits")
             columns |= dict(zip(("prediction", "probability"), found, strict=True))
-    metadata = dict(raw.metadata)
+            metadata[TIED] = str(n_tied(matrix.values))
     for field, n in numbers.items():
         known = metadata.setdefault("n_classes", str(n))
         if known != str(n):
@@ -262,7 +264,8 @@ def shared_classes(
     for source in sources:
         if not isinstance(source, formats.InMemory):
             path = Path(source)
-            if formats.check_is_file(path) == ".parquet" and not _may_hold_names(path):
+            check_is_file(path)
+            if formats.suffix_of(path) == ".parquet" and not _may_hold_names(path):
                 continue
         raw = formats.read_raw(source, layout)
         for name in {"label", "prediction"} & raw.columns.keys():
@@ -301,7 +304,7 @@ def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
         raise InputError(problem, file=raw.file, field=name, remedy=ROWS_FROM_0)
     texts = formats.texts_of(column)
     if texts is None:
-        values = column if isinstance(column, np.ndarray) else column.to_numpy()
+        values = column if isinstance(column, np.ndarray) else formats.plain_values(column)
     else:
         may_be_numbers = name != "probability" and raw.layout.classes is None
         values = as_numbers(texts) if may_be_numbers else texts

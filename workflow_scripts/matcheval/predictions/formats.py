@@ -12,19 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.kinds import KINDS as KINDS_OF_DATASET
-from matcheval.datasets.kinds import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import readable
+from matcheval.io.files import check_is_file, readable
 from matcheval.io.tables import read_parquet
 from matcheval.io.user_files import read_csv_table
+from matcheval.names import PREDICTION_SUFFIXES as SUFFIXES
 from matcheval.predictions.layout import COLUMNS, Layout
 
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
-SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes
 CLASSES_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
@@ -77,7 +75,8 @@ def read_raw(source: Source, layout: Layout) -> RawFile:
             return _of_table(arrays, layout, source)
         return _of_arrays(list(arrays), lambda _: arrays, layout, source)
     path = Path(source)
-    suffix = check_is_file(path)
+    check_is_file(path)
+    suffix = suffix_of(path)
     if suffix == ".npy":
         raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     if suffix == ".npz":
@@ -109,21 +108,6 @@ def read_lists(source: Source, names: Sequence[str], layout: Layout) -> dict[str
         else:
             raise InputError(f"has shape {column.shape}, not (n,)", file=source, field=name)
     return found
-
-
-def check_is_file(path: Path) -> str:
-    """Check that a file is there, and return its suffix."""
-    try:
-        found = path.is_file()
-    except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"no such file ({reason})", file=path) from error
-    if not found:
-        what = "is a folder" if path.is_dir() else "no such file"
-        if path.is_symlink():
-            what += ": it is a link to nothing, or to itself"
-        raise InputError(what, file=path)
-    return suffix_of(path)
 
 
 def _of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
@@ -290,3 +274,12 @@ _READERS: Mapping[str, Callable[[Path], pa.Table]] = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
     **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
 }
+
+
+def plain_values(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[Any]:
+    """Return the values of a column without nulls, to be read only."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        # Not by `to_numpy`, which imports pandas.
+        whole = column if isinstance(column, pa.Array) else column.combine_chunks()
+        return np.from_dlpack(whole)
+    return np.asarray(column)

@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import readable
+from matcheval.names import PREDICTIONS_KIND
+
+if TYPE_CHECKING:
+    from matcheval.datasets.kinds import DatasetSpec
 
 Kind = Literal["logits", "probabilities"]
 KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
@@ -135,7 +138,7 @@ class Layout:
         return np.array([number[text] for text in texts], np.int64)
 
 
-def layout_of(spec: DatasetSpec) -> Layout:
+def layout_of(spec: "DatasetSpec") -> Layout:
     """Return how the prediction files of a dataset are laid out."""
     if spec.kind != PREDICTIONS_KIND:
         return Layout()

@@ -23,7 +23,12 @@ PREDICTIONS = TableSchema(
         Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
         Column("label", pa.int16(), "1", "ground truth class"),
         Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
-        Column("probability", pa.float32(), "1", "confidence, maximum of the float32 softmax"),
+        Column(
+            "probability",
+            pa.float32(),
+            "1",
+            "confidence, maximum of the softmax, computed in float64",
+        ),
     ),
 )
 
@@ -51,7 +56,7 @@ class Predictions:
     label, prediction : int16 arrays, shape (n,)
         True and predicted classes, from 0.
     probability : float32 array, shape (n,)
-        Maximum of the softmax, in [0, 1].
+        Maximum of the softmax, computed in float64 and rounded to float32, in [0, 1].
     metadata : mapping
         Provenance as text: model, dataset, n_classes, digest of the weights, versions, ....
     """

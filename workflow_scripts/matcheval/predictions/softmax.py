@@ -1,4 +1,4 @@
-"""The softmax, the predicted class and its probability, in float32 for every model precision."""
+"""The softmax, the predicted class and its probability, in float64 for every model precision."""
 
 import os
 from collections.abc import Mapping
@@ -12,25 +12,36 @@ from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, read_parquet, write_table
 
 
-def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Compute the softmax over the last axis in float32.
+def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> npt.NDArray[np.float64]:
+    """Compute the softmax over the last axis in float64.
 
     Parameters
     ----------
     logits : float array, shape (..., n_classes)
         Finite scores.
+    temperature : float
+        What they are divided by, above 0.
 
     Returns
     -------
-    float32 array of the same shape
+    float64 array of the same shape
     """
-    # Subtract the maximum before rounding to float32, which a large float64 logit would overflow.
-    wide = logits.astype(np.promote_types(logits.dtype, np.float32))
+    exponentials = _exponentials(logits, temperature)
+    exponentials /= exponentials.sum(axis=-1, keepdims=True)
+    return exponentials
+
+
+def _exponentials(logits: npt.NDArray[Any], temperature: float = 1.0) -> npt.NDArray[np.float64]:
+    """Exponentiate logits so that the largest value of a row is 1; rows lie one after the other."""
+    wide: npt.NDArray[np.float64] = np.array(logits, np.float64, order="C")
     with np.errstate(over="ignore"):  # overflow to -inf is fine: its exponential is 0
-        shifted: npt.NDArray[np.float32] = (wide - wide.max(-1, keepdims=True)).astype(np.float32)
-    np.exp(shifted, out=shifted)
-    shifted /= shifted.sum(axis=-1, keepdims=True)
-    return shifted
+        wide -= wide.max(axis=-1, keepdims=True)
+        wide /= temperature
+    return np.exp(wide, out=wide)
+
+
+_ROWS = 4096  # whose softmax is in memory at a time
+TIED = "n_tied"  # in the metadata of a prediction file: rows whose two highest scores are equal
 
 
 def most_probable(
@@ -50,13 +61,23 @@ def most_probable(
     prediction : int16 array, shape (n,)
         The argmax; ties go to the lowest class.
     probability : float32 array, shape (n,)
-        The maximum, in [0, 1].
+        The maximum, in [0, 1]; of logits, that of the softmax in float64, rounded once.
     """
-    probabilities = softmax(scores) if logits else scores.astype(np.float32)
     # The argmax of the scores, since the softmax may round distinct logits to equal values.
     prediction = scores.argmax(axis=-1).astype(np.int16)
-    probability = probabilities.max(axis=-1)
-    return prediction, np.minimum(probability, np.float32(1))
+    if logits:
+        blocks = [scores[start : start + _ROWS] for start in range(0, len(scores), _ROWS)]
+        sums = [_exponentials(block).sum(axis=-1) for block in blocks]
+        highest: npt.NDArray[Any] = 1 / np.concatenate(sums) if sums else np.empty(0)
+    else:
+        highest = scores.max(axis=-1)
+    return prediction, np.minimum(highest.astype(np.float32), np.float32(1))
+
+
+def n_tied(scores: npt.NDArray[Any]) -> int:
+    """Count the rows whose two highest scores, of shape (n, n_classes), are equal."""
+    highest = scores == scores.max(axis=-1, keepdims=True)
+    return int(np.count_nonzero(np.count_nonzero(highest, axis=-1) > 1))
 
 
 Classes = npt.NDArray[np.int16]

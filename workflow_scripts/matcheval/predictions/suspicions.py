@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.predictions.softmax import TIED
 
 # Keys of the metadata in which predictions that are compared must agree, and what they mean.
 _KEYS = {
@@ -53,6 +54,7 @@ class SameModels:
 
 _MIN_ROWS = 50  # with fewer datapoints, all of this may be chance
 _SHIFTED = 0.3  # least share of predictions one off the label that is told
+_MAX_DIGITS = 18  # that are read of a count in the metadata, which may be of a foreign file
 _CHANCE = 1e-4  # probability of so few correct predictions by guessing, below which it is told
 
 
@@ -60,7 +62,7 @@ def suspicions(
     labels: npt.NDArray[np.integer] | None,
     predicted: npt.NDArray[np.integer],
     confidences: npt.NDArray[np.floating],
-    n_classes: int | None = None,
+    metadata: Mapping[str, str],
 ) -> list[str]:
     """Say what looks wrong about one model's predictions on one dataset.
 
@@ -72,20 +74,27 @@ def suspicions(
         Predicted classes.
     confidences : float array, shape (n,)
         Probabilities of these, in [0, 1].
-    n_classes : int, optional
-        Number of classes, if it is known.
+    metadata : mapping of str to str
+        Of the file: the number of classes and of rows with equal scores, if they are known.
 
     Returns
     -------
     list of str
-        Sentences without a period; empty for fewer than 50 datapoints.
+        Sentences without a period; for fewer than 50 datapoints, only on equal scores.
     """
     n = len(predicted)
+    ties, told = [], metadata.get(TIED, "")
+    if told.isdecimal() and 0 < (n_tied := int(told[:_MAX_DIGITS])) <= n:
+        ties = [
+            f"{n_tied:,} of {n:,} row{'s have' if n > 1 else ' has'} two equal highest scores; the "
+            "lowest of these classes is the prediction"
+        ]
     if n < _MIN_ROWS or labels is None:
-        return []
+        return ties
     accuracy = float(np.mean(predicted == labels))
     found = [*_one_off(labels, predicted, accuracy)]
-    if n_classes is not None and n_classes > 1:
+    n_classes = int(metadata.get("n_classes") or 0)
+    if n_classes > 1:
         from scipy.stats import binom
 
         n_correct = round(accuracy * n)
@@ -101,7 +110,7 @@ def suspicions(
                 f"no probability is above {highest:.3g}, with an accuracy of "
                 f"{100 * accuracy:.3g} %: was the softmax taken twice?"
             )
-    return found
+    return found + ties
 
 
 def _one_off(

@@ -17,11 +17,11 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import layout_of
-from matcheval.protocol.compared_models import MatchedModel, PairFiles
+from matcheval.protocol.compared_models import PairFiles, matched_by
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.gaps import gaps_of_models
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
@@ -33,6 +33,9 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
+
+_MANY_MODELS = 32  # whose gaps are worth a second processor core
+_HELD = 8  # models in memory while gaps are estimated, with what is shared by all models
 
 
 def match_predictions(
@@ -51,11 +54,10 @@ def match_predictions(
     for comparison in files.comparisons():
         model = comparison.model
         told += [(model, text) for text in suspicions_of(comparison)]
-        for name, method in files.matchings.items():
-            matched = MatchedModel.of(comparison, method, files.seeds)
-            tables[name, batch_of[model]].append(matched.runs())
+        for matched in matched_by(comparison, files.matchings, files.seeds):
+            tables[matched.name, batch_of[model]].append(matched.runs())
             if model in saved:
-                write_table(matched.pairs(), pair_files[name, model])
+                write_table(matched.pairs(), pair_files[matched.name, model])
     for path, parts in zip(runs, tables.values(), strict=True):
         write_table(with_suspicions(join_runs(parts), told), path)
     for model, text in told:
@@ -81,9 +83,13 @@ def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
     return [files[start : start + size] for start in range(0, len(files), size)]
 
 
-def write_gaps(*, files: PairFiles, tables: Sequence[Path], means: Sequence[Path]) -> None:
+def write_gaps(
+    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int
+) -> None:
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
-    found, level = estimate_gaps(files.read()), files.pair.confidence
+    comparisons, blocks = files.streamed()
+    found = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
+    level = files.pair.confidence
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
         write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)
@@ -375,7 +381,7 @@ class Matching(Analysis):
 
         Without it and the level, jobs are not repeated when a study says anew what these are.
         """
-        study, of_pair = self.study, self.study.pairs[pair]
+        study, of_pair = self.study, self.study.pair_of_jobs(pair)
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
@@ -448,8 +454,10 @@ class Matching(Analysis):
                 arguments=lambda w: {"files": self.files(w.pair, models)},
                 custom_files=lambda w: self.custom_files_state(w.pair, models),
                 request=lambda w: resources.of_gaps(
-                    len(models), len(self.matchings), self.images(w.pair)
+                    len(models), len(self.matchings), self.images(w.pair), held=_HELD
                 ),
+                # Jobs of several pairs run side by side; few models take no longer than a start.
+                threads=2 if len(models) >= _MANY_MODELS and len(self.pairs) == 1 else 1,
                 message="Estimating the gaps of {wildcards.pair}",
             ),
             Rule(

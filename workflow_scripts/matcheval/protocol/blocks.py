@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.digits import KNOWN_GROUPS
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
 from matcheval.predictions.group_files import Texts, read_group_column, read_group_file
@@ -15,9 +14,9 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 
-_CHUNK = 4_000_000  # weights that are held at once: 32 MB
+_CHUNK = 4_000_000  # draws that are held at once: 32 MB
 
-Weights = npt.NDArray[np.float64]
+Draws = npt.NDArray[np.uint8]  # how often each block is drawn: shape (n_blocks, n_resamples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +35,8 @@ class Blocks:
         """Number of blocks of the side that has fewer."""
         return min(self.n_source, self.n_target)
 
-    def resamples(
-        self, n: int, generator: np.random.Generator
-    ) -> Iterator[tuple[Weights, Weights]]:
-        """Draw as many blocks as there are, with replacement."""
+    def resamples(self, n: int, generator: np.random.Generator) -> Iterator[tuple[Draws, Draws]]:
+        """Draw as many blocks as there are, with replacement; some resamples at a time."""
         step = max(1, _CHUNK // max(self.n_source, self.n_target))
         for start in range(0, n, step):
             some = min(step, n - start)
@@ -78,12 +75,14 @@ def groups(
     return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
 
 
-def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Weights:
+def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
     """Draw `n_blocks` blocks with replacement, `n` times over, and count them."""
-    drawn = generator.integers(n_blocks, size=(n, n_blocks))
-    drawn += n_blocks * np.arange(n)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=n * n_blocks)
-    return counts.reshape(n, n_blocks).astype(np.float64)
+    from matcheval.protocol.kernel import count_draws
+
+    # A byte is enough: to draw one of 256 blocks or more 256 times has odds below 1 / 256!.
+    counts = np.zeros((n_blocks, n), np.uint8)
+    count_draws(generator.integers(n_blocks, size=(n, n_blocks)), counts)
+    return counts
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,8 @@ class GroupSource:
         if self.file is not None:
             return read_group_file(self.file, predictions.index, names)
         if names is not None:
+            from matcheval.datasets.digits import KNOWN_GROUPS
+
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))

@@ -8,6 +8,7 @@ so that none shows an error that another refuses.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,10 +26,17 @@ from matcheval.protocol import matching, schemas, standard_errors
 from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, scored
-from matcheval.protocol.matching import UNMATCHED, MatchedRows
+from matcheval.protocol.matching import (
+    UNMATCHED,
+    MatchedRows,
+    MatchingPlan,
+    Rows,
+    SortedSets,
+    order_by_score,
+)
 from matcheval.protocol.schemas import IDENTITY_COLUMNS, PAIRS, RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import ErrorTerms, error_terms
+from matcheval.protocol.standard_errors import ErrorTerms, TermsTotal, error_terms
 from matcheval.statistics.intervals import LEVEL
 
 # What stands for the mean over models in tables; no model has such a name.
@@ -45,27 +53,33 @@ MATCHED_MODEL = (
 
 
 def _measured(
-    source: Predictions, target: Predictions, row: npt.NDArray[np.int64]
-) -> dict[str, float]:
+    source: Predictions, target: Predictions, matches: Iterable[Rows]
+) -> Iterator[dict[str, float]]:
     """Measure all columns of `schemas.RUN_COLUMNS` but the seed; NaN for an empty subset."""
-    is_matched = row != UNMATCHED
-    n_matched = int(is_matched.sum())
-    columns: dict[str, float] = {
-        "n_source": len(source), "n_target": len(target), "n_matched": n_matched,
-        "fraction_unmatched": (len(target) - n_matched) / len(target),
-    }  # fmt: skip
-    for part, role, side, rows in (
-        ("", "source", source, slice(None)),
-        ("", "target", target, slice(None)),
-        ("matched_", "source", source, row[is_matched]),
-        ("matched_", "target", target, np.flatnonzero(is_matched)),
-        ("unmatched_", "target", target, np.flatnonzero(~is_matched)),
-    ):
-        correct, p = side.correct[rows], side.probability[rows]
-        n, nan = len(correct), float("nan")
-        columns[f"{part}accuracy_{role}"] = int(correct.sum()) / n if n else nan
-        columns[f"{part}confidence_{role}"] = float(p.mean(dtype=np.float64)) if n else nan
-    return columns
+    sizes = {"n_source": len(source), "n_target": len(target)}
+    whole = slice(None)
+    of_sets = _part("source", source, whole) | _part("target", target, whole)
+    for row in matches:
+        is_matched = row != UNMATCHED
+        n_matched = int(np.count_nonzero(is_matched))
+        yield {
+            **sizes, "n_matched": n_matched,
+            "fraction_unmatched": (len(target) - n_matched) / len(target),
+            **of_sets,
+            **_part("source", source, row[is_matched], "matched_"),
+            **_part("target", target, np.flatnonzero(is_matched), "matched_"),
+            **_part("target", target, np.flatnonzero(~is_matched), "unmatched_"),
+        }  # fmt: skip
+
+
+def _part(role: str, side: Predictions, rows: slice | Rows, part: str = "") -> dict[str, float]:
+    """Return accuracy and mean confidence of some rows by column."""
+    correct, p = side.correct[rows], side.probability[rows]
+    n, nan = len(correct), float("nan")
+    return {
+        f"{part}accuracy_{role}": int(np.count_nonzero(correct)) / n if n else nan,
+        f"{part}confidence_{role}": float(p.mean(dtype=np.float64)) if n else nan,
+    }
 
 
 @dataclass(frozen=True)
@@ -79,10 +93,16 @@ class MatchedModel:
 
     @classmethod
     def of(
-        cls, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int], name: str = ""
+        cls,
+        comparison: Comparison,
+        method: MatchingMethod,
+        seeds: Iterable[int],
+        name: str = "",
+        plan: MatchingPlan | None = None,
     ) -> Self:
-        """Match a model once per seed."""
-        plan = matching.plan_matching(comparison.source, comparison.target, method)
+        """Match a model once per seed; `plan` is that of the matching, if it is known."""
+        if plan is None:
+            plan = matching.plan_matching(comparison.source, comparison.target, method)
         names: Any = {
             "pair": comparison.pair.name, "criterion": method.criterion, "model": comparison.model,
         }  # fmt: skip
@@ -107,7 +127,8 @@ class MatchedModel:
     def measured(self) -> dict[str, list[float]]:
         """Values of all seeds, by column of `schemas.RUN_COLUMNS`."""
         source, target = self.comparison.source, self.comparison.target
-        runs = [{"seed": s} | _measured(source, target, row) for s, row in self.rows.items()]
+        measured = zip(self.rows, _measured(source, target, self.rows.values()), strict=True)
+        runs = [{"seed": seed} | run for seed, run in measured]
         return {name: [run[name] for run in runs] for name in RUNS.names}
 
     def runs(self) -> pa.Table:
@@ -157,6 +178,17 @@ class MatchedModel:
         return error_terms(*scored(self.comparison), self.rows)
 
 
+def matched_by(
+    comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Iterable[int]
+) -> Iterator[MatchedModel]:
+    """Match a model by several methods, for which both sets are sorted once."""
+    source, target = comparison.source, comparison.target
+    orders = order_by_score(source.probability), order_by_score(target.probability)
+    for name, method in methods.items():
+        plan = SortedSets.of(source, target, method, orders).plan
+        yield MatchedModel.of(comparison, method, seeds, name, plan)
+
+
 @dataclass(frozen=True)
 class PredictionFile:
     """A prediction file, and how it is laid out."""
@@ -200,17 +232,8 @@ class ComparedModels:
         """Check that all models are of the same datapoints."""
         if not self.comparisons:
             raise InputError("no models to compare", field="models")
-        first, *others = self.comparisons
-        for other in others:
-            for origin, dataset in self.pair.datasets.items():
-                ours, theirs = getattr(other, origin), getattr(first, origin)
-                if ours.datapoints_digest != theirs.datapoints_digest:
-                    raise InputError(
-                        f"model '{other.model}' has other indices or labels on '{dataset}' than "
-                        f"model '{first.model}': {_difference(ours, theirs)}",
-                        remedy="Predict the same datapoints with all models; without a column "
-                        "`index`, in the same order",
-                    )
+        for _ in of_same_datapoints(self.comparisons):
+            pass
 
     @property
     def sign(self) -> int:
@@ -220,8 +243,24 @@ class ComparedModels:
     def matched(self) -> Iterator[MatchedModel]:
         """Match every model by every method: models in their order, and of each all matchings."""
         for comparison in self.comparisons:
-            for name, method in self.methods.items():
-                yield MatchedModel.of(comparison, method, self.seeds, name)
+            yield from matched_by(comparison, self.methods, self.seeds)
+
+
+def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
+    """Check, one by one, that models have the datapoints of the first one."""
+    first = None
+    for one in comparisons:
+        first = first or one
+        for origin, dataset in one.pair.datasets.items():
+            ours, theirs = getattr(one, origin), getattr(first, origin)
+            if ours is not theirs and ours.datapoints_digest != theirs.datapoints_digest:
+                raise InputError(
+                    f"model '{one.model}' has other indices or labels on '{dataset}' than "
+                    f"model '{first.model}': {_difference(ours, theirs)}",
+                    remedy="Predict the same datapoints with all models; without a column "
+                    "`index`, in the same order",
+                )
+        yield one
 
 
 def _difference(ours: Predictions, theirs: Predictions) -> str:
@@ -265,7 +304,7 @@ class PairFiles:
     groups: Mapping[str, GroupSource] = field(default_factory=dict)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Read models one by one; at the end, raise one error for all bad files."""
+        """Read models one by one; after a bad file, only look for others, and raise one error."""
         problems = ErrorCollector()
         for model, *files in zip(self.models, self.original, self.replication, strict=True):
             with problems.collected():
@@ -273,27 +312,44 @@ class PairFiles:
                     read_predictions(file, layout=self.layouts[origin])
                     for origin, file in zip(self.pair.datasets, files, strict=True)
                 )
-                yield Comparison(model, self.pair, original, replication)
+                comparison = Comparison(model, self.pair, original, replication)
+                if not problems.found:
+                    yield comparison
         problems.raise_any()
+
+    def streamed(self) -> tuple[Iterator[Comparison], Blocks | None]:
+        """Return models that are read one by one, and what belongs together."""
+        comparisons = of_same_datapoints(self.comparisons())
+        first = next(comparisons)
+        try:
+            blocks = self._blocks(first)
+        except Exception:
+            for _ in comparisons:
+                pass  # what is wrong with files as a whole is told first
+            raise
+        return chain([first], comparisons), blocks
 
     def read(self) -> ComparedModels:
         """Read all models."""
         comparisons = tuple(self.comparisons())
         files = {"original": self.original, "replication": self.replication}
-        groups = {
-            origin: self.groups[origin].read(
-                getattr(comparisons[0], origin), of_set, self.layouts[origin]
-            )
-            for origin, of_set in files.items()
-        }
         of_models = tuple(
             {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in files.items()}
             for i in range(len(comparisons))
         )
-        blocks = blocks_of_pair(comparisons[0], groups)
         return ComparedModels(
-            self.pair, comparisons, self.matchings, tuple(self.seeds), blocks, of_models
-        )
+            self.pair, comparisons, self.matchings, tuple(self.seeds),
+            self._blocks(comparisons[0]), of_models,
+        )  # fmt: skip
+
+    def _blocks(self, first: Comparison) -> Blocks | None:
+        """Return what of the datapoints belongs together, given the first model."""
+        files = {"original": self.original, "replication": self.replication}
+        groups = {
+            origin: self.groups[origin].read(getattr(first, origin), of_set, self.layouts[origin])
+            for origin, of_set in files.items()
+        }
+        return blocks_of_pair(first, groups)
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:
@@ -358,22 +414,36 @@ def error_of_model(
     return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks, level)
 
 
+class ErrorOfMean:
+    """The mean matched gap of models with its error, added up model by model.
+
+    Models without a matched pair do not count.
+    """
+
+    def __init__(self) -> None:
+        self._terms, self._level = TermsTotal(), LEVEL
+        self._gaps, self._n_matched = list[float](), list[float]()
+        self._one_sided = list[set[str]]()
+
+    def add(self, one: MatchedModel, terms: ErrorTerms | None = None) -> None:
+        """Add a model."""
+        self._level = one.comparison.pair.confidence
+        if one.n_matched:
+            self._gaps.append(mean_of_defined(one.matched_gaps))
+            self._n_matched.append(one.n_matched)
+            self._one_sided.append(set(one.comparison.one_sided))
+            self._terms.add(one.errors if terms is None else terms)
+
+    def found(self, blocks: Blocks | None) -> MatchedError:
+        """Return the error of the models that were added."""
+        of_all = sorted(set.intersection(*self._one_sided)) if self._one_sided else []
+        gap, n_matched = mean_of_defined(self._gaps), mean_of_defined(self._n_matched)
+        return matched_error(gap, n_matched, of_all, self._terms.mean, blocks, self._level)
+
+
 def error_of_mean(models: Iterable[MatchedModel], blocks: Blocks | None) -> MatchedError:
     """Return the mean matched gap with its error, of the models that have a matched pair."""
-    gaps, n_matched, one_sided, level = [], [], list[set[str]](), LEVEL
-
-    def terms() -> Iterator[ErrorTerms]:
-        nonlocal level
-        for one in models:
-            level = one.comparison.pair.confidence
-            if one.n_matched:
-                gaps.append(mean_of_defined(one.matched_gaps))
-                n_matched.append(one.n_matched)
-                one_sided.append(set(one.comparison.one_sided))
-                yield one.errors
-
-    mean = standard_errors.mean_terms(terms())
-    of_all = sorted(set.intersection(*one_sided)) if one_sided else []
-    return matched_error(
-        mean_of_defined(gaps), mean_of_defined(n_matched), of_all, mean, blocks, level
-    )
+    total = ErrorOfMean()
+    for one in models:
+        total.add(one)
+    return total.found(blocks)

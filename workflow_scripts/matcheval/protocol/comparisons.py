@@ -97,11 +97,7 @@ def suspicions_of(comparison: Comparison) -> list[str]:
     original, replication = comparison.original, comparison.replication
     found = []
     for name, one in zip(comparison.pair.datasets.values(), (original, replication), strict=True):
-        n_classes = one.metadata.get("n_classes")
-        told = suspicions(
-            one.label, one.prediction, one.probability,
-            None if n_classes is None else int(n_classes),
-        )  # fmt: skip
+        told = suspicions(one.label, one.prediction, one.probability, one.metadata)
         found += [f"{name}: {text}" for text in told]
     if all(
         np.array_equal(getattr(original, column), getattr(replication, column))

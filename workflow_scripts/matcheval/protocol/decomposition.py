@@ -6,19 +6,18 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 (docs/protocol.md).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.protocol.blocks import Blocks, Weights, datapoints
+from matcheval.protocol.blocks import Blocks, Draws, datapoints
 from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.matching import Rows, order_by_score
 from matcheval.statistics.intervals import LEVEL, percentiles
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 N_BINS = 20
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
@@ -37,16 +36,20 @@ class Scored:
     ----------
     confidence : float array, shape (n,)
         Finite; compared in float64.
-    correct : bool or float array, shape (n,)
-        Correctness, or its expectation, in [0, 1].
+    correct : bool array, shape (n,)
     """
 
     confidence: npt.NDArray[np.floating]
-    correct: npt.NDArray[np.bool_] | Floats
+    correct: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
         return len(self.confidence)
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows by increasing confidence."""
+        return order_by_score(self.confidence)
 
 
 def scored(comparison: Comparison) -> tuple[Scored, Scored]:
@@ -62,11 +65,20 @@ Counts = tuple[Floats, Floats, Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Both sets in bins of confidence, those without a datapoint left out."""
+    """Both sets in bins of confidence, those without a datapoint left out.
+
+    Attributes
+    ----------
+    edges : float64 array
+        Highest confidences of the bins, but for the last one.
+    cells : tuple of arrays of unsigned integers, shapes (n_source,) and (n_target,)
+        Twice the bin of each datapoint, plus 1 if it is correct: a byte each with 128 bins or
+        fewer, since those of all models are held.
+    counts : Counts
+    """
 
     edges: Floats
-    source: npt.NDArray[np.integer]
-    target: npt.NDArray[np.integer]
+    cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
     counts: Counts
 
     @property
@@ -88,22 +100,23 @@ class Parts:
 
 def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
     """Put the datapoints of both sets into bins that hold about equally many confidences."""
-    both = np.concatenate([source.confidence, target.confidence]).astype(np.float64)
+    of_sides = [side.confidence[side.order].astype(np.float64) for side in (source, target)]
+    both = np.sort(np.concatenate(of_sides), kind="stable")  # merges what is sorted
     ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
-    edges = np.unique(np.sort(both)[ranks - 1])
-    of_source, of_target = sides = [
-        np.searchsorted(edges, side.confidence.astype(np.float64)) for side in (source, target)
-    ]
+    edges = np.unique(both[ranks - 1])
     # Every edge is a value of the data, so that only the bin above the last one can be empty.
-    n = 1 + max(int(side.max()) for side in sides)
-    n_source, correct_source, n_target, correct_target = (
-        np.bincount(rows, weights, n).astype(np.float64)
-        for rows, side in zip(sides, (source, target), strict=True)
-        for weights in (None, side.correct)
-    )
-    small = np.uint8 if n < 256 else np.int32
-    counts = (n_source, correct_source, n_target, correct_target)
-    return Bins(edges, of_source.astype(small), of_target.astype(small), counts)
+    n = int(np.searchsorted(edges, both[-1])) + 1
+    cells, counts = [], []
+    for side, confidences in zip((source, target), of_sides, strict=True):
+        ends = np.append(np.searchsorted(confidences, edges[: n - 1], side="right"), len(side))
+        size = np.diff(ends, prepend=0)
+        right = side.correct[side.order]
+        of_side = np.empty(len(side), np.min_scalar_type(2 * n - 1))
+        of_side[side.order] = np.repeat(2 * np.arange(n), size) + right
+        n_right = np.diff(np.append(0, np.cumsum(right))[ends], prepend=0)
+        cells.append(of_side)
+        counts += [size.astype(np.float64), n_right.astype(np.float64)]
+    return Bins(edges, (cells[0], cells[1]), (counts[0], counts[1], counts[2], counts[3]))
 
 
 def parts_of_bins(
@@ -137,50 +150,61 @@ def parts_of_bins(
     )
 
 
-def further_parts(source: Scored, target: Scored) -> list[float]:
-    """Return the part of a gap that goes with confidence, with `FURTHER_N_BINS`."""
-    return [
-        float(parts_of_bins(*bin_sets(source, target, n).counts).confidence) for n in FURTHER_N_BINS
-    ]
-
-
 def resampled_gaps(
-    models: Sequence[tuple[Scored, Scored]],
     binned: Sequence[Bins],
     blocks: Blocks | None,
     n: int,
     seed: int | np.random.SeedSequence,
     *,
     by_cells: bool = False,
+    threads: int = 1,
 ) -> Floats:
     """Resample the datapoints, and decompose the gaps of all models anew in every resample.
 
     Models on the same datapoints share the resamples, which a model has alone, too. Cells of one
     model's datapoints are drawn faster, but have no counterpart among several models.
+
+    Returns
+    -------
+    float64 array, shape (n_resamples, n_models, 3)
+        Gap, confidence part and conditional part.
     """
-    sizes = list(map(len, models[0]))
+    sizes = [len(cells) for cells in binned[0].cells]
     if not n or min(sizes) < 2 or (blocks is not None and blocks.n < 2):
-        return np.empty((0, len(models), 3))
-    is_binary = all(side.correct.dtype == bool for side in models[0])
-    if by_cells and blocks is None and is_binary:
+        return np.empty((0, len(binned), 3))
+    if by_cells and blocks is None:
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
         generator = np.random.default_rng(seed)
         n_source, correct_source, n_target, correct_target = binned[0].counts
         source = _draw_cells(n_source, correct_source, n, generator)
-        return _stacked([(*source, *_draw_cells(n_target, correct_target, n, generator))])
+        return _stacked(*source, *_draw_cells(n_target, correct_target, n, generator))
     chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
-    # Each time from the same seed: the same resamples, which would be large to keep.
-    parts = [
-        _stacked(_of_blocks(models[some], binned[some], chosen, n, seed, width))
-        for some in (slice(i, i + _MODELS) for i in range(0, len(models), _MODELS))
-    ]
-    return np.concatenate(parts, axis=1)
+    found, done = np.empty((n, len(binned), 3)), 0
+    rows = [of_side.astype(np.uint32) for of_side in (chosen.source, chosen.target)]
+
+    def decompose_some(some: slice, drawn: Sequence[Draws], first: int) -> None:
+        models = slice(first, first + _MODELS)
+        of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
+        counts = [
+            _added_up(cells, block, times, width)
+            for cells, block, times in zip(of_sides, rows, drawn, strict=True)
+        ]
+        found[some, models] = _stacked(*counts[0], *counts[1])
+
+    with ThreadPoolExecutor(threads) as pool:
+        for drawn in chosen.resamples(n, np.random.default_rng(seed)):
+            some = slice(done, done := done + drawn[0].shape[1])
+            of_group = partial(decompose_some, some, drawn)
+            list(pool.map(of_group, range(0, len(binned), _MODELS)))
+    return found
 
 
-def _stacked(counts: Iterable[Counts]) -> Floats:
+def _stacked(
+    n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
+) -> Floats:
     """Return gap, confidence part and conditional part: shape (n_resamples, n_models, 3)."""
-    parts = [parts_of_bins(*some) for some in counts]
-    return np.concatenate([np.stack([p.gap, p.confidence, p.conditional], axis=-1) for p in parts])
+    p = parts_of_bins(n_source, correct_source, n_target, correct_target)
+    return np.stack([p.gap, p.confidence, p.conditional], axis=-1)
 
 
 def _draw_cells(
@@ -193,51 +217,22 @@ def _draw_cells(
     return (right + wrong)[:, None], right[:, None]
 
 
-def _of_blocks(
-    models: Sequence[tuple[Scored, Scored]],
-    binned: Sequence[Bins],
-    blocks: Blocks,
-    n: int,
-    seed: int | np.random.SeedSequence,
+def _added_up(
+    cells: Sequence[npt.NDArray[np.unsignedinteger]],
+    block: npt.NDArray[np.uint32],
+    drawn: Draws,
     width: int,
-) -> Iterator[Counts]:
-    """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
-    of_source, of_target = (
-        _block_sums(block, size, bins, [side.correct for side in sides], width)
-        for block, size, bins, sides in (
-            (blocks.source, blocks.n_source, [b.source for b in binned], [m[0] for m in models]),
-            (blocks.target, blocks.n_target, [b.target for b in binned], [m[1] for m in models]),
-        )
-    )
-    for source, target in blocks.resamples(n, np.random.default_rng(seed)):
-        yield (*_weighted(of_source, source, width), *_weighted(of_target, target, width))
+) -> tuple[Floats, Floats]:
+    """Count the datapoints, and the correct ones, in every model's bins in every resample."""
+    from matcheval.protocol.kernel import add_draws
 
-
-def _block_sums(
-    block: npt.NDArray[np.int64],
-    n_blocks: int,
-    bins: Sequence[npt.NDArray[np.integer]],
-    correct: Sequence[npt.NDArray[Any]],
-    width: int,
-) -> "csr_array":
-    """Count the datapoints, then the correct predictions, of a block in each model's bins."""
-    from scipy.sparse import csr_array
-
-    columns = np.stack(bins) + width * np.arange(len(bins), dtype=np.int32)[:, None]
-    columns = np.concatenate([columns, columns + width * len(bins)])
-    values = np.concatenate([np.ones((len(bins), len(block)), np.int32), np.stack(correct)])
-    rows = block.astype(np.int32)
-    cells = (np.broadcast_to(rows, columns.shape).ravel(), columns.ravel())
-    sums = csr_array((values.ravel(), cells), shape=(n_blocks, width * len(columns)))
-    sums.eliminate_zeros()
-    return sums
-
-
-def _weighted(sums: "csr_array", weights: Weights, width: int) -> tuple[Floats, Floats]:
-    """Add the blocks up as often as they were drawn."""
-    total = np.asarray(weights @ sums)
-    sizes, correct = np.split(total.reshape(len(weights), -1, width), 2, axis=1)
-    return sizes, correct
+    counts = np.zeros((len(cells), 2 * width, drawn.shape[1]), np.int32)
+    for of_model, one in zip(cells, counts, strict=True):
+        add_draws(of_model, block, drawn, one)
+    # Resamples stay next to each other in memory: sums over bins add in another order otherwise.
+    by_cell = counts.astype(np.float64).transpose(2, 0, 1)
+    wrong, right = by_cell[..., ::2], by_cell[..., 1::2]
+    return wrong + right, right
 
 
 @dataclass(frozen=True)
@@ -304,11 +299,31 @@ def decompose_models(
     level: float = LEVEL,
 ) -> ModelDecompositions:
     """Decompose the gaps of several models on the same datapoints, and their mean."""
-    binned = [bin_sets(source, target, n_bins) for source, target in models]
+    return decompose_binned(
+        [bin_sets(source, target, n_bins) for source, target in models],
+        source_is_original=source_is_original, blocks=blocks, n_resamples=n_resamples, seed=seed,
+        by_cells=by_cells, level=level,
+    )  # fmt: skip
+
+
+def decompose_binned(
+    binned: Sequence[Bins],
+    *,
+    source_is_original: bool = True,
+    blocks: Blocks | None = None,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.SeedSequence = 0,
+    by_cells: bool = False,
+    level: float = LEVEL,
+    threads: int = 1,
+) -> ModelDecompositions:
+    """Decompose the gaps of several models whose datapoints are in bins, and their mean."""
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
     values[:, :3] *= sign
-    resampled = sign * resampled_gaps(models, binned, blocks, n_resamples, seed, by_cells=by_cells)
+    resampled = sign * resampled_gaps(
+        binned, blocks, n_resamples, seed, by_cells=by_cells, threads=threads
+    )
     n_found = [bins.n for bins in binned]
     of_models = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
     return ModelDecompositions(

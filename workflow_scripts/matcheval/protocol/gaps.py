@@ -11,24 +11,38 @@ References
 After Ñopo (2008), Review of Economics and Statistics 90.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.datasets.suites import Pair
 from matcheval.io.terminal import each
 from matcheval.protocol import compared_models, decomposition
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
-from matcheval.protocol.decomposition import CLEAR_GAP, FURTHER_N_BINS, Decomposition, Floats
+from matcheval.protocol.decomposition import (
+    CLEAR_GAP,
+    FURTHER_N_BINS,
+    N_BINS,
+    Bins,
+    Decomposition,
+    Floats,
+    parts_of_bins,
+)
+from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.settings import matching_label
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.standard_errors import ErrorTerms, error_terms, isotonic_accuracy
 
 FEW_GROUPS = 10
 
@@ -79,69 +93,145 @@ class GapTables:
     runs: dict[str, list[pa.Table]]  # of schema `COMPARISON_RUNS`
 
 
-def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
+def estimate_gaps(
+    compared: ComparedModels, *, progress: bool = False, threads: int = 1
+) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
-    blocks, first = compared.blocks, compared.comparisons[0]
+    comparisons = each(compared.comparisons, "estimating gaps", progress=progress)
+    return gaps_of_models(
+        comparisons, compared.methods, compared.seeds, compared.blocks, threads=threads
+    )
+
+
+def gaps_of_models(
+    comparisons: Iterable[Comparison],
+    methods: Mapping[str, MatchingMethod],
+    seeds: Sequence[int],
+    blocks: Blocks | None,
+    *,
+    threads: int = 1,
+) -> GapTables:
+    """Estimate the gaps of models that are read one by one, of the same datapoints.
+
+    Of each model, a byte per datapoint is held, and what its rows of the tables are made from.
+    Nothing depends on the number of threads.
+    """
+    models = list[_Model]()
+    errors = {name: compared_models.ErrorOfMean() for name in methods}
+    measure = partial(_Model.of, methods=methods, seeds=seeds, blocks=blocks)
+    for model, terms in _in_order(measure, comparisons, threads):
+        models.append(model)
+        for name, (one, of_one) in terms.items():
+            errors[name].add(one, of_one)
+    decomposed = partial(_decomposed, blocks=blocks, threads=threads)
+    parts = decomposed(models)
+    first = models[0]
     sampling = {
-        "paired": compared.pair.paired,
+        "paired": first.pair.paired,
         "n_groups": blocks.n if blocks is not None and blocks.grouped else 0,
     }
-    sizes = {"n_original": len(first.original), "n_replication": len(first.replication)}
-    parts = _decomposed(compared.comparisons, blocks)
-    models, means, runs = {}, [], {}
-    for name in compared.methods:
-        found = list[_Matched]()
-        matched = _matched(compared, name, found, progress=progress)
-        error = compared_models.error_of_mean(matched, blocks)
-        runs[name] = [of_model.runs for of_model in found]
+    sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
+    tables, means = {}, []
+    for name in methods:
+        found = [model.matched[name] for model in models]
         rows = [
             of_model.identity | sampling | _quantities(of_model, of_gap, blocks)
             for of_model, of_gap in zip(found, parts[:-1], strict=True)
         ]
-        models[name] = pd.DataFrame(rows, columns=GAPS.names)
-        defined = [of_model for of_model in found if of_model.is_defined]
+        tables[name] = pd.DataFrame(rows, columns=GAPS.names)
+        defined = [model for model in models if model.matched[name].is_defined]
         left_out = len(found) - len(defined)
-        averaged, of_mean = defined or found, parts[-1]
-        if defined and left_out:
-            both = zip(compared.comparisons, found, strict=True)
-            of_mean = _decomposed([one for one, of in both if of.is_defined], blocks)[-1]
+        averaged = [model.matched[name] for model in defined or models]
+        of_mean = decomposed(defined)[-1] if defined and left_out else parts[-1]
         unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
         gaps = [(of.error.matched_gap, of.gap) for of in averaged]
+        mean = _Matched.mean(averaged, errors[name].found(blocks))
         means.append(
             found[0].identity | sampling | sizes
             | {
-                "n_seeds": len(compared.seeds), "n_models": len(defined), "n_left_out": left_out,
+                "n_seeds": len(seeds), "n_models": len(defined), "n_left_out": left_out,
                 "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
                 "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
                 "n_reference": sum(not of_model.reference.reason for of_model in averaged),
             }
-            | _quantities(_Matched.mean(averaged, error), of_mean, blocks)
+            | _quantities(mean, of_mean, blocks)
         )  # fmt: skip
-    return GapTables(models, pd.DataFrame(means)[MEAN_GAPS.names], runs)
+    runs = {name: [model.matched[name].runs for model in models] for name in methods}
+    return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs)
 
 
-def _matched(
-    compared: ComparedModels, name: str, found: list["_Matched"], *, progress: bool
-) -> Iterator[MatchedModel]:
-    """Match models one by one, as all their pairs would be large, and keep what is said of them."""
-    label = f"estimating gaps by {matching_label(name)}"
-    for comparison in each(compared.comparisons, label, progress=progress):
-        one = MatchedModel.of(comparison, compared.methods[name], compared.seeds, name)
-        found.append(_Matched.of(one, compared.blocks))
-        yield one
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+
+def _in_order(function: Callable[[_A], _B], items: Iterable[_A], threads: int) -> Iterator[_B]:
+    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
+    if threads == 1:
+        yield from map(function, items)
+        return
+    waiting = deque[Future[_B]]()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """What is kept of a model when its predictions are not."""
+
+    pair: Pair
+    source_is_original: bool
+    n_original: int
+    n_replication: int
+    bins: Bins
+    further: list[float]  # confidence parts with `FURTHER_N_BINS`
+    matched: Mapping[str, "_Matched"]
+
+    @classmethod
+    def of(
+        cls,
+        comparison: Comparison,
+        methods: Mapping[str, MatchingMethod],
+        seeds: Sequence[int],
+        blocks: Blocks | None,
+    ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]]]:
+        """Measure a model, and return also what the errors of the means are made from."""
+        sides = decomposition.scored(comparison)
+        bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
+        orders = sides[0].order, sides[1].order
+        accuracies = isotonic_accuracy(sides[0]), isotonic_accuracy(sides[1])
+        of_original = accuracies[0 if comparison.source_is_original else 1]
+        matched, terms = {}, {}
+        for name, method in methods.items():
+            sets = SortedSets.of(comparison.source, comparison.target, method, orders)
+            one = MatchedModel.of(comparison, method, seeds, name, sets.plan)
+            of_one = error_terms(*sides, one.rows, accuracies)
+            reference = no_warning_reference(comparison, method, of_original, sets)
+            matched[name] = _Matched.of(one, of_one, reference, blocks)
+            terms[name] = one, of_one
+        model = cls(
+            comparison.pair, comparison.source_is_original,
+            len(comparison.original), len(comparison.replication), bins,
+            [float(parts_of_bins(*one.counts).confidence) for one in others], matched,
+        )  # fmt: skip
+        return model, terms
 
 
 def _decomposed(
-    comparisons: Sequence[Comparison], blocks: Blocks | None
+    models: Sequence[_Model], blocks: Blocks | None, threads: int
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, also with `FURTHER_N_BINS`."""
-    sides = [decomposition.scored(comparison) for comparison in comparisons]
-    is_original = comparisons[0].source_is_original
-    found = decomposition.decompose_models(
-        sides, source_is_original=is_original, blocks=blocks, level=comparisons[0].pair.confidence
-    )
-    further = np.array([decomposition.further_parts(*both) for both in sides])
-    further *= 1 if is_original else -1
+    first = models[0]
+    found = decomposition.decompose_binned(
+        [model.bins for model in models], source_is_original=first.source_is_original,
+        blocks=blocks, level=first.pair.confidence, threads=threads,
+    )  # fmt: skip
+    further = np.array([model.further for model in models])
+    further *= 1 if first.source_is_original else -1
     return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]
 
 
@@ -164,19 +254,20 @@ class _Matched:
         return self.values["n_matched"] > 0
 
     @classmethod
-    def of(cls, one: MatchedModel, blocks: Blocks | None) -> "_Matched":
-        """Measure a matched model and its reference."""
+    def of(
+        cls, one: MatchedModel, terms: ErrorTerms, reference: NoWarning, blocks: Blocks | None
+    ) -> "_Matched":
+        """Measure a matched model."""
         runs = one.measured
-        terms = gap_terms(runs, source_is_original=one.comparison.source_is_original)
+        parts = gap_terms(runs, source_is_original=one.comparison.source_is_original)
         values = {
-            "source_selection": mean_of_defined(terms.source_selection),
-            "dropped_targets": mean_of_defined(terms.dropped_targets),
+            "source_selection": mean_of_defined(parts.source_selection),
+            "dropped_targets": mean_of_defined(parts.dropped_targets),
             "n_matched": one.n_matched,
             "fraction_unmatched": float(np.mean(runs["fraction_unmatched"])),
             "unmatched_accuracy_target": mean_of_defined(runs["unmatched_accuracy_target"]),
         }
-        reference = no_warning_reference(one.comparison, one.method)
-        error = compared_models.error_of_model(one, blocks)
+        error = compared_models.error_of_model(one, blocks, terms)
         return cls(one.identity, one.comparison.gap, one.runs(), error, values, reference)
 
     @classmethod

@@ -1,7 +1,9 @@
 """The compiled loops of the matching; importing them takes a quarter of a second.
 
-A Fenwick tree over the population counts of 64-bit words keeps the set of free source points, and
-finds the k-th one in O(log n); it is small enough to stay in cache.
+The set of free source points is a bit each in 64-bit words, which make up blocks. Counts of the
+free points before each block and, within it, before each word find the k-th one. A pick changes
+O(√n) counts, many per instruction: with 50,000 to 90,000 source points this takes 0.6 to 0.7 times
+as long as a tree of O(log n) steps, with a million 1.1 times.
 """
 
 import heapq
@@ -39,6 +41,28 @@ def intervals(
     return low, high
 
 
+@compiled()
+def count_draws(drawn: npt.NDArray[np.int64], counts: npt.NDArray[np.uint8]) -> None:
+    """Count how often each block was drawn in each resample: a row of `drawn`, a column here."""
+    for resample in range(len(drawn)):
+        for block in drawn[resample]:
+            counts[block, resample] += 1
+
+
+@compiled()
+def add_draws(
+    cells: npt.NDArray[np.unsignedinteger],
+    block: npt.NDArray[np.uint32],
+    drawn: npt.NDArray[np.uint8],
+    counts: npt.NDArray[np.int32],
+) -> None:
+    """Add up how often the datapoints of each cell were drawn in each resample."""
+    for i in range(len(cells)):
+        row, times = counts[cells[i]], drawn[block[i]]
+        for resample in range(len(times)):
+            row[resample] += times[resample]
+
+
 @compiled(inline="always")
 def _count_ones(word: np.uint64) -> np.int64:
     """Count the set bits of a word by adding adjacent fields (numba has no portable intrinsic)."""
@@ -51,17 +75,9 @@ def _count_ones(word: np.uint64) -> np.int64:
 
 
 @compiled(inline="always")
-def _free_before(
-    words: npt.NDArray[np.uint64], tree: npt.NDArray[np.int32], position: np.int64
-) -> np.int64:
-    """Count the free positions below `position`."""
-    node = position >> 6
-    within = (np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)
-    total = _count_ones(words[node] & within)
-    while node > 0:
-        total += tree[node]
-        node &= node - 1
-    return total
+def _ones_below(word: np.uint64, position: np.int64) -> np.int64:
+    """Count the set bits of a word below the bit of a position in all words."""
+    return _count_ones(word & ((np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)))
 
 
 @compiled(inline="always")
@@ -70,33 +86,13 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
     position = np.int64(0)
     width = np.int64(32)
     while width > 0:
-        lower = word & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
-        ones = _count_ones(lower)
-        if rank >= ones:
-            rank -= ones
-            word >>= np.uint64(width)
-            position += width
-        else:
-            word = lower
+        ones = _count_ones(word & ((np.uint64(1) << np.uint64(width)) - np.uint64(1)))
+        above = np.int64(rank >= ones)  # no branch: processors could not foresee it
+        rank -= ones * above
+        word >>= np.uint64(width * above)
+        position += width * above
         width >>= 1
     return position
-
-
-@compiled()
-def _all_free(n_source: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    """Build the set of free source positions, with all positions free."""
-    # Position n_source, which `_free_before` may be called with, must have a word too.
-    n_words = (n_source >> 6) + 1
-    words = np.zeros(n_words, np.uint64)
-    words[: n_source >> 6] = ~np.uint64(0)
-    words[n_source >> 6] = (np.uint64(1) << np.uint64(n_source & 63)) - np.uint64(1)
-    tree = np.zeros(n_words + 1, np.int32)
-    for j in range(1, n_words + 1):
-        tree[j] += _count_ones(words[j - 1])
-        parent = j + (j & -j)
-        if parent <= n_words:
-            tree[parent] += tree[j]
-    return words, tree
 
 
 @compiled()
@@ -107,36 +103,103 @@ def walk(
     source_order: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
     """Match all targets; return for each its source row, or -1."""
-    words, tree = _all_free(len(source_order))
-    n_words = len(words)
-    top = np.int64(1)
-    while top * 2 <= n_words:
-        top *= 2
+    n_source = len(source_order)
+    n_words = (n_source >> 6) + 1  # position n_source, which an interval may end at, has one, too
+    shift = 4
+    while 1 << (2 * shift) < n_words:
+        shift += 1
+    width = 1 << shift  # words in a block: about as many as blocks
+    n_blocks = (((n_words - 1) >> shift) + 32) & ~31  # processors count 32 at a time
+    words = np.zeros(n_blocks << shift, np.uint64)
+    words[: n_source >> 6] = ~np.uint64(0)
+    words[n_source >> 6] = (np.uint64(1) << np.uint64(n_source & 63)) - np.uint64(1)
+    # Free positions before each block, and in a block before each word.
+    of_blocks = np.empty(n_blocks, np.int32)
+    of_words = np.empty(n_blocks << shift, np.int32)
+    for b in range(n_blocks):
+        of_blocks[b] = b << (shift + 6)
+    for j in range(n_blocks << shift):
+        of_words[j] = min(j << 6, n_source) - of_blocks[j >> shift]
 
     picks = np.full(len(low), -1, np.int64)
     for i in range(len(low)):
         if low[i] == high[i]:
             continue
-        before = _free_before(words, tree, low[i])
-        free = _free_before(words, tree, high[i]) - before
+        w = low[i] >> 6
+        before = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], low[i])
+        w = high[i] >> 6
+        free = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], high[i]) - before
         if free == 0:
             continue
         # As uniform < 1, the product stays below `free` after rounding, whatever the set sizes.
-        rank = before + np.int64(uniform[i] * free)
-        node = np.int64(0)
-        step = top
-        while step > 0:
-            if node + step <= n_words and tree[node + step] <= rank:
-                node += step
-                rank -= tree[node]
-            step >>= 1
-        bit = _bit_of_rank(words[node], rank)
-        picks[i] = source_order[(node << 6) + bit]
-        words[node] ^= np.uint64(1) << np.uint64(bit)
-        node += 1
-        while node <= n_words:
-            tree[node] -= 1
-            node += node & -node
+        rank = np.int32(before + np.int64(uniform[i] * free))
+        block = np.int32(-1)
+        for b in range(n_blocks):
+            block += np.int32(of_blocks[b] <= rank)
+        rank -= of_blocks[block]
+        within = of_words[block << shift : (block + 1) << shift]
+        word = np.int32(-1)
+        for k in range(width):
+            word += np.int32(within[k] <= rank)
+        w = (np.int64(block) << shift) + word
+        bit = _bit_of_rank(words[w], np.int64(rank - within[word]))
+        picks[i] = source_order[(w << 6) + bit]
+        words[w] ^= np.uint64(1) << np.uint64(bit)
+        # All counts, as processors subtract from many at a time.
+        for k in range(width):
+            within[k] -= np.int32(k > word)
+        for b in range(n_blocks):
+            of_blocks[b] -= np.int32(b > block)
+    return picks
+
+
+@compiled()
+def _part(
+    source_order: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Keep parts of both sets: source rows, and targets with their candidates among these."""
+    kept, n_kept = np.empty_like(source_order), 0
+    before = np.empty(len(source_order) + 1, np.int64)
+    for position, row in enumerate(source_order):
+        before[position], kept[n_kept] = n_kept, row
+        n_kept += in_source[row]
+    before[len(source_order)] = n_kept
+    low_kept, high_kept, n_targets = np.empty_like(low), np.empty_like(high), 0
+    for target in range(len(low)):
+        low_kept[n_targets], high_kept[n_targets] = before[low[target]], before[high[target]]
+        n_targets += in_target[target]
+    return kept[:n_kept], low_kept[:n_targets], high_kept[:n_targets]
+
+
+@compiled()
+def walk_parts(
+    source_order: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+    uniform: npt.NDArray[np.float64],
+    orders: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Match parts of both sets, a row of the arrays for each run; targets in these orders if any.
+
+    Candidates of a target in a part of the source are those in the whole source that are in it.
+    """
+    picks = np.empty(uniform.shape, np.int64)
+    for run in range(len(uniform)):
+        kept, low_kept, high_kept = _part(source_order, low, high, in_source[run], in_target[run])
+        n = len(low_kept)
+        order = orders[run] if len(orders) else np.arange(n)
+        low_visited, high_visited = np.empty(n, np.int64), np.empty(n, np.int64)
+        for i in range(n):
+            low_visited[i], high_visited[i] = low_kept[order[i]], high_kept[order[i]]
+        picked = walk(low_visited, high_visited, uniform[run], kept)
+        for i in range(n):
+            picks[run, order[i]] = picked[i]
     return picks
 
 

@@ -6,13 +6,14 @@ Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criter
 Implementation. With the source sorted by (predicted label, score), the candidates of a target form
 one interval, which is found once for all seeds (`plan_matching`).
 A run (`match`) visits the targets in order and takes one of the free source points (`kernel`).
-Time: O(n_s + n_t log n_s) per run.
+Time: O(n_s + n_t √n_s) per run.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,35 +23,79 @@ from matcheval.protocol.settings import Criterion, MatchingMethod, MeasuredScore
 
 UNMATCHED = -1
 
+Rows = npt.NDArray[np.int64]
+
 # Source row matched to each target row, or UNMATCHED, by seed.
-MatchedRows = Mapping[int, npt.NDArray[np.int64]]
+MatchedRows = Mapping[int, Rows]
 
 
 @dataclass(frozen=True)
 class MatchingPlan:
     """The part of a matching that does not depend on the seed."""
 
-    source_order: npt.NDArray[np.int64]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
+    source_order: Rows
+    low: Rows
+    high: Rows
 
 
 def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
     """Find the candidates of every target: source points whose scores are close."""
-    measured = method.score.measure(source, target, method.epsilon)
-    return plan_measured(source, target, method.criterion, measured)
+    return SortedSets.of(source, target, method).plan
 
 
 def plan_measured(
     source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
 ) -> MatchingPlan:
     """Find the candidates of every target by custom scores."""
-    source_group, target_group = (_groups(side, criterion) for side in (source, target))
-    return _plan(
-        _Side(measured.source, source_group, _order(source_group, measured.source)),
-        _Side(measured.target, target_group, _order(target_group, measured.target)),
-        measured.largest_difference,
-    )
+    return SortedSets.of_scores(source, target, criterion, measured).plan
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSets:
+    """The scores and groups of two sets, sorted: what plans are made from."""
+
+    source: "_Side"
+    target: "_Side"
+    largest_difference: float
+
+    @classmethod
+    def of(
+        cls,
+        source: Predictions,
+        target: Predictions,
+        method: MatchingMethod,
+        orders: tuple[Rows | None, Rows | None] = (None, None),
+    ) -> Self:
+        """Sort two sets; `orders` are their rows by increasing confidence, if they are known."""
+        measured = method.score.measure(source, target, method.epsilon)
+        return cls.of_scores(source, target, method.criterion, measured, orders)
+
+    @classmethod
+    def of_scores(
+        cls,
+        source: Predictions,
+        target: Predictions,
+        criterion: Criterion,
+        measured: MeasuredScores,
+        orders: tuple[Rows | None, Rows | None] = (None, None),
+    ) -> Self:
+        """Sort two sets by custom scores."""
+        groups = _groups(source, criterion), _groups(target, criterion)
+        scores = measured.source, measured.target
+        of_source, of_target = (
+            _Side(score, group, _order(group, score, order))
+            for group, score, order in zip(groups, scores, orders, strict=True)
+        )
+        return cls(of_source, of_target, measured.largest_difference)
+
+    @cached_property
+    def plan(self) -> MatchingPlan:
+        """The plan of the pair."""
+        return _plan(self.source, self.target, self.largest_difference)
+
+    def plan_within(self, side: "_Side") -> MatchingPlan:
+        """Return the plan of one of the sets with itself, of which parts are matched."""
+        return _plan(side, side, self.largest_difference)
 
 
 class DividedPlans:
@@ -68,14 +113,12 @@ class DividedPlans:
         self._rank = np.empty(len(order), np.min_scalar_type(int(ranks[-1])))
         self._rank[order] = ranks
 
-    def plan(
-        self, source_rows: npt.NDArray[np.int64], target_rows: npt.NDArray[np.int64]
-    ) -> MatchingPlan:
+    def plan(self, source_rows: Rows, target_rows: Rows) -> MatchingPlan:
         """Find the candidates of every target of a division."""
         source, target = self._side(source_rows), self._side(target_rows)
         return _plan(source, target, self._largest)
 
-    def _side(self, rows: npt.NDArray[np.int64]) -> "_Side":
+    def _side(self, rows: Rows) -> "_Side":
         order = np.argsort(self._rank[rows], kind="stable")
         return _Side(self._score[rows], self._group[rows], order)
 
@@ -86,7 +129,7 @@ class _Side:
 
     score: npt.NDArray[Any]
     group: npt.NDArray[np.int16]
-    order: npt.NDArray[np.int64]
+    order: Rows
 
 
 def _groups(predictions: Predictions, criterion: Criterion) -> npt.NDArray[np.int16]:
@@ -113,8 +156,16 @@ def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPl
     return MatchingPlan(source.order, low, high)
 
 
-def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _order(
+    group: npt.NDArray[np.int16], score: npt.NDArray[np.floating], by_score: Rows | None = None
+) -> Rows:
     """Sort rows by (group, score, row)."""
+    order = order_by_score(score) if by_score is None else by_score
+    return order[np.argsort(group[order], kind="stable")]
+
+
+def order_by_score(score: npt.NDArray[np.floating]) -> Rows:
+    """Sort rows by (score, row)."""
     # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
     # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
     bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
@@ -122,15 +173,13 @@ def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray
     highest = bits.dtype.type(1 << (width - 1))
     key = np.where(bits & highest, ~bits, bits | highest)
     order = np.arange(len(key))
-    words = [(key >> bits.dtype.type(shift)).astype(np.uint16) for shift in range(0, width, 16)]
-    for word in (*words, group):
+    for shift in range(0, width, 16):
+        word = (key >> bits.dtype.type(shift)).astype(np.uint16)
         order = order[np.argsort(word[order], kind="stable")]
     return order
 
 
-def match(
-    plan: MatchingPlan, generator: np.random.Generator, order: npt.NDArray[np.int64] | None = None
-) -> npt.NDArray[np.int64]:
+def match(plan: MatchingPlan, generator: np.random.Generator, order: Rows | None = None) -> Rows:
     """Match the targets one after the other, each to a random free candidate.
 
     Parameters
@@ -158,9 +207,7 @@ def match(
     return walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
-def match_once(
-    plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence
-) -> npt.NDArray[np.int64]:
+def match_once(plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence) -> Rows:
     """Match the targets of a plan in the order of a method.
 
     Parameters
@@ -175,10 +222,48 @@ def match_once(
     int64 array, shape (n_target,)
         The source row matched to each target row, or -1.
     """
-    if order is Order.DATASET:
-        return match(plan, np.random.default_rng(sequence))
-    drawn = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(plan.low))
+    drawn = _drawn_order(order, sequence, len(plan.low))
     return match(plan, np.random.default_rng(sequence), drawn)
+
+
+def _drawn_order(order: Order, sequence: np.random.SeedSequence, n: int) -> Rows | None:
+    """Return the order in which a run visits its targets; None for that of the dataset."""
+    if order is Order.DATASET:
+        return None
+    return np.random.default_rng(sequence.spawn(1)[0]).permutation(n)
+
+
+def match_parts(
+    plan: MatchingPlan,
+    in_source: npt.NDArray[np.bool_],
+    in_target: npt.NDArray[np.bool_],
+    order: Order,
+    sequences: Sequence[np.random.SeedSequence],
+) -> Rows:
+    """Match parts of both sets, as `match_once` matches them by a plan of their own.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+        Of the whole sets.
+    in_source, in_target : bool arrays, shapes (n_runs, n_source) and (n_runs, n_target)
+        Which datapoints are in the parts; as many of the target in every run.
+    order : Order
+    sequences : sequence of numpy.random.SeedSequence
+        One for each run.
+
+    Returns
+    -------
+    int64 array, shape (n_runs, n_target_in_part)
+        The row of the whole source matched to each target row of the part, or -1.
+    """
+    from matcheval.protocol.kernel import walk_parts
+
+    n = int(np.count_nonzero(in_target[0]))
+    uniform = np.stack([np.random.default_rng(one).random(n) for one in sequences])
+    drawn = [_drawn_order(order, one, n) for one in sequences]
+    orders = np.array([one for one in drawn if one is not None], np.int64).reshape(-1, n)
+    return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)
 
 
 def run_sequence(

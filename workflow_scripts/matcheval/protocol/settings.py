@@ -9,37 +9,14 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from matcheval.errors import InputError
+from matcheval.protocol.criteria import EPSILON as EPSILON
+from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
+from matcheval.protocol.criteria import N_SEEDS as N_SEEDS
+from matcheval.protocol.criteria import Criterion as Criterion
 from matcheval.settings import Count, Integer, Named, Names, Number, Settings, Unique, UniqueItems
 
 if TYPE_CHECKING:
     from matcheval.predictions.records import Predictions
-
-# The paper's settings. A test checks that the defaults of config.yaml agree.
-EPSILON = 0.005
-MAX_SEEDS = 10_000  # matches of all runs are held in memory
-N_SEEDS = 10
-
-
-class Criterion(StrEnum):
-    """What two datapoints must have in common to be matched.
-
-    Under both criteria their probabilities differ by at most ε; under `LABEL_PROBABILITY` their
-    predicted labels also agree.
-    """
-
-    LABEL_PROBABILITY = "label_probability"
-    PROBABILITY = "probability"
-
-    @property
-    def label(self) -> str:
-        """The paper's number of the criterion."""
-        return f"criterion {list(Criterion).index(self) + 1}"
-
-    @property
-    def description(self) -> str:
-        """The paper's number of the criterion, and what must agree."""
-        is_first = self is Criterion.LABEL_PROBABILITY
-        return f"{self.label} ({'predicted label and ' * is_first}probability)"
 
 
 def matching_label(name: str) -> str:
@@ -102,6 +79,11 @@ class Score(StrEnum):
     def label(self) -> str:
         """What readers call it."""
         return "confidence" if self is Score.CONFIDENCE else "pooled ranks of the confidence"
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the score of a datapoint depends on the others."""
+        return self is Score.CONFIDENCE_RANK
 
     def measure(
         self, source: "Predictions", target: "Predictions", epsilon: float

@@ -62,14 +62,15 @@ def isotonic_accuracy(scored: Scored) -> Floats:
     float64 array, shape (n,)
         In [0, 1].
     """
-    from scipy.optimize import isotonic_regression
+    from matcheval.statistics.isotonic import isotonic_fit
 
-    _, which, counts = np.unique(
-        scored.confidence.astype(np.float64), return_inverse=True, return_counts=True
-    )
-    means = np.bincount(which, scored.correct) / counts
-    fitted: Floats = isotonic_regression(means, weights=counts).x
-    return fitted[which]
+    p = scored.confidence[scored.order].astype(np.float64)
+    starts = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
+    counts = np.diff(starts, append=len(p))
+    means = np.add.reduceat(scored.correct[scored.order].astype(np.float64), starts) / counts
+    fitted = np.empty(len(p))
+    fitted[scored.order] = np.repeat(isotonic_fit(means, counts.astype(np.float64)), counts)
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +88,47 @@ class ErrorTerms:
     target: Floats
 
 
-def error_terms(source: Scored, target: Scored, rows: MatchedRows) -> ErrorTerms:
-    """Compute the contributions of all datapoints to the error of one model's matched gap."""
+def error_terms(
+    source: Scored,
+    target: Scored,
+    rows: MatchedRows,
+    accuracies: tuple[Floats, Floats] | None = None,
+) -> ErrorTerms:
+    """Compute the contributions of all datapoints to the error of one model's matched gap.
+
+    `accuracies` are the `isotonic_accuracy` of both sides, if they are known.
+    """
     of_source, of_target = pick_weights(rows, len(source))
+    fits = accuracies or (isotonic_accuracy(source), isotonic_accuracy(target))
     return ErrorTerms(
-        of_source * (source.correct - isotonic_accuracy(source)),
-        -of_target * (target.correct - isotonic_accuracy(target)),
+        of_source * (source.correct - fits[0]), -of_target * (target.correct - fits[1])
     )
 
 
 def mean_terms(models: Iterable[ErrorTerms]) -> ErrorTerms:
     """Return the error terms of the mean matched gap of several models on the same datapoints."""
-    n, source, target = 0, np.zeros(1), np.zeros(1)
-    for terms in models:  # one by one: those of many models together are large
-        n, source, target = n + 1, source + terms.source, target + terms.target
-    return ErrorTerms(source / max(n, 1), target / max(n, 1))
+    total = TermsTotal()
+    for terms in models:
+        total.add(terms)
+    return total.mean
+
+
+class TermsTotal:
+    """Error terms added up model by model: those of many models together are large."""
+
+    def __init__(self) -> None:
+        self._n, self._source, self._target = 0, np.zeros(1), np.zeros(1)
+
+    def add(self, terms: ErrorTerms) -> None:
+        """Add the terms of a model."""
+        self._n += 1
+        self._source, self._target = self._source + terms.source, self._target + terms.target
+
+    @property
+    def mean(self) -> ErrorTerms:
+        """Error terms of the mean matched gap."""
+        n = max(self._n, 1)
+        return ErrorTerms(self._source / n, self._target / n)
 
 
 def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:

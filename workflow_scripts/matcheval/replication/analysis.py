@@ -232,7 +232,7 @@ class Replication(Analysis):
     def _arguments_of_pair(self, wildcards: Wildcards) -> dict[str, Any]:
         study, same = self.study, self._sets_of_same_images(wildcards.pair)
         return {
-            "pair": vars(study.pairs[wildcards.pair]), "confidence": study.confidence,
+            "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
             "models": list(study.models) if same else [],
             "sets": [asdict(study.datasets[name]) for name in same],
             "files": [study.probability_files(name, study.models) for name in same],

@@ -8,7 +8,8 @@ from typing import Any
 
 from matcheval.errors import InputError, listed, suggest
 from matcheval.io.files import files_below
-from matcheval.predictions.formats import SUFFIXES, suffix_of
+from matcheval.names import PREDICTION_SUFFIXES as SUFFIXES
+from matcheval.predictions.formats import suffix_of
 from matcheval.predictions.patterns import MODEL, check_pattern, files_by_model
 
 

@@ -200,15 +200,19 @@ def _check_predictions(study: Study) -> None:
     """Check that every model has predictions: by inference, or from a file that exists."""
     for dataset in study.evaluated:
         field, spec = f"datasets.{dataset}", study.datasets[dataset]
-        if not spec.has_images:
-            _check_files_of_results(spec, field)
+        if spec.has_images:
+            for model in study.models.values():
+                if model.source is None:
+                    problem = (
+                        f"model '{model.name}' is of kind 'predictions' and cannot be run on it"
+                    )
+                    remedy = "Give the set as kind 'predictions', with 'files'"
+                    raise configuration_error(problem, field=field, remedy=remedy)
+            continue
+        _check_files_of_results(spec, field)
         for model in study.models.values():
-            if spec.has_images and model.source is None:
-                problem = f"model '{model.name}' is of kind 'predictions' and cannot be run on it"
-                remedy = "Give the set as kind 'predictions', with 'files'"
-                raise configuration_error(problem, field=field, remedy=remedy)
             file = study.predictions_file(dataset, model.name)
-            if not spec.has_images and not Path(file).is_file():
+            if not Path(file).is_file():
                 field += ".file" if "file" in spec.options else ".files"
                 problem = f"no predictions of model '{model.name}' at {file}"
                 raise configuration_error(problem, field=field)

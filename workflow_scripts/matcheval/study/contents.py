@@ -1,10 +1,14 @@
 """What a study holds, and where the files of its stages lie."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
@@ -289,6 +293,30 @@ class StudyContents:
         version = built.version if built else spec.settings.builder_version
         of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
         return f"{spec.kind} {spec.options_json} {version}{of}"
+
+    def pair_of_jobs(self, name: str) -> Pair:
+        """Return a pair as a parameter: a source that is the default one repeats no job.
+
+        Sizes are those of predictions: when a job can start, Snakemake asks anew.
+        """
+        pair = self.pairs[name]
+        if pair.source is None:
+            return pair
+        sizes = [self._n_predictions(dataset) for dataset in pair.datasets.values()]
+        if 0 in sizes:
+            return pair
+        default = replace(pair, source=None)
+        same = default.source_is_original(*sizes) == pair.source_is_original(*sizes)
+        return default if same else pair
+
+    def _n_predictions(self, dataset: str) -> int:
+        """Return the length of the first file of predictions that there is; 0 without any."""
+        files = (Path(self.predictions_file(dataset, model)) for model in self.models)
+        for file in files:
+            if file.suffix == ".parquet":
+                with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says so
+                    return int(pq.read_metadata(file).num_rows)
+        return 0
 
     # --- checks that analyses share
 

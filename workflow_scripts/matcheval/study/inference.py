@@ -218,8 +218,10 @@ class Predicted:
             return np.zeros(len(names), np.int64)
         times = {}
         for entry in os.scandir(folder):
-            with suppress(FileNotFoundError):  # another run's unfinished file, just renamed
+            try:
                 times[entry.name] = entry.stat().st_mtime_ns
+            except FileNotFoundError:  # another run's unfinished file, just renamed
+                continue
         outputs = ("predictions", *self._study.inference.outputs)
         suffixes = [OUTPUT_SUFFIXES[output] for output in outputs]
         found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]

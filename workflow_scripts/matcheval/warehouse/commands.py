@@ -18,6 +18,10 @@ _FILE = "its YAML file (docs/warehouse.md)"
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
+    parser.description = (
+        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
+        "colour (docs/warehouse.md)."
+    )
     steps = parser.add_subparsers(title="steps", required=True)
     plan = steps.add_parser(
         "plan", help="write the query plan: what to search for, for every set and class",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError, listed, unknown_name_error
 from matcheval.inference.statistics import FeatureStatistics
+from matcheval.predictions.softmax import softmax
 
 Floats = npt.NDArray[np.float64]
 
@@ -183,16 +184,6 @@ class Outputs:
             if name in self.__dict__:
                 found.__dict__[name] = self.__dict__[name][chosen]
         return found
-
-
-def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
-    """Compute the softmax over classes in float64, the maximum subtracted."""
-    wide: Floats = np.array(logits, np.float64, order="C")
-    wide -= wide.max(axis=1, keepdims=True)
-    wide /= temperature
-    np.exp(wide, out=wide)
-    wide /= wide.sum(axis=1, keepdims=True)
-    return wide
 
 
 def from_logits(

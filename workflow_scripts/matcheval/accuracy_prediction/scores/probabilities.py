@@ -116,7 +116,6 @@ def nuclear_norm_of_target(sides: Sides) -> float:
     target = sides.target
     if target.probabilities is not None:
         return nuclear_norm(target.probabilities)
-    # Statistics of a forward pass: products of the softmax in single precision, summed in double.
     assert target.statistics is not None
     gram = target.statistics.softmax_gram * target.statistics.n
     return _from_gram(gram, target.statistics.n, len(gram))

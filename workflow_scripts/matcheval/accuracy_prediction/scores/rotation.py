@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores import score
 from matcheval.accuracy_prediction.scores.features import LinearClassifier, cut_in_three, fit_linear
-from matcheval.accuracy_prediction.scores.outputs import softmax
 from matcheval.errors import InputError
+from matcheval.predictions.softmax import softmax
 
 SCORES = score.Scores()
 _ORIENTATIONS = np.arange(4)

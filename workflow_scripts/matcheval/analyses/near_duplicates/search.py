@@ -278,6 +278,10 @@ def draw_sheet(
 
 def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a search."""
+    parser.description = (
+        "Find the images of TRAIN that are most similar to each image of TEST "
+        "(docs/analyses/near_duplicates.md)."
+    )
     parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
     parser.add_argument(
         "references", metavar="TRAIN", help="folder of the dataset to search in; may be TEST"

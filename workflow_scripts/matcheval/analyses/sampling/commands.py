@@ -9,6 +9,23 @@ from matcheval.errors import InputError
 from matcheval.io.terminal import add_json, print_json
 
 
+def add_replicate(parser: argparse.ArgumentParser) -> None:
+    """Add the steps of building a new test set."""
+    parser.description = (
+        "Build a replication test set (docs/analyses/sampling.md). Datasets are given as folders "
+        "written by the workflow."
+    )
+    steps = parser.add_subparsers(title="steps", required=True)
+    for step, add, summary in (
+        ("simulate", add_simulate, "simulate workers' annotations, for trial runs"),
+        ("count", add_count, "count workers' annotations: selection frequencies"),
+        ("sample", add_sample, "sample the new test set"),
+        ("allocate", add_allocate, "divide images among keywords, as for CIFAR-10.1"),
+    ):
+        description = f"{summary[0].upper()}{summary[1:]}."
+        add(steps.add_parser(step, help=summary, description=description))
+
+
 def add_simulate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for simulating annotations."""
     _add_sets(parser)

@@ -1,0 +1,30 @@
+"""The two criteria and the settings of the paper, which command lines name, too."""
+
+from enum import StrEnum
+
+# The paper's settings. A test checks that the defaults of config.yaml agree.
+EPSILON = 0.005
+MAX_SEEDS = 10_000  # matches of all runs are held in memory
+N_SEEDS = 10
+
+
+class Criterion(StrEnum):
+    """What two datapoints must have in common to be matched.
+
+    Under both criteria their probabilities differ by at most ε; under `LABEL_PROBABILITY` their
+    predicted labels also agree.
+    """
+
+    LABEL_PROBABILITY = "label_probability"
+    PROBABILITY = "probability"
+
+    @property
+    def label(self) -> str:
+        """The paper's number of the criterion."""
+        return f"criterion {list(Criterion).index(self) + 1}"
+
+    @property
+    def description(self) -> str:
+        """The paper's number of the criterion, and what must agree."""
+        is_first = self is Criterion.LABEL_PROBABILITY
+        return f"{self.label} ({'predicted label and ' * is_first}probability)"
