@@ -80,7 +80,7 @@ rule derive_dataset:
 # pairs are compared when the configuration is checked.
 rule compare_classes:
     input:
-        unpack(JOBS.descriptions_of_pair),
+        JOBS.described_before,
     output:
         classes=f"{OWN}/classes/{{pair}}.txt",
     log:
@@ -90,6 +90,7 @@ rule compare_classes:
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
+        job=JOBS.descriptions_of_pair,
         function="matcheval.datasets.suites:write_classes",
         code=digest("analyse", "matcheval.datasets.suites:write_classes"),
     message:

@@ -29,7 +29,7 @@ MATCHINGS = """{matchings: {
 
 def times(workflow):
     """When checkpoints and predictions were written."""
-    files = [*workflow.results.glob("checkpoints/*.*"), *workflow.results.glob("predictions/*/*")]
+    files = [*workflow.results.glob("checkpoints/[!.]*"), *workflow.results.glob("predictions/*/*")]
     return {str(file): file.stat().st_mtime_ns for file in files}
 
 

@@ -70,5 +70,5 @@ def test_another_value_trains_no_more_than_it_must(copy):
     assert copy.plan("retraining").jobs == {}
     copy.edit("small.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
     assert copy.plan("retraining").jobs == {
-        "train_models": 1, "predict_dataset": 2, "tabulate_retraining": 1, "retraining": 1,
+        "train_model": 1, "predict_dataset": 2, "tabulate_retraining": 1, "retraining": 1,
     }  # fmt: skip

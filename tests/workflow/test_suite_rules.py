@@ -49,7 +49,7 @@ def workflow(tmp_path_factory):
     for severity in (1, 2, 4):
         write_noise(workflow, severity)
     plan = workflow.plan()
-    assert (plan.jobs["predict_models_1"], plan.jobs["prepare_dataset"]) == (1, 7)
+    assert (plan.jobs["predict_datasets"], plan.jobs["prepare_dataset"]) == (3, 7)
     workflow.run()
     return workflow
 
@@ -65,15 +65,15 @@ def predictions(workflow):
 def test_a_set_is_computed_once_per_model_whatever_it_is_part_of(workflow):
     assert len(predictions(workflow)) == 5 * 3
     assert workflow.plan().jobs == {}
-    log = workflow.results / "suites/logs/predict_models/models_1.log"
-    assert log.read_text().count("mlp, cnn.v1 on ") == 5
+    log = workflow.results / "suites/logs/predict_datasets/mlp.log"
+    assert log.read_text().count("mlp on ") == 5
 
 
 def test_a_set_that_is_added_changes_nothing_else(copy):
     before = predictions(copy)
     write_noise(copy, 8)
     assert copy.plan().jobs == {
-        "prepare_dataset": 1, "index_suite": 2, "predict_models_1": 1, "all": 1,
+        "prepare_dataset": 1, "index_suite": 2, "predict_datasets": 3, "all": 1,
         "tabulate_suite_accuracies": 1, "plot_suite_accuracies": 1, "write_report": 1,
     }  # fmt: skip
     # A setting that changes at the same time is noticed nevertheless.
@@ -90,7 +90,7 @@ def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, cop
     (copy.results / "predictions/noise-1/mlp.parquet").unlink()
     damaged = copy.results / "predictions/digits-known/linear.parquet"
     damaged.write_bytes(damaged.read_bytes()[:300])
-    assert copy.plan().jobs["predict_models_1"] == 1
+    assert copy.plan().predicted == ["linear", "mlp"]
     copy.run("predictions")
     changed = {name for name, value in predictions(copy).items() if value != before[name]}
     assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}

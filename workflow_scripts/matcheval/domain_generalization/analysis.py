@@ -162,7 +162,7 @@ class DomainGeneralization(Analysis):
                 message="Checking sources and targets, and listing the trainings",
                 input={
                     "descriptions": lambda wildcards: [
-                        file for name in self.trained_on for file in study.description_files(name)
+                        file for name in self.trained_on for file in study.description_inputs(name)
                     ]
                 },
                 output={"outputs": self.planned},
@@ -275,7 +275,7 @@ class DomainGeneralization(Analysis):
         run = self.expansion.scored[wildcards.suite, wildcards.scored]
         index = self.study.predicting.tested_index
         first = self.trained[wildcards.scored].validation[0]
-        return [index(run.batch), index(run.source_batch), self.study.dataset_files(first)[0]]
+        return [index(run.batch), index(run.source_batch), *self.study.description_inputs(first)]
 
     def _scoring(self, wildcards: Wildcards) -> dict[str, Any]:
         settings, study, suite = self.settings.scores, self.study, wildcards.suite

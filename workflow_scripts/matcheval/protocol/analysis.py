@@ -362,8 +362,12 @@ class Matching(Analysis):
 
     def inputs_with_groups(self, pair: str, models: Iterable[str]) -> list[str]:
         """Return the same, the files in which groups are found, and classes to be compared."""
-        files = [self._datapoints(name) for name in self.study.pairs[pair].datasets.values()]
-        return [*self.inputs(pair, models), *filter(None, files), *self._classes(pair)]
+        names = self.study.pairs[pair].datasets.values()
+        described = [
+            file for name in names if self._datapoints(name)
+            for file in self.study.description_inputs(name)[-1:]
+        ]  # fmt: skip
+        return [*self.inputs(pair, models), *described, *self._classes(pair)]
 
     def _classes(self, pair: str) -> list[str]:
         """Return the file that says that both sets have the same classes, if it is needed."""

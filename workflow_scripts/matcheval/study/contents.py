@@ -383,6 +383,12 @@ class StudyContents:
             return [self.made_index(self._made_by[dataset]), *self.files_before(dataset)]
         return self.dataset_files(dataset)
 
+    def description_inputs(self, dataset: str) -> list[str]:
+        """Return the files that rules wait for before they read a dataset's labels and classes."""
+        if dataset in self.made:
+            return [self.made_index(self._made_by[dataset])]
+        return self.description_files(dataset)
+
     def files_before(self, dataset: str) -> list[str]:
         """Return the files that a dataset is prepared from: downloads, and other datasets' files.
 

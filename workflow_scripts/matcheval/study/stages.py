@@ -105,6 +105,11 @@ class StageJobs:
             "--output", self._study.dataset_folder(wildcards.dataset),
         ]  # fmt: skip
 
+    def described_before(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that have to be there before the sets of a pair are compared."""
+        datasets = self._study.pairs[wildcards.pair].datasets.values()
+        return [file for name in datasets for file in self._study.description_inputs(name)[:1]]
+
     def descriptions_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
         """Return the descriptions of both sets of a pair, by origin."""
         datasets = self._study.pairs[wildcards.pair].datasets.items()
