@@ -49,7 +49,7 @@ def workflow(tmp_path_factory):
     workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", CONFIG)
     workflow.keep_models("studies/small.csv", ["linear", "cnn.v1"])
     jobs = workflow.plan().jobs
-    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (5, 1)
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (5, 4)
     workflow.run()
     return workflow
 
@@ -98,7 +98,7 @@ def test_another_severity_concerns_one_set(copy):
 def test_another_source_concerns_all_sets_that_are_made_from_it(copy):
     copy.edit("small.yaml", "per_class: 20", "per_class: 19")
     jobs = copy.plan("predictions").jobs
-    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (3, 1)
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (3, 2)
     assert "train_models" not in jobs
     copy.run("predictions")
     files = (copy.results / "predictions").rglob("*.parquet")

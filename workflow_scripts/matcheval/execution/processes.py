@@ -39,7 +39,10 @@ def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tup
             assert isinstance(sentinel, int)
             name, process, here = running.pop(sentinel)
             process.join()
-            yield name, here.recv() if here.poll() else _ended(process.exitcode)
+            try:
+                yield name, here.recv()
+            except EOFError:  # it told nothing
+                yield name, _ended(process.exitcode)
             here.close()
 
 
