@@ -4,7 +4,6 @@ import gc
 import hashlib
 import os
 import sys
-from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -164,8 +163,6 @@ def settled(files):
 def of_job(function, job):
     """Return a function of wildcards for the rule of one job, which has no wildcards."""
     named = SimpleNamespace(batch=job)
-    if "attempt" in signature(function).parameters:
-        return lambda wildcards, attempt: function(named, attempt)
     return lambda wildcards: function(named)
 
 

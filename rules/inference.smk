@@ -83,12 +83,9 @@ for job in PREDICTING.together:
             f"{OWN}/benchmarks/predict_models/{job}.tsv"
         conda:
             "../envs/models.yaml"
-        threads: of_job(REQUESTS.threads("predict_datasets"), job)
+        threads: REQUESTS.threads("predict_datasets", job)
         resources:
-            **{
-                name: of_job(value, job) if callable(value) else value
-                for name, value in REQUESTS.resources("predict_datasets").items()
-            },
+            **REQUESTS.resources("predict_datasets", job),
             saves=f"{SHARED}/predictions/*/*.parquet",
             machine=of_job(JOBS.inference_options, job),
         params:

@@ -110,4 +110,4 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
         [sys.executable, "-m", "train", "--help"], cwd=tmp_path, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert "--recipe" in done.stdout
+    assert "by their recipes" in done.stdout

@@ -52,6 +52,10 @@ class Machine:
         return self.gpu_partition if request.gpu else self.partition
 
 
+def _named(job: str) -> Any:
+    return SimpleNamespace(batch=job) if job else None
+
+
 class Requests:
     """Resource requests of a study's jobs."""
 
@@ -79,11 +83,16 @@ class Requests:
         """Return the request of a job at its first attempt."""
         return self._by_rule[rule](wildcards) if rule in self._by_rule else resources.SMALL
 
-    def resources(self, rule: str) -> dict[str, Resource | int]:
-        """Return the resources of a rule, each a function of wildcards and attempt."""
+    def resources(self, rule: str, job: str = "") -> dict[str, Resource | int]:
+        """Return the resources of a rule, each a function of wildcards and attempt.
+
+        A rule of one job has no wildcards, and `job` is that job's batch.
+        """
 
         def of_job(read: Callable[[ResourceRequest], Any]) -> Resource:
-            return lambda wildcards, attempt: read(self.of(rule, wildcards).on_attempt(attempt))
+            return lambda wildcards, attempt: read(
+                self.of(rule, _named(job) or wildcards).on_attempt(attempt)
+            )
 
         given: dict[str, Resource | int] = {
             "mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime")),
@@ -110,11 +119,11 @@ class Requests:
                 longest[rule] = most.runtime, partition
         return longest
 
-    def threads(self, rule: str) -> Callable[[Wildcards], int]:
-        """Return the threads of a rule, as a function of wildcards."""
+    def threads(self, rule: str, job: str = "") -> Callable[[Wildcards], int]:
+        """Return the threads of a rule, as a function of wildcards; `job` as of `resources`."""
 
         def threads(wildcards: Wildcards) -> int:
-            request, machine = self.of(rule, wildcards), self._machine
+            request, machine = self.of(rule, _named(job) or wildcards), self._machine
             if request.gpu and machine.n_gpus and machine.is_local:
                 return min(request.threads, max(1, machine.cores // machine.n_gpus))
             return request.threads
