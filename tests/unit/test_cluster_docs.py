@@ -58,7 +58,7 @@ def asked(tmp_path):
         "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         "tabulate_severity": SimpleNamespace(suite="all"),
-        "score_domain_model": SimpleNamespace(suite="all", scored=job.model),
+        "score_domain_model": SimpleNamespace(suite="all", items={"suite": "all"}.items),
     }
     of_suite = SimpleNamespace(
         suite="all", model=job.model, scored=job.model, items={"suite": "all"}.items

@@ -107,5 +107,6 @@ def test_another_algorithm_trains_no_more_than_it_must(copy):
     assert copy.plan().jobs == {}
     copy.edit("small.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
     plan = copy.plan().jobs
-    assert plan["train_models"] == 1
+    assert plan["train_model"] == 6 * 2 * 2  # all six choices of sources, two groups, two seeds
+    assert plan["predict_tested"] == 6
     assert "derive_dataset" not in plan

@@ -252,7 +252,7 @@ class TestKilled:
         copy.edit("workflow_scripts/train.py", begin, kill_once + begin)
         output = copy.run("predictions", "matched", "--keep-going", fails=True)
         assert re.search(
-            r"^rule +batch +log +reason\n"
+            r"^rule +model +log +reason\n"
             r"train_models +models-1 +\S+/models-1.log +.*1 of 3 failed; mlp: killed by SIGKILL",
             output,
             re.MULTILINE,

@@ -44,7 +44,8 @@ class Trainings:
     def batches(self) -> dict[str, tuple[str, ...]]:
         """Names of models by the name of the job; models that are trained alone are in none."""
         study = self._study
-        if study.training is None or study.training.device != "cpu":
+        settings = study.training
+        if settings is None or settings.device != "cpu" or settings.models_per_job == 1:
             return {}
         # Those of analyses may be trained on what the models of the catalogue predict.
         groups = {"models": [name for name in study.trained if name in study.models]}

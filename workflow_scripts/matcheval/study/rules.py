@@ -282,7 +282,7 @@ def made_together(rule: Rule) -> Rule:
 
     def request(wildcards: Any) -> ResourceRequest:
         asked = [rule.request(_attributes(w)) if rule.request else SMALL for w in each(wildcards)]
-        most = max(asked, key=lambda one: one.mem_mb)
+        most = max(asked, key=lambda one: one.mem_mb, default=SMALL)
         # What is requested for one is mostly the time of a start.
         minutes = SMALL.runtime + sum(one.runtime - SMALL.runtime for one in asked)
         return replace(most, runtime=minutes + SMALL.runtime * (len(asked) // 20))
@@ -336,7 +336,7 @@ def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> 
         most = max((one.mem_mb for one in asked), default=SMALL.mem_mb)
         larger = sum(one.runtime for one in asked if one != SMALL)
         return replace(
-            SMALL, mem_mb=most, runtime=larger + SMALL.runtime * math.ceil(len(each) / 50)
+            SMALL, mem_mb=most, runtime=larger + SMALL.runtime * max(1, math.ceil(len(each) / 50))
         )
 
     return Rule(

@@ -46,6 +46,9 @@ class TrainingSettings(Settings):
     compile: Boolean = Field(False, description="torch.compile: a slower start, faster steps")
     deterministic: Boolean = Field(True, description="On a GPU too, as far as torch can")
     validate_every: Count = Field(1, description="Epochs between two validations")
+    models_per_job: Literal["auto", 1] = Field(
+        "auto", description="auto: short trainings on a CPU are run by one job; 1: a job for each"
+    )
     save_minutes: Annotated[Number, Field(ge=0)] = Field(
         10, description="Minutes between two saved states of an unfinished training"
     )
