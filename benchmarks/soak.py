@@ -1,4 +1,4 @@
-"""Random changes of a study and faults of its runs: nothing is lost, and results are the same bytes.
+"""Random changes of a study and faults of its runs: nothing is lost, and results do not differ.
 
     .venv/bin/python benchmarks/soak.py [--minutes 90] [--rounds N] [--seed 0] [--slurm]
 
@@ -87,9 +87,9 @@ STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be loc
 EXPECTED = {
     "": (
         r"no backup found|^\[[\d:]+\] (start|\d+ of)|^  results\S+ +\w+$|^WorkflowError:$"
-        r"|^At least one job did not complete|^Exiting because a job|^\d+ jobs? failed; "
+        r"|^At least one job did not complete|^check failed|^Exiting because a job|^\d+ jobs? failed; "
     ),
-    "results deleted": r"files are not as they were made",
+    "results deleted": r"files are not as they were made|no such file. Make it",
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
     "SIGTERM": STOPPED,
     "SIGINT": STOPPED,
@@ -133,6 +133,7 @@ class Soak:
         self.count: dict[str, Counter[str]] = {}
         self.kinds: list[str] = []  # of this round
         self.number = 0
+        self.seconds = 60.0  # of a run from nothing
 
     # What the events use
 
@@ -160,26 +161,30 @@ class Soak:
             writer.writerows(self.models)
 
     def start(
-        self, *targets: str, warm: bool = False, before: tuple[str, ...] = (), **variables: str
+        self,
+        *targets: str,
+        before: tuple[str, ...] = (),
+        cold: bool | None = None,
+        **variables: str,
     ) -> "Run":
-        """Start a run, by interpreters of their own or by forks of one."""
-        python, workflow = sys.executable, self.workflow
+        """Start a run by forks of one interpreter, or, of seven, one by interpreters of its own."""
+        workflow = self.workflow
+        cold = self.rng.random() < 1 / 7 if cold is None else cold
+        command = workflow.command(*targets)
+        if cold or self.cluster:
+            command[0] = sys.executable
         if self.cluster:
-            command = [
-                python, "-m", "snakemake", *targets, "--nocolor", "--profile", "profiles/slurm",
-                "--configfile", "small.yaml", "--seconds-between-status-checks", "1",
-                "--latency-wait", "15",
-            ]  # fmt: skip
             scripts = str(workflow.folder / "workflow_scripts")
             variables = {**self.cluster.environment, "PYTHONPATH": scripts, **variables}
-        else:
-            command = workflow.command(*targets)
-            command[0] = command[0] if warm else python
+            command = [
+                *command, "--profile", "profiles/slurm", "--seconds-between-status-checks", "1",
+                "--latency-wait", "15",
+            ]  # fmt: skip
         return Run([*before, *command], workflow.folder, environment() | variables)
 
-    def moment(self, warm: bool = False) -> float:
+    def moment(self) -> float:
         """Draw a time after which a run is disturbed."""
-        return float(self.rng.uniform(0.5, 90 if self.cluster else 15 if warm else 40))
+        return float(self.rng.uniform(0.5, self.seconds))
 
     def explain(self, output: str, kinds: list[str]) -> bool:
         """Count lines that are not expected after events; whether an expected one is there."""
@@ -246,16 +251,21 @@ class Soak:
         """Run until a run ends and the check passes, and do what messages say."""
         again: list[str] = []
         for _ in range(20):
-            run = self.start(*again, warm=True)
+            run = self.start(*again, cold=False)
             output = run.end()
             if not run.code:
                 run = Run(self.workflow.command("check"), self.workflow.folder, environment())
                 output += run.end()
+                if run.code:  # the terminal may have the beginning of the message only
+                    output += (self.results / "soak/logs/check.log").read_text()
             self.explain(output, self.kinds)
             if not run.code:
                 return
-            text = output.partition("files are not as they were made: ")[2].partition(". Delete")[0]
-            if again := [each for each in re.split(r", | and ", text) if "more" not in each]:
+            changed = output.rpartition("files are not as they were made: ")[2]
+            if changed == output:
+                changed = " ".join(re.findall(r"Make it: snakemake --cores all (\S+)", output))
+            file = rf"{re.escape(self.study['results'])}/[^\s,]+[^\s,.]"
+            if again := sorted(set(re.findall(file, changed))):
                 for each in again:
                     (self.workflow.folder / each).unlink(missing_ok=True)
                 again.append("all")
@@ -280,7 +290,9 @@ class Soak:
             left = shutil.ignore_patterns(self.results.resolve().name, "results", ".snakemake")
             shutil.copytree(self.workflow.folder, tree, ignore=left)
             again = Workflow(tree, self.workflow.python)
+            start = time.monotonic()
             again.run("--config", "results=results")
+            self.seconds = time.monotonic() - start
             self.whole = contents(tree / "results")
         self.names |= set(self.whole)
         found = contents(self.results)
@@ -299,6 +311,7 @@ class Run:
     """A run of Snakemake, in a session of its own."""
 
     def __init__(self, command: list[str], folder: Path, variables: Mapping[str, str]) -> None:
+        self._folder = folder
         self._output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             command, cwd=folder, env=dict(variables), start_new_session=True,
@@ -315,7 +328,23 @@ class Run:
 
     def tell(self, number: signal.Signals, *, group: bool = False) -> None:
         """Send a signal to Snakemake, or to its jobs as well, as a terminal does."""
-        (os.killpg if group else os.kill)(self.process.pid, number)
+        if number == signal.SIGKILL and group:
+            os.killpg(self.process.pid, number)
+            return
+        found = self.processes()
+        for process in found if group else found[:1]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    def processes(self) -> list[psutil.Process]:
+        """Return Snakemake and its jobs; not what stands for forks of the warm interpreter."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):  # ended meanwhile
+                here = process.cwd() == str(self._folder)
+                if here and not any("warm_client" in word for word in process.cmdline()):
+                    found.append((process.create_time(), process.pid, process))
+        return [process for *_, process in sorted(found, key=lambda each: each[:2])]
 
     def end(self) -> str:
         """Wait for the end; what it has said."""
@@ -468,12 +497,12 @@ OF_FILES: dict[str, Event] = {
 # Faults of runs
 
 
-def told(*signals: signal.Signals, group: bool = False, warm: bool = False) -> Event:
+def told(*signals: signal.Signals, group: bool = False) -> Event:
     """Send signals to a run after a random time, with a second between two."""
 
     def happens(soak: Soak) -> str:
-        run = soak.start(warm=warm)
-        over = run.is_over(soak.moment(warm))
+        run = soak.start()
+        over = run.is_over(soak.moment())
         for number in signals:
             if not over:
                 run.tell(number, group=group)
@@ -484,13 +513,12 @@ def told(*signals: signal.Signals, group: bool = False, warm: bool = False) -> E
 
 
 def job_killed(soak: Soak) -> str:
-    """Kill one job, and not Snakemake."""
+    """Kill one process of a job, and not Snakemake."""
     run = soak.start()
     if not run.is_over(soak.moment()):
-        children = psutil.Process(run.process.pid).children(recursive=True)
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if children:
-                soak.one(children).kill()
+        for job in run.processes()[1:2]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                job.kill()
     return run.end()
 
 
@@ -501,7 +529,7 @@ def full_disk(soak: Soak) -> str:
     with ballast.open("wb") as stream:
         os.posix_fallocate(stream.fileno(), 0, free)
     try:
-        return soak.start(warm=True).end()
+        return soak.start(cold=False).end()
     finally:
         ballast.unlink()
 
@@ -518,7 +546,7 @@ def read_only(soak: Soak) -> str:
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
-        return soak.start(warm=True).end()
+        return soak.start(cold=False).end()
     finally:
         subprocess.run(["umount", folder], check=True)
 
@@ -531,7 +559,7 @@ def another_user(*, may_write: bool) -> Event:
         subprocess.run(["chmod", "-R", everybody, soak.workflow.folder], check=True)
         with tempfile.TemporaryDirectory() as home:
             shutil.chown(home, 65534, 65534)
-            run = soak.start(before=NOBODY, HOME=home)
+            run = soak.start(before=NOBODY, cold=True, HOME=home)
             if not may_write or run.is_over(soak.moment()):
                 return run.end()
             run.tell(signal.SIGTERM)
@@ -542,10 +570,10 @@ def another_user(*, may_write: bool) -> Event:
 
 def two_runs(soak: Soak) -> str:
     """Start a second run during the first."""
-    first = soak.start(warm=True)
-    if first.is_over(soak.moment(warm=True)):
+    first = soak.start(cold=False)
+    if first.is_over(soak.moment()):
         return first.end()
-    return soak.start(warm=True).end() + first.end()
+    return soak.start(cold=False).end() + first.end()
 
 
 def clock_set_back(soak: Soak) -> str:
@@ -555,7 +583,7 @@ def clock_set_back(soak: Soak) -> str:
         "DONT_FAKE_MONOTONIC": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
-    run = soak.start(before=("faketime", "-f", "-1h"), **variables)
+    run = soak.start(before=("faketime", "-f", "-1h"), cold=True, **variables)
     if not run.is_over(soak.moment()):
         run.tell(signal.SIGTERM)
     return run.end()
@@ -575,7 +603,7 @@ FAULTS: dict[str, Event] = {
     "SIGTERM": told(signal.SIGTERM),
     "SIGINT": told(signal.SIGINT, group=True),
     "SIGINT twice": told(signal.SIGINT, signal.SIGINT, group=True),
-    "SIGKILL": told(signal.SIGKILL, group=True, warm=True),
+    "SIGKILL": told(signal.SIGKILL, group=True),
     "SIGKILL of Snakemake alone": told(signal.SIGKILL),
     "SIGKILL of a job": job_killed,
     "SIGSTOP and SIGCONT": told(signal.SIGSTOP, signal.SIGCONT, group=True),
@@ -607,6 +635,7 @@ def main() -> None:
     if shutil.which("faketime") is None:
         del FAULTS["clock set back"]
         print("clock set back: skipped, as there is no faketime (apt-get install faketime)")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # runs inherit that it is ignored
     start = time.monotonic()
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(Cluster.started()) if given.slurm else None
