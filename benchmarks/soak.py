@@ -133,6 +133,7 @@ class Soak:
         self.count: dict[str, Counter[str]] = {}
         self.kinds: list[str] = []  # of this round
         self.number = 0
+        self.write()
         self.seconds = 60.0  # of a run from nothing
 
     # What the events use
@@ -184,7 +185,7 @@ class Soak:
 
     def moment(self) -> float:
         """Draw a time after which a run is disturbed."""
-        return float(self.rng.uniform(0.5, self.seconds))
+        return float(self.rng.uniform(0.5, 0.6 * self.seconds))
 
     def explain(self, output: str, kinds: list[str]) -> bool:
         """Count lines that are not expected after events; whether an expected one is there."""
@@ -523,9 +524,9 @@ def job_killed(soak: Soak) -> str:
 
 
 def full_disk(soak: Soak) -> str:
-    """Leave less than a megabyte on the disk."""
+    """Leave less than 256 KiB on the disk."""
     ballast = soak.disk / "ballast"
-    free = shutil.disk_usage(soak.disk).free - int(soak.rng.integers(1 << 20))
+    free = shutil.disk_usage(soak.disk).free - int(soak.rng.integers(1 << 18))
     with ballast.open("wb") as stream:
         os.posix_fallocate(stream.fileno(), 0, free)
     try:
@@ -645,6 +646,8 @@ def main() -> None:
         subprocess.run(mount, check=True)
         stack.callback(subprocess.run, ["umount", "--lazy", disk], check=True)
         soak = Soak(disk, given.seed, cluster)
+        soak.mend()
+        soak.compare()
         while soak.number < given.rounds and time.monotonic() - start < 60 * given.minutes:
             soak.round()
             minutes = round((time.monotonic() - start) / 60)
