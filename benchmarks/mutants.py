@@ -2,16 +2,17 @@
 
     .venv/bin/pip install pytest-cov
     .venv/bin/python benchmarks/mutants.py cover     # which tests run which lines: 10 minutes
-    .venv/bin/python benchmarks/mutants.py make [--n 150] [--seed 0] [--since COMMIT]    # results/mutants.csv
+    .venv/bin/python benchmarks/mutants.py make [--n 150] [--seed 0]    # results/mutants.csv
     .venv/bin/python benchmarks/mutants.py run [--only 0-49]            # enters who kills each
 
 A mutant is a statement of a function with one operator, comparison, number or condition changed. It
 is kept as texts, the statement before and after, under the function's name: so the same mutants can
 be run after code has moved to other files, as long as the statement is there. Each runs against the
 unit tests that execute the statement, the quickest files first, in a copy of the checkout, until
-the first failure; if none does, against the tests that import its package. With `--since`, mutants
-of the functions changed since a commit are appended to those in the table. Columns: what was changed, and for every commit the test that killed the mutant, `survived`, or `gone` if no function
-of this name has the statement any more.
+the first failure; if none does, against the tests that import its package. With `make --since
+COMMIT`, mutants of functions that were changed since a commit are added to those on file. Columns:
+what was changed, and for every commit the test that killed the mutant, `survived`, or `gone` if no
+function of this name has the statement any more.
 """
 
 import argparse

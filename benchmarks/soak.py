@@ -86,7 +86,7 @@ TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|inco
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
 EXPECTED = {
     "": (
-        r"no backup found|^\[[\d:]+\] (start|\d+ of)|^  results\S+ +\w+$|^WorkflowError:$"
+        r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$|^WorkflowError:$"
         r"|^At least one job did not complete|^check failed|^Exiting because a job|^\d+ jobs? failed; "
     ),
     "results deleted": r"files are not as they were made|no such file. Make it",
@@ -99,17 +99,22 @@ EXPECTED = {
     "SIGKILL of a job": r"[Kk]illed by SIG",
     "full disk": r"No space left on device",
     "read-only folder": r"Read-only file system",
-    "user who may not write": r"Permission denied",
+    "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
     "two runs at once": r"cannot be locked|LockException",
     "clock set back": STOPPED,
 }
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """Return the digests of all results that should repeat byte for byte, by path."""
+def contents(folder: Path, place: str = "results") -> dict[str, str]:
+    """Return the digests of all results that should repeat byte for byte, by path.
+
+    Texts name results by their place, which is `results` where a run starts from nothing.
+    """
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path.relative_to(folder)): hashlib.sha256(
+            path.read_bytes().replace(f"{place}/".encode(), b"results/")
+        ).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and not NOT_COMPARED & set(path.relative_to(folder).parts)
@@ -200,9 +205,9 @@ class Soak:
             # Of a traceback, the exception's line is judged.
             known = any(re.search(each, line) for each in patterns)
             told |= known
-            if (inside or TELLS.search(line)) and not known:
-                if inside or not re.search(EXPECTED[""], line):
-                    self.wrong(kinds, "unexplained", "Traceback: " * inside + line)
+            known |= not inside and (not TELLS.search(line) or bool(re.search(EXPECTED[""], line)))
+            if not known:
+                self.wrong(kinds, "unexplained", "Traceback: " * inside + line)
             inside = False
         return told
 
@@ -296,7 +301,7 @@ class Soak:
             self.seconds = time.monotonic() - start
             self.whole = contents(tree / "results")
         self.names |= set(self.whole)
-        found = contents(self.results)
+        found = contents(self.results, self.study["results"])
         for name in self.whole.keys() - found.keys():
             self.wrong(self.kinds, "lost", name)
         for name in self.whole.keys() & found.keys():
