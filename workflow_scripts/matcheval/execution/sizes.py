@@ -70,7 +70,7 @@ def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
     if shape is None:
         try:
             shape = np.load(folder / "images.npy", mmap_mode="r").shape
-        except (OSError, ValueError, EOFError):  # missing, or damaged: the jobs that read them tell it
+        except (OSError, ValueError, EOFError):  # the jobs that read them tell it
             return known
     if len(shape) != 4:  # image files, stored one after the other
         return dataclasses.replace(known, encoded=True)
