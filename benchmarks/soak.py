@@ -99,7 +99,9 @@ EXPECTED = {
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": STOPPED,
     "SIGKILL of a job": r"[Kk]illed by SIG",
-    "full disk": r"No space left on device",
+    # Snakemake's log cannot be written, either, which Python tells for each of its lines.
+    "full disk": r"No space left on device|disk of \S+ is full|Logging error|^Arguments: "
+    r"|(CalledProcess|Rule)(Error|Exception)",
     "read-only folder": r"Read-only file system",
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
@@ -121,6 +123,7 @@ def contents(folder: Path, place: str = "results") -> dict[str, str]:
         if path.is_file()
         and not NOT_COMPARED & set(path.relative_to(folder).parts)
         and path.name != ".records.jsonl"
+        and path.suffix != ".lock"
     }
 
 
@@ -200,10 +203,12 @@ class Soak:
         patterns = [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
         told = inside = False
         for line in output.splitlines():
-            if inside and (not line or line.startswith((" ", "During", "The above"))):
-                continue
-            if line.startswith("Traceback"):
+            if line.startswith(
+                ("Traceback", "Call stack", "During handling", "The above exception")
+            ):
                 inside = True
+                continue
+            if (inside and line.startswith((" ", "Message:"))) or not line:
                 continue
             # Of a traceback, the exception's line is judged.
             known = any(re.search(each, line) for each in patterns)

@@ -64,3 +64,7 @@ def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
         change()
         assert digest() == "train module"
         assert parsed == [("train", "module")] * times
+    # Where they cannot be kept, each run computes them.
+    file = library / "digests.json"
+    assert digest() == digest() == "train module"
+    assert len(parsed) == times + 2

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import logging
 import platform
 import sys
 from collections.abc import Iterator
@@ -236,11 +237,15 @@ class CodeDigests:
 
     def save(self) -> None:
         """Write the digests, if there are new ones."""
-        if not self._is_saved:
+        if self._is_saved:
+            return
+        try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
                 path.write_text(json.dumps({"sources": self._sources, "digests": self._known}))
-            self._is_saved = True
+        except OSError as error:  # they are computed again
+            logging.info("digests of code are not kept: %s", error)
+        self._is_saved = True
 
     @cached_property
     def _known(self) -> dict[str, str]:
