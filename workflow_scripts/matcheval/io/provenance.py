@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
+from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 
 PACKAGE = "matcheval"
@@ -243,7 +244,7 @@ class CodeDigests:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
                 path.write_text(json.dumps({"sources": self._sources, "digests": self._known}))
-        except OSError as error:  # they are computed again
+        except (OSError, InputError) as error:  # they are computed again
             logging.info("digests of code are not kept: %s", error)
         self._is_saved = True
 
