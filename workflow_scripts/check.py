@@ -28,7 +28,8 @@ def check(
     if changed:
         raise InputError(
             f"{len(changed)} of {len(recorded)} files are not as they were made: {listed(changed)}",
-            remedy="Delete them and run again",
+            remedy="Delete those that are there, and make them: snakemake --cores all <files> all,"
+            " with the other options of the run",
         )
     given = {"study": study, "files": [*results, *datasets], "expected": expected}
     with NamedTemporaryFile("w", suffix=".json") as file:

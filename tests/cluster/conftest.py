@@ -43,7 +43,10 @@ def oldest_plugin() -> Path:
 
 
 MATCHING = "matchings: {probability: {criterion: probability}}"
+# Jobs of their own, though they are short, as of large models.
 SUITE = """\
+training: {models_per_job: 1}
+inference: {models_per_job: 1}
 suites: {all: {members: [digits-validation, digits-new-writers]}}
 suite_accuracies: {suites: {all: digits-known}}
 """

@@ -80,6 +80,19 @@ def test_sizes_of_datasets_before_and_after_they_are_prepared(tmp_path):
         prepared_size(tmp_path, DIGITS)
 
 
+@pytest.mark.parametrize("left", [None, 0, 100, 5000])
+def test_images_that_are_missing_or_cut_off_have_the_size_of_their_kind(tmp_path, left):
+    """So that runs which make them again can be planned."""
+    images, labels = np.zeros((90, 8, 8, 1), np.uint8), np.arange(90) % 4
+    mine = make_dataset("mine", images, labels, classes=tuple("abcd"), max_value=16, source="")
+    write_dataset(mine, tmp_path / "mine")
+    file = tmp_path / "mine" / "images.npy"
+    content = file.read_bytes()
+    file.unlink() if left is None else file.write_bytes(content[:left])
+    prepared_size.cache_clear()
+    assert prepared_size(tmp_path / "mine", DIGITS) == ImageSet(90, 8, 1, classes=4)
+
+
 models = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
 datasets = st.builds(
     ImageSet, st.integers(1, 2_000_000), st.integers(1, 512), encoded=st.booleans()

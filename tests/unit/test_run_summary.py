@@ -66,6 +66,18 @@ def test_the_reason_of_a_failure(tmp_path, log, executor, reason):
     assert run_summary.reason_of_failure([str(file)], since=2000) == "it has left no message"
 
 
+def test_jobs_that_could_not_write_to_a_full_disk(tmp_path, monkeypatch):
+    free = {tmp_path: 1000}
+    monkeypatch.setattr(
+        run_summary.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[folder])
+    )
+    log = str(tmp_path / "not" / "made" / "job.log")
+    reason = run_summary.reason_of_failure([log], since=0)
+    assert reason == f"the disk of {tmp_path} is full. Free space there"
+    free[tmp_path] = 1 << 30
+    assert run_summary.reason_of_failure([log], since=0) == "it has left no message"
+
+
 def test_the_table_of_failed_jobs():
     train = Job("train_model", {"model": "mlp"})
     match = Job("match_predictions", {"pair": "new-writers", "batch": "001"})

@@ -198,6 +198,21 @@ def test_the_check_runs_always_and_sees_later_damage(copy):
     assert message in copy.run("check", fails=True)
 
 
+def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
+    """Of a dataset whose models are trained, a missing file does not stop the planning, either."""
+    before = copy.artifacts()
+    images = "results/datasets/digits-train/images.npy"
+    (copy.folder / images).unlink()
+    assert copy.plan().jobs == {}
+    told = copy.run("check", fails=True)
+    assert re.search(
+        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all <files> all", told
+    )
+    copy.run(images, "all")
+    assert copy.artifacts() == before
+    copy.run("check")
+
+
 def test_the_same_bytes_again(copy):
     """By interpreters of their own, which other tests do without; and logits on request."""
     before = copy.artifacts()

@@ -140,7 +140,8 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read `dataset.json`, the description of a dataset."""
     path = Path(folder) / DESCRIPTION
     if not path.is_file():
-        raise InputError("no such file", file=path, remedy="Build the dataset first")
+        remedy = f"Make it: snakemake --cores all {path} all, with the other options of the run"
+        raise InputError("no such file", file=path, remedy=remedy)
     description = read_json(path, remedy=_REMEDY)
     types = {
         "name": str, "n": int, "classes": list, "stored": str, "max_value": int, "source": str,

@@ -1,6 +1,7 @@
 """What a run made, what failed and why, as texts that a person reads."""
 
 import re
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ _HEADS = ("rule", "model", "set", "log", "reason")
 # The end of a log is read: what stopped a job is there.
 _TAIL_BYTES = 65_536
 _MAX_LENGTH = 300
+_FULL = 1 << 20  # bytes free on a disk that is taken for full
 # An error of a command (`run_command`), of SLURM's daemon on the node, and the end of a traceback.
 _ERROR = re.compile(r"(?:slurmstepd: )?error: (?P<text>.+)")
 _EXCEPTION = re.compile(r"(?:\w+\.)*(?P<type>\w*(?:Error|Exception|Interrupt))(?:: (?P<text>.*))?")
@@ -138,9 +140,18 @@ def reason_of_failure(logs: Sequence[str], *, since: float, executor: str = "") 
         or error_of_job(logs, since=since)
         or ("" if status else _one_line(executor))
         or next(filter(None, map(_one_line, last_lines)), "")
-        or "it has left no message"
+        or _without_message(logs)
     )
     return found if len(found) <= _MAX_LENGTH else found[: _MAX_LENGTH - 1] + "…"
+
+
+def _without_message(logs: Sequence[str]) -> str:
+    """Tell why a job has left no message: a full disk, or nothing is known."""
+    folders = next((Path(log).absolute().parents for log in logs), ())
+    folder = next((each for each in folders if each.is_dir()), None)
+    if folder is not None and shutil.disk_usage(folder).free < _FULL:
+        return f"the disk of {folder} is full. Free space there"
+    return "it has left no message"
 
 
 def error_in(log: str) -> str:

@@ -100,7 +100,7 @@ class InferenceSettings(Settings):
     models_per_job: Literal["auto"] | Count = Field(
         "auto",
         description="Models that share a transform and are run together, over one decoding of the "
-        f"images; auto: {MODELS_PER_GPU_JOB} on a GPU; on the CPU, small ones together, others alone",
+        f"images; auto: {MODELS_PER_GPU_JOB} on a GPU; on the CPU, small ones together",
     )
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import logging
 import platform
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
+from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 
 PACKAGE = "matcheval"
@@ -236,11 +238,15 @@ class CodeDigests:
 
     def save(self) -> None:
         """Write the digests, if there are new ones."""
-        if not self._is_saved:
+        if self._is_saved:
+            return
+        try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
                 path.write_text(json.dumps({"sources": self._sources, "digests": self._known}))
-            self._is_saved = True
+        except (OSError, InputError) as error:  # they are computed again
+            logging.info("digests of code are not kept: %s", error)
+        self._is_saved = True
 
     @cached_property
     def _known(self) -> dict[str, str]:
