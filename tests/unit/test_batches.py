@@ -1,0 +1,106 @@
+"""Jobs that make several members: what is current is kept, and a failure costs nothing else."""
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from matcheval.errors import InputError
+from matcheval.execution.batches import Member, make_members, members_in, remove_outdated
+from matcheval.study.batches import in_batches
+
+
+def write(name: str, folder: Path, source: Path) -> None:
+    """Copy a file; log that it was done, fail or be killed if the file says so."""
+    text = source.read_text()
+    if text == "bad":
+        raise InputError("is bad", file=source)
+    if text == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / f"{name}.txt").write_text(text)
+    with (folder.parent / "log").open("a") as log:
+        log.write(name)
+
+
+@pytest.fixture(params=[1, 2])
+def made(request, tmp_path):
+    """Make members in one or two processes, and return the names of those that were made."""
+    (tmp_path / "out").mkdir()
+    log = tmp_path / "log"
+
+    def make(keys="kkk", **texts):
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        members = [
+            Member(
+                name, (tmp_path / "out" / f"{name}.txt",), key, (tmp_path / name,), write,
+                {"name": name, "folder": tmp_path / "out", "source": tmp_path / name},
+            )
+            for name, key in zip("abc", keys, strict=False)
+        ]  # fmt: skip
+        log.write_text("")
+        make_members(tmp_path / "index.json", members, tmp_path, n_processes=request.param)
+        return "".join(sorted(log.read_text()))
+
+    return make
+
+
+def test_only_what_is_missing_or_outdated_is_made(made, tmp_path):
+    assert made(a="1", b="2", c="3") == "abc"
+    assert made() == ""
+    assert made(b="4") == "b"
+    assert made(keys="kkl") == "c"
+    (tmp_path / "out/a.txt").write_text("x")  # damaged, of the same size
+    assert made(keys="kkl") == "a"
+    (tmp_path / "out/a.txt").unlink()
+    assert made(keys="kkl") == "a"
+    assert made(keys="kk") == ""  # a member less
+    assert list(members_in(tmp_path / "index.json", tmp_path)) == [
+        tmp_path / "out/a.txt", tmp_path / "out/b.txt",
+    ]  # fmt: skip
+
+
+def test_a_failure_is_named_and_the_others_are_kept(made, tmp_path):
+    with pytest.raises(InputError, match=r"1 of 3 failed; b: .*is bad"):
+        made(a="1", b="bad", c="3")
+    assert not (tmp_path / "index.json").exists()
+    assert made(b="2") == "b"
+
+
+def test_a_killed_process_takes_no_other_with_it(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text("killed" if name == "a" else "1")
+    members = [
+        Member(
+            name, (tmp_path / f"{name}.txt",), "", (tmp_path / name,),
+            partial(write, folder=tmp_path, source=tmp_path / name), {"name": name},
+        )
+        for name in "ab"
+    ]  # fmt: skip
+    (tmp_path.parent / "log").touch()
+    with pytest.raises(InputError, match="1 of 2 failed; a: killed by SIGKILL"):
+        make_members(tmp_path / "index.json", members, tmp_path, n_processes=2)
+    assert (tmp_path / "b.txt").read_text() == "1"
+
+
+def test_a_list_of_missing_or_cut_files_is_removed(made, tmp_path):
+    index = tmp_path / "index.json"
+    for text in (None, "", "damaged"):
+        made(a="1", b="2", c="3")
+        remove_outdated([str(index), str(tmp_path / "none.json")], tmp_path)
+        assert index.exists()
+        if text is None:
+            (tmp_path / "out/b.txt").unlink()
+        elif text == "":
+            (tmp_path / "out/b.txt").write_text(text)
+        else:
+            index.write_text("{")
+        remove_outdated([str(index)], tmp_path)
+        assert not index.exists()
+
+
+def test_small_members_are_put_together_and_large_ones_left_out():
+    seconds = {"a": 1.0, "b": 2.0, "large": 2.1, "c": 2.0, "d": 2.0, "e": 2.0, "f": 2.0}
+    assert in_batches(seconds, seconds.__getitem__, 10) == [("a", "b", "c", "d", "e"), ("f",)]
