@@ -102,7 +102,7 @@ EXPECTED = {
     "SIGKILL of Snakemake alone": STOPPED,
     "SIGKILL of a job": r"[Kk]illed by SIG",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
-    "full disk": r"No space left on device|disk of \S+ is full|Logging error|^Arguments: ",
+    "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
     "read-only folder": r"Read-only file system",
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
