@@ -85,6 +85,8 @@ NOT_COMPARED = {"logs", "benchmarks"}
 TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|incomplete", re.I)
 # Lines with these words may be said after any event, and after those of a kind.
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
+# Jobs have got the signal, too.
+INTERRUPTED = rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
 EXPECTED = {
     "": (
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
@@ -94,20 +96,35 @@ EXPECTED = {
     "results deleted": r"files are not as they were made|no such file. Make it",
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
     "SIGTERM": STOPPED,
-    "SIGINT": STOPPED,
-    "SIGINT twice": STOPPED,
+    "SIGINT": INTERRUPTED,
+    "SIGINT twice": INTERRUPTED,
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": STOPPED,
     "SIGKILL of a job": r"[Kk]illed by SIG",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
-    "full disk": r"No space left on device|disk of \S+ is full|Logging error|^Arguments: "
-    r"|(CalledProcess|Rule)(Error|Exception)",
+    "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
     "read-only folder": r"Read-only file system",
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
     "two runs at once": r"cannot be locked|LockException",
     "clock set back": STOPPED,
 }
+
+
+def told_by(output: str) -> list[str]:
+    """Return the lines that tell of an error; of tracebacks, the last exception of each chain."""
+    found: list[str] = []
+    inside = False
+    for line in output.splitlines():
+        if line.startswith(("During handling of", "The above exception was")):
+            found.pop()
+        elif line.startswith(("Traceback", "Call stack:")):
+            inside = True
+        elif line and not (inside and line.startswith((" ", "Message:"))):
+            if inside or TELLS.search(line):
+                found.append("Traceback: " * inside + line)
+            inside = False
+    return found
 
 
 def contents(folder: Path, place: str = "results") -> dict[str, str]:
@@ -201,22 +218,11 @@ class Soak:
         """Count lines that are not expected after events; whether the last one's are there."""
         own = EXPECTED.get(kinds[-1]) if kinds else None
         patterns = [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
-        told = inside = False
-        for line in output.splitlines():
-            if line.startswith(
-                ("Traceback", "Call stack", "During handling", "The above exception")
-            ):
-                inside = True
-                continue
-            if (inside and line.startswith((" ", "Message:"))) or not line:
-                continue
-            # Of a traceback, the exception's line is judged.
-            known = any(re.search(each, line) for each in patterns)
+        told = False
+        for line in told_by(output):
             told |= bool(own and re.search(own, line))
-            known |= not inside and (not TELLS.search(line) or bool(re.search(EXPECTED[""], line)))
-            if not known:
-                self.wrong(kinds, "unexplained", "Traceback: " * inside + line)
-            inside = False
+            if not any(re.search(each, line) for each in [*patterns, EXPECTED[""]]):
+                self.wrong(kinds, "unexplained", line)
         return told
 
     def wrong(self, kinds: list[str], what: str, text: str) -> None:

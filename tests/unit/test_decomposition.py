@@ -131,6 +131,11 @@ class TestIntervals:
         for name in VALUES:
             assert getattr(points, name) == pytest.approx(getattr(cells, name), abs=0.006)
 
+    def test_correctness_that_is_an_expectation_is_not_drawn_anew(self):
+        halves = [Scored(one.confidence, np.full(len(one), 0.5)) for one in two_sets()]
+        found = decompose(*halves, n_resamples=50, by_cells=True)
+        assert found.gap_se == pytest.approx(0)
+
     def test_groups_count_as_one_datapoint(self):
         source, target = two_sets(300, 200)
         alone = decompose(source, target, n_resamples=4_000, n_bins=5)

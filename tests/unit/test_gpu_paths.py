@@ -1,7 +1,9 @@
 """What runs on GPUs only, on the CPU under the name of one; and `matched-eval doctor --gpu`."""
 
+import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,6 +167,16 @@ class TestDoctor:
         assert "batches of 160 images. Use a smaller batch_size" in done["memory"]["training"]
         assert done["speed"]["images/s in bf16"] > 0
         assert cuda.compiled == 2
+
+    def test_images_per_second(self, cuda, monkeypatch):
+        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(0, 4).__next__)
+        model = SimpleNamespace(batch_size=None)
+        monkeypatch.setattr(gpu_checks, "_run", lambda *_, **options: (np.zeros(1), model))
+        monkeypatch.setattr(gpu_checks, "_compare", lambda *_: None)
+        numbers = {}
+        gpu_checks.CHECKS["speed"](numbers)
+        assert numbers["images/s in fp32"] == gpu_checks.FAST_IMAGES / 4
+        assert numbers["batch halved in fp32"] is False
 
     def test_failed_checks_are_told_and_the_others_run(self, cuda, capsys, monkeypatch):
         """A GPU that is busy, one that computes something else, a training that begins anew."""

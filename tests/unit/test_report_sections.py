@@ -3,6 +3,7 @@
 import pandas as pd
 
 from matcheval.accuracy_prediction.errors import ERRORS
+from matcheval.accuracy_prediction.report import content
 from matcheval.domain_generalization.tables import RESULTS
 from matcheval.io.tables import write_table
 from matcheval.report.pages import Provenance, render_report
@@ -36,6 +37,9 @@ def test_errors_of_predicted_accuracies(tmp_path):
     photographs["confidence"] = 0.9
     data = {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")}
     page = rendered("accuracy_prediction", data)
+    ((_, chart, _),) = content(data, {}).variables["parts"]
+    for point in (point for series in chart.series for point in series.points):
+        assert f"error: {point.x:.1f}" in point.text
     of_all = photographs[(photographs["group"] == "all") & (photographs["method"] == "doc")]
     doc = of_all[(of_all["calibrated_on"] == "Syn1") & (of_all["regressor"] == "linear")].iloc[0]
     error = "{:.1f} [{:.1f}, {:.1f}]".format(
