@@ -117,7 +117,7 @@ def test_a_script_that_fails_tells_its_log_only(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", [])
     params = SimpleNamespace(function=f"{__name__}:divide", items=dict)
     log = tmp_path / "a.log"
-    job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, log=[log])
+    job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, log=[log], threads=1)
     with pytest.raises(SystemExit, match="1"):
         run_job(job)
     assert capsys.readouterr().err == ""

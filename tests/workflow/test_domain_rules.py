@@ -103,10 +103,20 @@ def test_accuracies_of_the_models_are_predicted_from_their_scores(workflow):
     assert set(counts.n_images) == {360}
 
 
+def checkpoints(workflow):
+    return list((workflow.results / "checkpoints").glob("*.safetensors"))
+
+
 def test_another_algorithm_trains_no_more_than_it_must(copy):
     assert copy.plan().jobs == {}
     copy.edit("small.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
     plan = copy.plan().jobs
-    assert plan["train_model"] == 6 * 2 * 2  # all six choices of sources, two groups, two seeds
+    assert plan["train_models"] == 1
     assert plan["predict_tested"] == 6
+    before = {file: file.stat().st_mtime_ns for file in checkpoints(copy)}
+    copy.run(f"results/{MADE}/runs.parquet")
+    after = {file: file.stat().st_mtime_ns for file in checkpoints(copy)}
+    assert before.items() <= after.items()
+    # All six choices of sources, two groups, two seeds.
+    assert len(after) - len(before) == 6 * 2 * 2
     assert "derive_dataset" not in plan
