@@ -30,10 +30,7 @@ def test_a_name_means_one_thing_in_a_results_folder(copy):
     small = config.read_text()
     whole = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load(small)
     config.write_text(yaml.safe_dump(whole | {"study": "other"}))
-    checkpoints = [*(copy.results / "checkpoints").glob("*.safetensors")]
-    before = {file: file.stat().st_mtime_ns for file in checkpoints}
-    copy.run("predictions")
-    assert {file: file.stat().st_mtime_ns for file in checkpoints} == before
+    assert copy.plan().jobs["train_models"] == 1  # which lists what is trained
     other = "inference={precision: bf16}"
     refused = copy.run("--dry-run", "--config", other, fails=True)
     assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
