@@ -462,7 +462,7 @@ CHANGES: dict[str, Event] = {
 
 
 def deleted(soak: Soak) -> None:
-    """Delete up to thirty results; not histories of trainings, which no job reads or declares."""
+    """Delete up to thirty results; not histories of trainings, which no job reads."""
     known = sorted(contents(soak.results))
     names = [name for name in known if not any(part in name for part in UNFINISHED)]
     for name in soak.rng.permutation(names)[: soak.rng.integers(1, 31)]:

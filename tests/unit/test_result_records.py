@@ -1,8 +1,11 @@
 """Records of results, which lie beside them."""
 
+from pathlib import Path
+
 import pytest
 
 from matcheval.io.records import NAME, append_record, read_records
+from result_records import ResultRecords
 
 
 @pytest.mark.parametrize("left", [1, 30, 60])
@@ -18,3 +21,20 @@ def test_what_is_recorded_after_a_part_of_a_line(tmp_path, left):
     found = read_records(tmp_path)
     assert set(found) == {"a", "c"}
     assert found["c"] == recorded
+
+
+def test_an_output_is_restored_in_place_of_another_users_file(tmp_path, monkeypatch):
+    """Not by writing into it, and giving it a mode, which its owner alone may do."""
+    monkeypatch.chdir(tmp_path)
+    records = object.__new__(ResultRecords)
+    records.path = tmp_path / ".snakemake"
+    index = Path("index.json")
+    index.write_text("before")
+    records.backup_output(index)
+    index.write_text("a part")
+    Path("theirs").hardlink_to(index)
+    assert records.restore_output(index)
+    assert index.read_text() == "before"
+    assert Path("theirs").read_text() == "a part"
+    assert not records.restore_output(index)
+    assert index.read_text() == "before"
