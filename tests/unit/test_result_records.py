@@ -27,7 +27,7 @@ def test_an_output_is_restored_in_place_of_another_users_file(tmp_path, monkeypa
     """Not by writing into it, and giving it a mode, which its owner alone may do."""
     monkeypatch.chdir(tmp_path)
     records = object.__new__(ResultRecords)
-    records.path = tmp_path / ".snakemake"
+    monkeypatch.setattr(ResultRecords, "path", tmp_path / ".snakemake")
     index = Path("index.json")
     index.write_text("before")
     records.backup_output(index)
