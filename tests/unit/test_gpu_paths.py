@@ -169,7 +169,7 @@ class TestDoctor:
         assert cuda.compiled == 2
 
     def test_images_per_second(self, cuda, monkeypatch):
-        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(0, 4).__next__)
+        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(1, 4).__next__)
         model = SimpleNamespace(batch_size=None)
         monkeypatch.setattr(gpu_checks, "_run", lambda *_, **options: (np.zeros(1), model))
         monkeypatch.setattr(gpu_checks, "_compare", lambda *_: None)

@@ -1,5 +1,7 @@
 """Records of results, which lie beside them."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,21 @@ def test_what_is_recorded_after_a_part_of_a_line(tmp_path, left):
     found = read_records(tmp_path)
     assert set(found) == {"a", "c"}
     assert found["c"] == recorded
+
+
+def test_copies_get_the_recorded_times_if_their_bytes_are_the_same(tmp_path):
+    made, copied = tmp_path / "made", tmp_path / "copied"
+    made.mkdir()
+    (made / "same").write_text("1")
+    (made / "changed").write_text("1")
+    recorded = {name: append_record(made, name, "r") for name in ("same", "changed")}
+    shutil.copytree(made, copied, copy_function=shutil.copyfile)
+    (copied / "changed").write_text("2")
+    for file in copied.iterdir():
+        os.utime(file, (1000, 1000))
+    assert read_records(copied) == recorded
+    assert (copied / "same").stat().st_mtime_ns == recorded["same"].state.time
+    assert (copied / "changed").stat().st_mtime == 1000
 
 
 def test_an_output_is_restored_in_place_of_another_users_file(tmp_path, monkeypatch):
