@@ -97,7 +97,8 @@ EXPECTED = {
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
     "SIGTERM": STOPPED,
     "SIGINT": INTERRUPTED,
-    "SIGINT twice": INTERRUPTED,
+    # Snakemake is interrupted while it ends.
+    "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": STOPPED,
     "SIGKILL of a job": r"[Kk]illed by SIG",
