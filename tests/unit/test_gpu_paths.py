@@ -163,6 +163,7 @@ class TestDoctor:
         for precision in ("fp32", "fp16"):
             assert done[f"training resumed in {precision}"]["tensors that differ"] == 0
             assert done[f"training resumed in {precision}"]["epochs after the stop"] == 2
+        assert done["memory"]["GiB left"] == done["memory"]["GiB needed"] / 2
         assert done["memory"]["batch halved to"] < done["memory"]["batch"]
         assert "batches of 160 images. Use a smaller batch_size" in done["memory"]["training"]
         assert done["speed"]["images/s in bf16"] > 0

@@ -40,6 +40,15 @@ def test_copies_get_the_recorded_times_if_their_bytes_are_the_same(tmp_path):
     assert (copied / "changed").stat().st_mtime == 1000
 
 
+@pytest.mark.parametrize(("made", "left"), [(102, 102), (103, 1)])
+def test_a_file_of_many_earlier_results_is_written_anew(tmp_path, made, left):
+    (tmp_path / "a").touch()
+    for _ in range(made):
+        recorded = append_record(tmp_path, "a", "r")
+    assert read_records(tmp_path) == {"a": recorded}
+    assert len((tmp_path / NAME).read_text().splitlines()) == 1 + left
+
+
 def test_an_output_is_restored_in_place_of_another_users_file(tmp_path, monkeypatch):
     """Not by writing into it, and giving it a mode, which its owner alone may do."""
     monkeypatch.chdir(tmp_path)
