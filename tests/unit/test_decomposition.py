@@ -146,7 +146,9 @@ class TestIntervals:
         sets = [
             Scored(np.repeat(s.confidence, 6), np.repeat(s.correct, 6)) for s in (source, target)
         ]
-        whole = decompose(*sets, n_resamples=4_000, n_bins=5, blocks=groups(*names), seed=7)
+        given = {"n_resamples": 4_000, "n_bins": 5, "blocks": groups(*names), "seed": 7}
+        whole = decompose(*sets, **given)
+        assert decompose(*sets, **given, by_cells=True) == whole
         assert whole.gap == pytest.approx(alone.gap)
         for name in VALUES:
             assert getattr(whole, name) == pytest.approx(getattr(alone, name), abs=0.01)
