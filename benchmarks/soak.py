@@ -101,7 +101,7 @@ EXPECTED = {
     "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": STOPPED,
-    "SIGKILL of a job": r"[Kk]illed by SIG",
+    "SIGKILL of a job": r"[Kk]illed by SIG|^Removing output files",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
     "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
     "read-only folder": r"Read-only file system|ProtectedOutputException",
@@ -313,7 +313,8 @@ class Soak:
                 time.sleep(5)
             elif not named:
                 self.wrong(self.kinds, "unexplained", f"a failure without a remedy:\n{output}")
-                shutil.rmtree(self.results)
+                shutil.rmtree(self.results.resolve())
+                self.results.resolve().mkdir()
         raise RuntimeError("no run ends")
 
     def compare(self) -> None:
