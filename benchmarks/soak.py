@@ -97,17 +97,24 @@ EXPECTED = {
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
     "SIGTERM": STOPPED,
     "SIGINT": INTERRUPTED,
-    "SIGINT twice": INTERRUPTED,
+    # Snakemake is interrupted while it ends.
+    "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": STOPPED,
-    "SIGKILL of a job": r"[Kk]illed by SIG",
+    "SIGKILL of a job": r"[Kk]illed by SIG|^Removing output files",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
     "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
-    "read-only folder": r"Read-only file system",
+    "read-only folder": r"Read-only file system|ProtectedOutputException",
+    **dict.fromkeys(
+        # Snakemake's marks of unfinished results are by path.
+        ("results renamed", "results by absolute path", "results by a link", "folder of all moved"),
+        r"it is not recorded what it was made from",
+    ),
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
     "two runs at once": r"cannot be locked|LockException",
-    "clock set back": STOPPED,
+    # Snakemake compares times of results and of what they were made from.
+    "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule|^Removing output files",
 }
 
 
@@ -116,6 +123,7 @@ def told_by(output: str) -> list[str]:
     found: list[str] = []
     inside = False
     for line in output.splitlines():
+        inside &= not re.match(r"\[\d\d:", line)  # where another process wrote between
         if line.startswith(("During handling of", "The above exception was")):
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):
@@ -276,15 +284,20 @@ class Soak:
             if not run.code:
                 run = Run(self.workflow.command("check"), self.workflow.folder, environment())
                 output += run.end()
-                if run.code:  # the terminal may have the beginning of the message only
-                    output += (self.results / "soak/logs/check.log").read_text()
             self.explain(output, self.kinds)
+            if "it is not recorded what" in output:
+                again = ["--forceall"]
+                continue
             if not run.code:
                 return
+            # The terminal may have the beginning of a message only.
+            for log in re.findall(r"\(log: (\S+)\)", output):
+                path = self.workflow.folder / log
+                output += path.read_text() if path.is_file() else ""
             changed = output.rpartition("files are not as they were made: ")[2]
             if changed == output:
                 changed = " ".join(re.findall(r"Make it: snakemake --cores all (\S+)", output))
-            file = rf"{re.escape(self.study['results'])}/[^\s,]+[^\s,.]"
+            file = rf"{re.escape(self.study['results'])}/[^\s,…]+[^\s,.…](?!…)"
             if again := sorted(set(re.findall(file, changed))):
                 for each in again:
                     (self.workflow.folder / each).unlink(missing_ok=True)
@@ -300,7 +313,8 @@ class Soak:
                 time.sleep(5)
             elif not named:
                 self.wrong(self.kinds, "unexplained", f"a failure without a remedy:\n{output}")
-                shutil.rmtree(self.results)
+                shutil.rmtree(self.results.resolve())
+                self.results.resolve().mkdir()
         raise RuntimeError("no run ends")
 
     def compare(self) -> None:
@@ -454,8 +468,9 @@ CHANGES: dict[str, Event] = {
 
 
 def deleted(soak: Soak) -> None:
-    """Delete up to thirty results."""
-    names = sorted(contents(soak.results))
+    """Delete up to thirty results; not histories of trainings, which no job reads."""
+    known = sorted(contents(soak.results))
+    names = [name for name in known if not any(part in name for part in UNFINISHED)]
     for name in soak.rng.permutation(names)[: soak.rng.integers(1, 31)]:
         (soak.results / name).unlink()
 

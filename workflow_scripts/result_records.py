@@ -39,6 +39,12 @@ class ResultRecords(FilePersistence):
             )
         return record
 
+    def restore_output(self, path: Path) -> bool:
+        """Restore an output in place of one that may be another user's."""
+        if self._get_backup_path(path).is_file():
+            path.unlink(missing_ok=True)
+        return super().restore_output(path)
+
     def _is_made(self, target: Any) -> bool:
         """Whether a result is there, and not what a killed run has left."""
         return Path(target).exists() and not self._filter_incomplete_keys([self._get_key(target)])

@@ -90,6 +90,14 @@ def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
         read_dataset(tmp_path)
 
 
+@pytest.mark.parametrize("file", ["dataset.json", "images.npy", "datapoints.parquet"])
+def test_how_to_make_a_missing_file_is_told(small, tmp_path, file):
+    write_dataset(small, tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(InputError, match=f"no such file.*snakemake --cores all .*{file} all"):
+        read_dataset(tmp_path)
+
+
 def test_changed_contents_are_refused(small, tmp_path):
     write_dataset(small, tmp_path)
     np.save(tmp_path / "images.npy", small.images[::-1])

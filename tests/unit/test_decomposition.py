@@ -131,11 +131,6 @@ class TestIntervals:
         for name in VALUES:
             assert getattr(points, name) == pytest.approx(getattr(cells, name), abs=0.006)
 
-    def test_correctness_that_is_an_expectation_is_not_drawn_anew(self):
-        halves = [Scored(one.confidence, np.full(len(one), 0.5)) for one in two_sets()]
-        found = decompose(*halves, n_resamples=50, by_cells=True)
-        assert found.gap_se == pytest.approx(0)
-
     def test_groups_count_as_one_datapoint(self):
         source, target = two_sets(300, 200)
         alone = decompose(source, target, n_resamples=4_000, n_bins=5)
@@ -143,7 +138,9 @@ class TestIntervals:
         sets = [
             Scored(np.repeat(s.confidence, 6), np.repeat(s.correct, 6)) for s in (source, target)
         ]
-        whole = decompose(*sets, n_resamples=4_000, n_bins=5, blocks=groups(*names), seed=7)
+        given = {"n_resamples": 4_000, "n_bins": 5, "blocks": groups(*names), "seed": 7}
+        whole = decompose(*sets, **given)
+        assert decompose(*sets, **given, by_cells=True) == whole
         assert whole.gap == pytest.approx(alone.gap)
         for name in VALUES:
             assert getattr(whole, name) == pytest.approx(getattr(alone, name), abs=0.01)

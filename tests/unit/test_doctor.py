@@ -32,6 +32,12 @@ def test_the_version(capsys):
 
 
 class TestDoctor:
+    def test_problems_and_notes_are_counted(self, capsys, monkeypatch):
+        found = [health.Finding("a", state, "b") for state in (OK, OK, OK, NOTE, NOTE, PROBLEM)]
+        monkeypatch.setattr("matcheval.cli.checks.findings", lambda _: found)
+        code, told = ended(capsys, "doctor")
+        assert (code, told.out.splitlines()[-1]) == (1, "1 problem, 2 notes")
+
     def test_this_machine(self, capsys, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         main(["doctor", "--json"])

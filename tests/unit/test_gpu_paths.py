@@ -163,13 +163,14 @@ class TestDoctor:
         for precision in ("fp32", "fp16"):
             assert done[f"training resumed in {precision}"]["tensors that differ"] == 0
             assert done[f"training resumed in {precision}"]["epochs after the stop"] == 2
+        assert done["memory"]["GiB left"] == done["memory"]["GiB needed"] / 2
         assert done["memory"]["batch halved to"] < done["memory"]["batch"]
         assert "batches of 160 images. Use a smaller batch_size" in done["memory"]["training"]
         assert done["speed"]["images/s in bf16"] > 0
         assert cuda.compiled == 2
 
     def test_images_per_second(self, cuda, monkeypatch):
-        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(0, 4).__next__)
+        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(1, 4).__next__)
         model = SimpleNamespace(batch_size=None)
         monkeypatch.setattr(gpu_checks, "_run", lambda *_, **options: (np.zeros(1), model))
         monkeypatch.setattr(gpu_checks, "_compare", lambda *_: None)

@@ -176,7 +176,10 @@ class TestTable:
         assert gap.mean_over_seeds == pytest.approx(known.comparisons[0].gap) == gap.observed
         null.SCHEMA.from_frame(table)
         assert len(null.text_columns(table)[0].cells) == 10
-        assert len(null.plot(table).axes) == 5
+        panels = null.plot(table).axes
+        assert len(panels) == 5
+        (line,) = [each for each in panels[0].lines if each.get_label() == "mean over seeds"]
+        assert line.get_xdata()[0] == pytest.approx(100 * gap.mean_over_seeds)
 
     def test_the_sign_is_that_of_the_original(self):
         known = models(80, 60)

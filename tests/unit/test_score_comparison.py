@@ -113,7 +113,12 @@ class TestTable:
         np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
         cells = {column.head: column.cells for column in score_comparison.text_columns(table)}
         assert cells["Models"] == ["2", "2", "2", "2", "0"] * 2
-        assert len(score_comparison.plot(table).axes) == 4
+        panels = score_comparison.plot(table).axes
+        assert len(panels) == 4
+        means = 100 * rows.groupby(["matching", "scale", "score"]).matched_gap.mean().to_numpy()
+        (drawn,) = [one for one in panels[0].lines if one.get_label() == "mean over models"]
+        at = drawn.get_xdata()
+        assert np.isclose(at[~np.isnan(at), None], means).any(1).all()
 
     def test_a_temperature_is_fitted(self, known, tmp_path):
         file = write(tmp_path, "v", 2000, 8)

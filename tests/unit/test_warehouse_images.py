@@ -54,10 +54,12 @@ class TestDecoding:
         """As phones write them (MPO): the first is a plain JPEG; by both ways of decoding."""
         first, second = photo(1), photo(2)
         content = encoded(first, "MPO", save_all=True, append_images=[second])
-        alone = np.asarray(Image.open(io.BytesIO(encoded(first, "JPEG"))))
-        found = decode_collected(content, ".JPG", BOUNDS)
-        assert (found.animated, found.misnamed) == (False, False)
-        assert np.array_equal(found.image, alone)
+        jpeg = encoded(first, "JPEG")
+        alone = np.asarray(Image.open(io.BytesIO(jpeg)))
+        for one in (content, jpeg):
+            found = decode_collected(one, ".JPG", BOUNDS)
+            assert (found.animated, found.misnamed) == (False, False)
+            assert np.array_equal(found.image, alone)
         assert np.array_equal(decode_rgb(content), alone)
 
 

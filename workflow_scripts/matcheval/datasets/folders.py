@@ -101,6 +101,8 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     """Read and check a dataset."""
     folder = Path(folder)
     description = read_description(folder)
+    for name in (DATAPOINTS, *([] if description["stored"] == "made" else [IMAGES])):
+        _check_is_there(folder / name)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
     names = tuple(datapoints["name"].to_pylist())
@@ -136,12 +138,17 @@ def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> Made
     return images
 
 
-def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read `dataset.json`, the description of a dataset."""
-    path = Path(folder) / DESCRIPTION
+def _check_is_there(path: Path) -> None:
+    """Refuse a dataset without one of its files: no job makes a file that none has as its input."""
     if not path.is_file():
         remedy = f"Make it: snakemake --cores all {path} all, with the other options of the run"
         raise InputError("no such file", file=path, remedy=remedy)
+
+
+def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read `dataset.json`, the description of a dataset."""
+    path = Path(folder) / DESCRIPTION
+    _check_is_there(path)
     description = read_json(path, remedy=_REMEDY)
     types = {
         "name": str, "n": int, "classes": list, "stored": str, "max_value": int, "source": str,

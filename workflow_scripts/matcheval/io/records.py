@@ -83,8 +83,16 @@ def append_record(folder: Path, name: str, record: str) -> Recorded:
     file = folder / name
     recorded = Recorded(name, record, State.of(file) if record and file.is_file() else None)
     with _locked(folder / NAME) as stream:
-        stream.write(("" if stream.tell() else _head(stream)) + _line(recorded))
+        head = _line_break(folder / NAME) if stream.tell() else _head(stream)
+        stream.write(head + _line(recorded))
     return recorded
+
+
+def _line_break(file: Path) -> str:
+    """End a part of a line, as a full disk or a kill leaves it."""
+    with file.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return "" if stream.read() == b"\n" else "\n"
 
 
 def _line(recorded: Recorded) -> str:
@@ -96,7 +104,7 @@ def _read(file: Path) -> tuple[dict[str, Recorded], bool, int]:
     head, *lines = file.read_text(encoding="utf-8").splitlines() or [""]
     found: dict[str, Recorded] = {}
     for line in lines:
-        with suppress(json.JSONDecodeError):  # a run that was killed wrote a part of its last line
+        with suppress(json.JSONDecodeError):  # a part of a line, of a kill or a full disk
             read = json.loads(line)
             state = State(**read["state"]) if read["state"] else None
             found[read["name"]] = Recorded(read["name"], read["record"], state)
