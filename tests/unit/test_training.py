@@ -276,7 +276,7 @@ class TestResuming:
 
 def command(folders, tmp_path, recipe, python):
     return [
-        python, str(SCRIPTS / "train.py"), "--name", "cli", "--recipe", recipe,
+        python, str(SCRIPTS / "train.py"), "one", "--name", "cli", "--recipe", recipe,
         "--train", str(folders[0][0]), "--validation", str(folders[1][0]), "--threads", "1",
         "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
     ]  # fmt: skip
