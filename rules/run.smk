@@ -54,6 +54,7 @@ rule check:
             "checks": str(CHECKS),
             "study": OWN,
             "shared": SHARED,
+            "batches": STUDY.indexes_of_batches,
             "expected": STUDY.analyses["matching"].expected_runs,
         },
     message:

@@ -11,15 +11,17 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from matcheval.errors import InputError, listed
+from matcheval.execution.batches import members_in
 from matcheval.io.records import State, recorded_states
 
 
 def check(
     *, checks: Path, study: Path, shared: Path, results: Sequence[Path], datasets: Sequence[Path],
-    expected: Mapping[str, Any],
+    batches: Sequence[Path], expected: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Compare files with what was recorded when they were made, and tables with the study file."""
-    recorded = recorded_states([*results, *datasets], shared)
+    members = [file for one in batches if one.is_file() for file in members_in(one, shared)]
+    recorded = recorded_states([*results, *datasets, *members], shared)
     changed = [
         str(file)
         for file, state in sorted(recorded.items())

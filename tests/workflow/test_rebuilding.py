@@ -196,6 +196,10 @@ def test_the_check_runs_always_and_sees_later_damage(copy):
     os.utime(figure, ns=(state.st_atime_ns, state.st_mtime_ns))
     message = f"1 of {lines[0][0].split()[0]} files are not as they were made: results/digits/fig"
     assert message in copy.run("check", fails=True)
+    figure.write_bytes(content)
+    history = copy.results / "checkpoints/mlp.history.csv"  # a member of a batch
+    history.write_bytes(history.read_bytes().replace(b"1", b"2", 1))
+    assert "are not as they were made: results/checkpoints/mlp" in copy.run("check", fails=True)
 
 
 def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
