@@ -128,7 +128,7 @@ def told_by(output: str) -> list[str]:
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):
             inside = True
-        elif line and not (inside and line.startswith((" ", "Message:"))):
+        elif line and not (inside and line.startswith((" ", "^", "Message:"))):
             if inside or TELLS.search(line):
                 found.append("Traceback: " * inside + line)
             inside = False
