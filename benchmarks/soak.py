@@ -123,7 +123,8 @@ def told_by(output: str) -> list[str]:
     found: list[str] = []
     inside = False
     for line in output.splitlines():
-        inside &= not re.match(r"\[\d\d:", line)  # where another process wrote between
+        # Where another process wrote between:
+        inside &= not re.match(r"\[\d\d:|Terminating processes", line)
         if line.startswith(("During handling of", "The above exception was")):
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):

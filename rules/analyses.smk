@@ -27,6 +27,8 @@ for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
             code=digest("analyse", one.function, *one.code),
         message:
             one.message
+        # Before trainings that wait, as the checks of a plan of trainings save their time.
+        priority: 1
         script:
             "../workflow_scripts/analyse.py"
 

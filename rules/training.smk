@@ -5,7 +5,6 @@ from matcheval.training import TRAINING_VERSION
 rule train_model:
     input:
         unpack(lambda w: by_description(JOBS.training_sets(w))),
-        waits_for=lambda w: [ancient(file) for file in JOBS.training_waits_for(w)],
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",
@@ -41,8 +40,6 @@ rule train_model:
 rule train_models:
     input:
         unpack(lambda w: by_description(JOBS.training_sets(w))),
-        # Not as `ancient`: Snakemake then overlooks changed parameters, and what is trained is kept.
-        waits_for=JOBS.training_waits_for,
     output:
         index=STUDY.trainings.index("{batch}"),
     log:

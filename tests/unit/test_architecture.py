@@ -130,6 +130,13 @@ def test_no_module_imports_snakemake():
         assert not [name for name in names if name.split(".")[0] == "snakemake"], module
 
 
+def test_only_images_are_inputs_of_any_age():
+    """Of a job that depends on a planned one by such inputs alone, changes are overlooked."""
+    texts = [path.read_text() for path in (ROOT.parent / "rules").glob("*.smk")]
+    (line,) = [line for text in texts for line in text.splitlines() if "ancient(" in line]
+    assert 'ancient(file) if Path(file).name == "images.npy"' in line
+
+
 def test_cycles_are_found():
     chain = [("a.x", "b.x"), ("b.x", "c.x")]
     check_for_cycles(chain, lambda name: name)

@@ -68,7 +68,7 @@ class DomainGeneralization(Analysis):
             return Artifact(f"{folder}/{name}", (".parquet", ".csv"))
 
         self.planned = self.table("plan", _PLAN, {"table": "plan"})
-        self.expansion = Expansion(settings, study, self.planned.file(".parquet"))
+        self.expansion = Expansion(settings, study)
         self.runs, self.curves, self.accuracies = map(data, ("runs", "curves", "accuracies"))
         self.results = self.table("results", _RESULTS, {"table": "results"})
         self.gains, self.spread, self.image_counts, self.near_far = map(

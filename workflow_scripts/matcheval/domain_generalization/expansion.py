@@ -39,10 +39,8 @@ _PROTOCOL_COLUMNS = (
 class Expansion:
     """The blocks and trainings of a study."""
 
-    def __init__(
-        self, settings: DomainGeneralizationSettings, study: Study, plan_file: str
-    ) -> None:
-        self._settings, self._study, self._plan_file = settings, study, plan_file
+    def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
+        self._settings, self._study = settings, study
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -107,7 +105,7 @@ class Expansion:
 
     @cached_property
     def trained(self) -> dict[str, TrainedModel]:
-        """The models of the plan; their trainings wait for the checks of its table."""
+        """The models of the plan."""
         return {name: self._trained(run) for name, run in self.plan.trained.items()}
 
     def _trained(self, run: Run) -> TrainedModel:
@@ -118,7 +116,6 @@ class Expansion:
             Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
             tuple(rest(name, 1, parts, run.seed).name for name in run.sources),
             tuple(part(name, 1, parts, run.seed).name for name in run.sources),
-            self._plan_file,
         )
 
     @property

@@ -47,7 +47,6 @@ class TrainedModel:
     model: Model
     train: tuple[str, ...]
     validation: tuple[str, ...]
-    waits_for: str = ""
 
     @property
     def train_text(self) -> str:

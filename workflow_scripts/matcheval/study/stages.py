@@ -154,11 +154,6 @@ class StageJobs:
         batch = getattr(wildcards, "batch", None)
         return self._study.trainings.batches[batch] if batch else [wildcards.model]
 
-    def training_waits_for(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that have to be there before models are trained, however old."""
-        files = (self._study.trained[name].waits_for for name in self._trained_by(wildcards))
-        return list(dict.fromkeys(filter(None, files)))
-
     def train_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a training job."""
         trained = self._study.trained[wildcards.model]
