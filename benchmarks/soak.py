@@ -295,14 +295,15 @@ class Soak:
             for log in re.findall(r"\(log: (\S+)\)", output):
                 path = self.workflow.folder / log
                 output += path.read_text() if path.is_file() else ""
-            changed = output.rpartition("files are not as they were made: ")[2]
-            if changed == output:
-                changed = " ".join(re.findall(r"Make it: snakemake --cores all (\S+)", output))
-            file = rf"{re.escape(self.study['results'])}/[^\s,…]+[^\s,.…](?!…)"
-            if again := sorted(set(re.findall(file, changed))):
-                for each in again:
+            changed = re.findall(r"as they were made: (.+?)\. Delete .+? all (.+?) all,", output)
+            again = re.findall(r"Make it: snakemake --cores all (\S+)", output)
+            if changed:
+                files, targets = changed[-1]
+                for each in files.split(", "):
                     (self.workflow.folder / each).unlink(missing_ok=True)
-                again.append("all")
+                again = targets.split()
+            if again:
+                again = [*dict.fromkeys(again), "all"]
                 continue
             named = {each for each in self.damaged if f"{each.parent.name}/{each.name}" in output}
             for file in named:

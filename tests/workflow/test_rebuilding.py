@@ -199,7 +199,9 @@ def test_the_check_runs_always_and_sees_later_damage(copy):
     figure.write_bytes(content)
     history = copy.results / "checkpoints/mlp.history.csv"  # a member of a batch
     history.write_bytes(history.read_bytes().replace(b"1", b"2", 1))
-    assert "are not as they were made: results/checkpoints/mlp" in copy.run("check", fails=True)
+    told = copy.run("check", fails=True)
+    assert "are not as they were made: results/checkpoints/mlp.history.csv" in told
+    assert "--cores all results/digits/batches/trainings/models-1.json all" in told
 
 
 def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
@@ -210,7 +212,7 @@ def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
     assert copy.plan().jobs == {}
     told = copy.run("check", fails=True)
     assert re.search(
-        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all <files> all", told
+        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all {images} all", told
     )
     copy.run(images, "all")
     assert copy.artifacts() == before
