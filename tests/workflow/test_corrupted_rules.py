@@ -5,6 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 study: shifts
 models: studies/small.csv

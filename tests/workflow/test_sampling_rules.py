@@ -12,6 +12,8 @@ from matcheval.io.tables import write_table
 from matcheval.predictions.softmax import read_top_k
 from studies import load
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 study: made
 models: studies/small.csv
