@@ -85,6 +85,8 @@ NOT_COMPARED = {"logs", "benchmarks"}
 TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|incomplete", re.I)
 # Lines with these words may be said after any event, and after those of a kind.
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
+# Jobs of a killed Snakemake go on, and their files appear while the next run begins.
+ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
 # Jobs have got the signal, too.
 INTERRUPTED = rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
 EXPECTED = {
@@ -100,7 +102,7 @@ EXPECTED = {
     # Snakemake is interrupted while it ends.
     "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
-    "SIGKILL of Snakemake alone": STOPPED,
+    "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
     "SIGKILL of a job": r"[Kk]illed by SIG|^Removing output files",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
     "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
@@ -112,7 +114,7 @@ EXPECTED = {
     ),
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
-    "two runs at once": r"cannot be locked|LockException",
+    "two runs at once": rf"cannot be locked|LockException|{ORPHANS}",
     # Snakemake compares times of results and of what they were made from.
     "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule|^Removing output files",
 }
@@ -129,7 +131,7 @@ def told_by(output: str) -> list[str]:
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):
             inside = True
-        elif line and not (inside and line.startswith((" ", "^", "Message:"))):
+        elif line and not (inside and line.startswith((" ", "^", "~", "Message:"))):
             if inside or TELLS.search(line):
                 found.append("Traceback: " * inside + line)
             inside = False
