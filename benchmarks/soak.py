@@ -93,7 +93,7 @@ EXPECTED = {
     "": (
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
         r"|^WorkflowError:$|^At least one job did not complete|^check failed|^Exiting because a job"
-        r"|^\d+ jobs? failed; "
+        r"|^\d+ jobs? failed; |^Removing output files of failed job"
     ),
     "results deleted": r"files are not as they were made|no such file. Make it",
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
@@ -103,7 +103,7 @@ EXPECTED = {
     "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
-    "SIGKILL of a job": r"[Kk]illed by SIG|^Removing output files",
+    "SIGKILL of a job": r"[Kk]illed by SIG",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
     "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
     "read-only folder": r"Read-only file system|ProtectedOutputException",
@@ -116,7 +116,7 @@ EXPECTED = {
     "user who may write": STOPPED,
     "two runs at once": rf"cannot be locked|LockException|{ORPHANS}",
     # Snakemake compares times of results and of what they were made from.
-    "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule|^Removing output files",
+    "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule",
 }
 
 
