@@ -1,7 +1,7 @@
 """How a classifier really behaves on similar-but-non-identical test sets.
 
 The library behind the workflow: pure functions over files and arrays that know nothing of
-Snakemake. `compare`, `match`, `predict_accuracy` and `replication_table` are for scripts and
+Snakemake. `evaluate`, `compare`, `match`, `predict_accuracy` and `replication_table` are for scripts and
 notebooks (docs/python.md); `import matcheval` loads nothing, they are imported when they are used.
 """
 
@@ -15,6 +15,7 @@ _NAMES = {
     "matcheval.api.comparing": (
         "ComparisonResult", "GapEstimate", "MatchResult", "compare", "match",
     ),
+    "matcheval.api.evaluating": ("evaluate",),
     "matcheval.api.inputs": ("Estimate", "InputWarning"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),

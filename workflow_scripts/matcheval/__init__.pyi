@@ -3,6 +3,7 @@ from matcheval.api.comparing import GapEstimate as GapEstimate
 from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
 from matcheval.api.comparing import match as match
+from matcheval.api.evaluating import evaluate as evaluate
 from matcheval.api.inputs import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from matcheval.models.transforms import Transform
 from matcheval.predictions.files import are_softmaxed
 
 log = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -119,6 +120,36 @@ class ForwardModel:
             self._networks[features] = torch.compile(network) if self._compile else network
         return self._networks[features]
 
+    def in_parts(
+        self, n: int, compute: Callable[[int, int], Result], named: Callable[[int], str]
+    ) -> Iterator[tuple[int, Result]]:
+        """Compute n rows from start to end, in parts if they do not fit in memory together."""
+        done = 0
+        while done < n:
+            size = min(self.batch_size or n, n - done)
+            try:
+                found = compute(done, done + size)
+            except RuntimeError as error:
+                if not devices.is_out_of_memory(error):
+                    raise
+                self._shrink(size, named(done), str(error).splitlines()[0])
+                continue
+            yield done, found
+            done += size
+
+    def _shrink(self, size: int, image: str, why: str) -> None:
+        """Halve the batch size after a batch of `size` images did not fit in memory."""
+        if size == 1:
+            where = f"the memory of the {self.device.type} device ({why})"
+            remedy = "Use precision bf16, a device with more memory, or the CPU"
+            raise InputError(f"{image} alone exceeds {where}", file=self.name, remedy=remedy)
+        self.batch_size = size // 2
+        log.warning(
+            "%s: out of memory with %d images, continuing with %d", self.name, size, size // 2
+        )
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
 
 # From this image size on, channels-last convolutions are faster on a CPU, too: 1.5 to 2.4 times for
 # CIFAR networks in batches of 64.
@@ -138,7 +169,11 @@ class ModelPass:
 
     def update(self, start: int, pixels: Tensor) -> None:
         """Compute a batch; on a GPU, it is still computed while the previous one is written."""
-        for offset, logits, features in self._parts(pixels, start):
+        parts = self._model.in_parts(
+            len(pixels), lambda begin, end: self._network(self._input(pixels[begin:end])),
+            lambda row: f"image {start + row} of {self._dataset.name}",
+        )  # fmt: skip
+        for offset, (logits, features) in parts:
             rows = slice(start + offset, start + offset + len(logits))
             tensors = [logits.float(), features.float() if features is not None else None]
             arrays, event = self._to_host(tensors)
@@ -168,21 +203,6 @@ class ModelPass:
         for writer in self._writers:
             writer.update(batch)
 
-    def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
-        """Compute a batch, in parts if it does not fit in memory as a whole."""
-        done = 0
-        while done < len(pixels):
-            size = min(self._model.batch_size or len(pixels), len(pixels) - done)
-            try:
-                logits, features = self._network(self._input(pixels[done : done + size]))
-            except RuntimeError as error:
-                if not devices.is_out_of_memory(error):
-                    raise
-                self._shrink(size, start + done, str(error).splitlines()[0])
-                continue
-            yield done, logits, features
-            done += size
-
     def _input(self, pixels: Tensor) -> Tensor:
         """Normalise pixels (n, height, width, channels) to float32 images on the device."""
         # A view in channels-last memory format, which the cast preserves.
@@ -199,20 +219,6 @@ class ModelPass:
         images = images.div_(images.new_tensor(float(self._largest)))
         transform = self._model.transform
         return devices.normalize(images, transform.mean, transform.std)
-
-    def _shrink(self, size: int, row: int, why: str) -> None:
-        """Halve the batch size after a batch of `size` images did not fit in memory."""
-        if size == 1:
-            where = f"the memory of the {self._device.type} device ({why})"
-            problem = f"image {row} of {self._dataset.name} alone exceeds {where}"
-            remedy = "Use precision bf16, a device with more memory, or the CPU"
-            raise InputError(problem, file=self._name, remedy=remedy)
-        self._model.batch_size = size // 2
-        log.warning(
-            "%s: out of memory with %d images, continuing with %d", self._name, size, size // 2
-        )
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
 
     def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""

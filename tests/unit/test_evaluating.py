@@ -1,0 +1,124 @@
+"""Models and data of the caller's own, by the workflow's forward pass."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+import matcheval as me
+
+N, CLASSES = 10, 3
+RNG = np.random.default_rng(0)
+IMAGES = torch.tensor(RNG.normal(size=(N, 1, 4, 4)), dtype=torch.float32)
+LABELS = torch.tensor(RNG.integers(0, CLASSES, N))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(16, CLASSES))
+
+
+@pytest.fixture
+def expected(model):
+    with torch.inference_mode():
+        return model.eval()(IMAGES).numpy()
+
+
+class Items(Dataset):
+    """As Hugging Face's datasets: items are mappings."""
+
+    def __init__(self, image="img", label="fine_label"):
+        self.names = image, label
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, i):
+        return dict(zip(self.names, (IMAGES[i], int(LABELS[i])), strict=True))
+
+
+@pytest.mark.parametrize("data", [
+    (IMAGES, LABELS), (IMAGES.numpy(), LABELS.numpy()), TensorDataset(IMAGES, LABELS), Items(),
+    DataLoader(Items("pixel_values", "labels"), batch_size=4),
+    [(IMAGES[:7], LABELS[:7]), (IMAGES[7:], LABELS[7:])],
+], ids=["tensors", "arrays", "dataset", "mappings", "loader", "batches"])  # fmt: skip
+def test_data_in_any_form(model, expected, data):
+    found = me.evaluate(model, data, batch_size=3, progress=False)
+    np.testing.assert_array_equal(found["labels"], LABELS)
+    np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
+    assert found["logits"].dtype == np.float32
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda y: y, lambda y: (y, None), lambda y: {"logits": y}, lambda y: SimpleNamespace(logits=y),
+], ids=["tensor", "tuple", "mapping", "object"])  # fmt: skip
+def test_outputs_in_any_form(model, expected, wrap):
+    model.eval()
+    found = me.evaluate(lambda images: wrap(model(images)), (IMAGES, LABELS), progress=False)
+    np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
+
+
+def test_what_it_returns_can_be_compared(model):
+    outputs = me.evaluate(model, (IMAGES, LABELS), progress=False)
+    result = me.compare(outputs, outputs, names=("a", "b"), paired=True)
+    assert result.gaps["probability"].gap.value == 0
+
+
+def test_the_model_is_left_as_it_was(model):
+    model.train()
+    model[1].eval()
+    me.evaluate(model, (IMAGES, LABELS), progress=False)
+    assert [one.training for one in model] == [True, False, True]
+    assert next(model.parameters()).device.type == "cpu"
+
+
+def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
+    model.eval()
+    sizes = []
+
+    def limited(images):
+        sizes.append(len(images))
+        if len(images) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return model(images)
+
+    found = me.evaluate(limited, (IMAGES, LABELS), progress=False)
+    assert sizes == [10, 5, 2, 2, 2, 2, 2]
+    np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
+    with pytest.raises(me.InputError, match="image 0 alone exceeds the memory"):
+        me.evaluate(lambda x: limited(x.repeat(9, 1, 1, 1)), (IMAGES, LABELS), progress=False)
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    ((IMAGES, LABELS[:4]), "data: 10 images and 4 labels. Give a label"),
+    ((IMAGES, LABELS.float()), "'labels': shape .10,. and dtype float32 for 10 images"),
+    (Items("photo"), "a batch is a mapping with photo, fine_label, in place of images and labels"),
+    ([IMAGES], "a batch is a Tensor"),
+    ([(object(), 1)], "no tensors: .* Transform images"),
+    ([], "has no datapoints"),
+    (7, "data: is int. Give a DataLoader"),
+], ids=["lengths", "floats", "names", "images", "objects", "empty", "number"])  # fmt: skip
+def test_refused_data(model, data, message):
+    with pytest.raises(me.InputError, match=message):
+        me.evaluate(model, data, progress=False)
+
+
+@pytest.mark.parametrize(("outputs", "message"), [
+    (lambda images: [], "returns list. Return a tensor"),
+    (lambda images: images, r"logits of shape \(10, 1, 4, 4\) for 10 images"),
+    (lambda images: images.flatten(1) / 0, "logits of image 0 are not finite"),
+], ids=["list", "shape", "infinite"])  # fmt: skip
+def test_refused_outputs(outputs, message):
+    with pytest.raises(me.InputError, match=message):
+        me.evaluate(outputs, (IMAGES, LABELS), progress=False)
+
+
+def test_without_torch(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(me.InputError, match="needs torch, which is missing. Install it"):
+        me.evaluate(model, (IMAGES, LABELS))

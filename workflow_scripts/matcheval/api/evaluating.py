@@ -1,0 +1,217 @@
+"""A model of the caller's own, run on data of the caller's own: outputs that `compare` takes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+# Names of images and labels in batches that are mappings, as Hugging Face's datasets give them.
+_IMAGES = ("pixel_values", "images", "image", "img", "inputs")
+_LABELS = ("labels", "label", "targets", "target", "fine_label")
+
+
+def evaluate(
+    model: Callable[..., Any],
+    data: Any,
+    *,
+    device: str = "auto",
+    precision: str = "fp32",
+    batch_size: int = 64,
+    progress: bool = True,
+) -> dict[str, npt.NDArray[Any]]:
+    """Run a model on a test set, and return its outputs as `compare` and others take them.
+
+    It is the forward pass of the workflow: evaluation mode, repeatable arithmetic, and smaller
+    batches where the device's memory does not suffice. Torch is needed.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Maps a batch of images to logits, shape (n, n_classes), or to an object or mapping with
+        `logits`, or a tuple that begins with them: a network of timm, torchvision or Hugging Face,
+        or a function around one. Its modes of training and its device are afterwards as before.
+    data : iterable of batches, dataset, or pair of arrays
+        A `DataLoader`, or anything that yields batches; a dataset of images and labels, which is
+        put into batches in its order; or images and labels. Batches and items are pairs, or
+        mappings with `pixel_values`, `images`, `image` or `img`, and `labels`, `label` or
+        `targets`. Images are what the model takes: transformed, as tensors or arrays. Labels are
+        whole numbers from 0.
+    device : str
+        `cpu`, `cuda`, `mps`, or `auto`: a GPU if there is one, and the CPU for a function that is
+        no module.
+    precision : str
+        `fp32`, `tf32`, `bf16` or `fp16`, where the device supports it.
+    batch_size : int
+        Images at a time, where the data are not in batches.
+    progress : bool
+        Whether terminals and notebooks show a progress bar.
+
+    Returns
+    -------
+    dict of str to array
+        `labels` (int64, shape (n,)) and `logits` (float32, shape (n, n_classes)).
+
+    Raises
+    ------
+    InputError
+        If torch is missing, the device or precision is unknown, or images, labels or outputs are
+        not as described.
+    """
+    try:
+        import torch
+    except ImportError:
+        remedy = "Install it: pip install torch"
+        raise InputError("running a model needs torch, which is missing", remedy=remedy) from None
+    from tqdm.auto import tqdm
+
+    from matcheval.inference.forward import ForwardModel, arithmetic, resolved
+    from matcheval.inference.settings import InferenceConfig
+    from matcheval.models.transforms import Transform
+
+    name = type(model).__name__ if isinstance(model, torch.nn.Module) else "model"
+    if device == "auto" and not isinstance(model, torch.nn.Module):
+        device = "cpu"
+    threads = torch.get_num_threads()
+    config = resolved(InferenceConfig(device, batch_size, threads, precision))
+    outputs, labels, n = list[npt.NDArray[Any]](), list[npt.NDArray[Any]](), 0
+    batches, n_batches = _batches(data, batch_size)
+    bar = tqdm(
+        batches, desc=name, total=n_batches, unit="batch", disable=None if progress else True
+    )
+    with _as_before(model), arithmetic(config), torch.inference_mode():
+        forward = ForwardModel(name, _logits_of(model), Transform.plain(), config)
+        network = forward.network(features=False)
+        for images, of_batch in bar:
+
+            def compute(begin: int, end: int, images: "Tensor" = images) -> "Tensor":
+                return network(images[begin:end].to(forward.device))[0]
+
+            def named(row: int, before: int = n) -> str:
+                return f"image {before + row}"
+
+            found = [each.float().cpu().numpy() for _, each in forward.in_parts(
+                len(images), compute, named
+            )]  # fmt: skip
+            outputs.append(_checked(np.concatenate(found), len(images), n, name))
+            labels.append(of_batch)
+            n += len(images)
+    if not outputs:
+        raise InputError("has no datapoints", file="data", remedy="Give a test set that has some")
+    return {"labels": np.concatenate(labels), "logits": np.concatenate(outputs)}
+
+
+@contextmanager
+def _as_before(model: Any) -> Iterator[None]:
+    """Give a module its device and its parts' modes of training again."""
+    modes = {one: one.training for one in model.modules()} if hasattr(model, "modules") else {}
+    parameters = model.parameters() if modes and hasattr(model, "parameters") else iter(())
+    devices = {one.device for one in parameters}
+    try:
+        yield
+    finally:
+        for one, is_training in modes.items():
+            one.training = is_training
+        if len(devices) == 1:
+            model.to(devices.pop())
+
+
+def _logits_of(model: Callable[..., Any]) -> "nn.Module":
+    """Wrap a model as a module that returns logits alone."""
+    from torch import Tensor, nn
+
+    class Logits(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.of = model
+
+        def forward(self, images: Tensor) -> Tensor:
+            found = self.of(images)
+            if isinstance(found, Mapping):
+                found = found.get("logits")
+            found = getattr(found, "logits", found)
+            if isinstance(found, tuple | list) and found:
+                found = found[0]
+            if not isinstance(found, Tensor):
+                raise InputError(
+                    f"returns {type(found).__name__}", file="model",
+                    remedy="Return a tensor of logits, shape (n, n_classes)",
+                )  # fmt: skip
+            return found
+
+    return Logits()
+
+
+def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]], int | None]:
+    """Return batches of images and labels, and their number if it is known."""
+    from torch.utils.data import DataLoader, IterableDataset
+
+    if isinstance(data, tuple | list) and len(data) == 2 and all(hasattr(x, "shape") for x in data):
+        images, labels = data
+        if len(images) != len(labels):
+            problem = f"{len(images)} images and {len(labels)} labels"
+            raise InputError(problem, file="data", remedy="Give a label for every image")
+        data = [(images[i : i + batch_size], labels[i : i + batch_size])
+                for i in range(0, len(images), batch_size)]  # fmt: skip
+    elif isinstance(data, DataLoader | IterableDataset) or not hasattr(data, "__getitem__"):
+        pass  # it yields batches
+    elif not isinstance(data, list):
+        data = DataLoader(data, batch_size)
+    if not isinstance(data, Iterable):
+        remedy = "Give a DataLoader, a dataset, or images and labels"
+        raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)
+    return _read(data), len(data) if isinstance(data, Sized) else None
+
+
+def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int64]]]:
+    import torch
+
+    try:
+        for batch in batches:
+            images, labels = _pair(batch)
+            images = torch.as_tensor(images)
+            labels = np.asarray(labels)
+            if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
+                raise InputError(
+                    f"shape {labels.shape} and dtype {labels.dtype} for {len(images)} images",
+                    file="data", field="labels", remedy="Give a whole number for each image",
+                )  # fmt: skip
+            yield images, labels.astype(np.int64)
+    except TypeError as error:  # what torch cannot put into a batch
+        raise InputError(
+            f"no tensors: {(str(error).splitlines() or ['TypeError'])[0]:.200}", file="data",
+            remedy="Transform images to tensors, as the model takes them: "
+            "a dataset of torchvision has `transform`, one of Hugging Face `set_transform`",
+        ) from error  # fmt: skip
+
+
+def _pair(batch: Any) -> tuple[Any, Any]:
+    """Return the images and labels of a batch."""
+    if isinstance(batch, Mapping):
+        found = [next((key for key in keys if key in batch), None) for keys in (_IMAGES, _LABELS)]
+        if None not in found:
+            return batch[found[0]], batch[found[1]]
+        what, seen = "images and labels", f"a mapping with {', '.join(map(str, batch))}"
+    elif isinstance(batch, tuple | list) and len(batch) >= 2:
+        return batch[0], batch[1]
+    else:
+        what, seen = "images and labels", f"a {type(batch).__name__}"
+    remedy = f"Give pairs, or mappings with {' or '.join(_IMAGES)}, and {' or '.join(_LABELS)}"
+    raise InputError(f"a batch is {seen}, in place of {what}", file="data", remedy=remedy)
+
+
+def _checked(logits: npt.NDArray[Any], n: int, before: int, name: str) -> npt.NDArray[Any]:
+    """Return logits of a batch, if they are finite and a row per image."""
+    if logits.ndim != 2 or len(logits) != n:
+        problem = f"logits of shape {logits.shape} for {n} images"
+        raise InputError(problem, file=name, remedy="Return logits, shape (n, n_classes)")
+    if not (finite := np.isfinite(logits).all(axis=1)).all():
+        problem = f"logits of image {before + int(finite.argmin())} are not finite"
+        raise InputError(problem, file=name, remedy="Look at its weights; or set precision='fp32'")
+    return logits
