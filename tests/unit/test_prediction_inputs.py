@@ -13,7 +13,7 @@ from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
-from matcheval.predictions.files import read_predictions, shared_classes
+from matcheval.predictions.files import read_predictions, with_shared_classes
 from matcheval.predictions.layout import Layout, layout_of
 
 PETS = ("cat", "dog", "owl")
@@ -110,7 +110,7 @@ def test_scores_of_all_classes(tmp_path, name, content):
     path = written(tmp_path / name, content)
     found = read_user_file(path, layout=NAMED).outputs.probabilities
     np.testing.assert_allclose(found, MATRIX, atol=1e-200)
-    assert shared_classes([path]) == PETS
+    assert with_shared_classes([path]).classes == PETS
 
 
 P_FROM_1 = {"label": LABELS} | per_class("p_{}", classes=(1, 2, 3))
@@ -150,14 +150,14 @@ def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
     assert found.label.tolist() == [1, 0]
     path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
     with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
-        shared_classes([path])
+        with_shared_classes([path])
 
 
 def test_classes_of_several_files(tmp_path):
     one = written(tmp_path / "a.csv", csv_text(CLASSES))
     two = written(tmp_path / "b.jsonl", json_lines(CLASSES | {"label": ["ape"] * 4}))
-    assert shared_classes([one, two]) == ("ape", "cat", "dog", "owl")
-    assert shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]) is None
+    assert with_shared_classes([one, two]).classes == ("ape", "cat", "dog", "owl")
+    assert with_shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]).classes is None
 
 
 def test_the_layout_of_a_dataset():

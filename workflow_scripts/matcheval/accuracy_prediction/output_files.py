@@ -16,7 +16,7 @@ from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import output_files
-from matcheval.predictions.files import read_contents, read_predictions
+from matcheval.predictions.files import ROUNDING, read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule, check_columns
@@ -24,9 +24,6 @@ from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)
-# A stored prediction may be another class than that of the highest score by no more than this, as
-# a probability: rounding in half precision can make the two highest scores equal.
-_ROUNDING = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +46,10 @@ def read_user_file(
     """Read one model's outputs on one dataset from a prediction file, or from memory."""
     found = read_contents(source, layout, scores=True, labels=labels)
     metadata, scores = found.metadata, found.scores
-    checked = check_columns(found.columns, file=source, n_classes=n_classes, metadata=metadata)
+    checked = check_columns(
+        found.columns, file=source, n_classes=n_classes, metadata=metadata,
+        first_label=layout.say("first_label"),
+    )  # fmt: skip
     outputs = Outputs(
         labels=checked["label"].astype(np.int64) if "label" in checked else None,
         predicted=checked["prediction"].astype(np.int64),
@@ -79,7 +79,7 @@ def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: ob
     highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
     predicted = outputs.predicted
     bad = predicted >= probabilities.shape[1]
-    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - _ROUNDING
+    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - ROUNDING
     if bad.any():
         row = int(bad.argmax())
         assert outputs.index is not None

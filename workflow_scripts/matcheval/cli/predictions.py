@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.names import MODEL
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
@@ -88,7 +89,7 @@ def read_layout(
             )
         columns[ours] = theirs
     given = None if arguments.classes is None else read_classes(arguments.classes)
-    layout, n_classes = layout_of(sources, columns, given, arguments.first_label)
+    layout, n_classes = layout_of(sources, columns, given, arguments.first_label, "command")
     if layout.classes is not None and not isinstance(given, tuple):
         more = ", ..." if len(layout.classes) > _MAX_CLASSES else ""
         LOGGER.warning(
@@ -202,6 +203,8 @@ def _read(
 
     layout, n_classes = read_layout(arguments, all_sources(models))
     compared = read_compared(models, options, layout, n_classes, progress=True)
+    for text in compared.told:
+        LOGGER.info("%s", text)
     n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
     if n_target > n_source:
         LOGGER.warning(
@@ -304,6 +307,12 @@ def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str
     """Return SOURCE and TARGET with the role of the source, or all models that patterns name."""
     original, replication = arguments.original, arguments.replication
     has_roles = original in ("source", "target")
+    pattern = str(arguments.source or "")
+    if replication is None and MODEL in pattern and arguments.target is not None and has_roles:
+        patterns = (pattern, str(arguments.target))
+        original, replication = patterns if original == "source" else patterns[::-1]
+        arguments.source = arguments.target = None
+        has_roles = False
     if replication is None:
         if arguments.target is None or not has_roles:
             arguments.parser.error(
