@@ -120,7 +120,7 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
 @pytest.mark.parametrize(
     ("columns", "layout", "message"),
     [
-        (CLASSES, Layout(), r"'label'.*names such as 'owl'.*--classes FILE"),
+        (CLASSES, Layout(), r"'label'.*names such as 'owl'.*classes=\[...\]"),
         (CLASSES, Layout(classes=("cat", "dog")), r"row 0 .* 'owl' is none of the 2 classes"),
         (COLUMNS, Layout({"label": "goal"}), "no column 'goal', which was named as 'label'; found"),
         (COLUMNS, FROM_1, r"row 1 .* 0 is below 1, the first label"),
@@ -128,7 +128,7 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
         (BY_PET, Layout(), "'prob_owl' have names of classes"),
         (BY_PET, Layout(classes=("cat", "dog")), "'prob_owl' is of no class"),
         (BY_PET, Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
-        (P_FROM_1, Layout(), "--first-label 1"),
+        (P_FROM_1, Layout(caller="command"), "--first-label 1"),
     ],
 )
 def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
@@ -139,7 +139,7 @@ def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
 
 def test_labels_that_seem_to_be_counted_from_1(tmp_path):
     path = written(tmp_path / "p.csv", csv_text(COLUMNS | {"label": [3, 1, 2, 2]}))
-    with pytest.raises(InputError, match=r"3 is too large.*--first-label 1"):
+    with pytest.raises(InputError, match=r"3 is too large.*say so: first_label=1"):
         read_predictions(path, n_classes=3)
 
 

@@ -79,7 +79,8 @@ def _read(path: Path, separator: str, encoding: str, **options: Any) -> "pa.Tabl
     for column in table.columns:
         if pa.types.is_binary(column.type):  # text that is not UTF-8
             raise UnicodeDecodeError("utf-8", b"", 0, 0, "a column")
-    return table.rename_columns([name.strip() for name in table.schema.names])
+    # NumPy's `savetxt` writes the header as a comment.
+    return table.rename_columns([name.removeprefix("# ").strip() for name in table.schema.names])
 
 
 def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:

@@ -13,6 +13,7 @@ from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, array_names, check_text, read_arrays
 from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import readable
+from matcheval.predictions.column_names import known_part
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 _VOID = np.dtype("V2")  # what NumPy writes of bfloat16, a type that it does not know
@@ -43,10 +44,15 @@ def _npz(path: Path) -> ArrayFile:
 
 
 def _npy(path: Path) -> ArrayFile:
-    """Return the one array by the file's name, such as `logits`."""
+    """Return the one array, by the file's name."""
     with readable(path, "a readable array", *UNREADABLE), path.open("rb") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
-    return _in_memory({path.stem: _widened(check_text(array, path))})
+    return _in_memory({_name_of(path): _widened(check_text(array, path))})
+
+
+def _name_of(path: Path) -> str:
+    """Return what the one array of a file is called: `logits` of `val_logits.npy`."""
+    return known_part(path.stem) or "outputs"
 
 
 def _widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -83,9 +89,8 @@ def _torch(path: Path) -> ArrayFile:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, zipfile and torch: without a common base
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"not a readable file of tensors ({reason:.200})", file=path,
+            "is damaged, or holds other objects than tensors, which could run code", file=path,
             remedy="Save plain tensors: torch.save({'labels': labels, 'logits': logits}, file)",
         ) from error  # fmt: skip
     return _in_memory(_joined(content, path))
@@ -100,7 +105,7 @@ def _joined(content: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
     if isinstance(content, list | tuple):
         content = {f"[{position}]": one for position, one in enumerate(content)}
     if not isinstance(content, Mapping):
-        content = {path.stem: content}
+        content = {_name_of(path): content}
     arrays = {str(name): _of_tensor(value) for name, value in content.items()}
     return {name: array for name, array in arrays.items() if array is not None}
 

@@ -58,7 +58,7 @@ KEYS = (
 MATRICES: dict[str, Kind | None] = {
     **dict.fromkeys((
         "logits", "logit", "raw_logits", "predictions_logits", "log_probs", "log_prob", "logprobs",
-        "log_softmax", "log_probabilities",
+        "log_softmax", "log_probabilities", "filtered_resps",
     ), "logits"),
     **dict.fromkeys((
         "probabilities", "probs", "prob", "probability", "softmax", "softmaxes", "y_prob",
@@ -93,6 +93,14 @@ def our_name(name: str) -> str:
         return small
     kind = MATRICES.get(small)
     return kind or _ROLES.get(small, name)
+
+
+def known_part(name: str) -> str | None:
+    """Return the part of a file's name that says what it holds: `logits` of `val_logits`."""
+    words = plain(name).split("_")
+    spans = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    parts = ["_".join(words[i:j]) for i, j in sorted(spans, key=lambda one: one[0] - one[1])]
+    return next((part for part in parts if part in MATRICES or our_name(part) in COLUMNS), None)
 
 
 def is_known(name: str) -> bool:

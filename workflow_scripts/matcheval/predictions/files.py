@@ -323,6 +323,9 @@ def read_contents(
     if scores or not is_complete:
         _check_order(raw)
         matrix = find_scores(raw)
+    if matrix is not None:
+        told = [text.replace("scores =", f"{matrix.kind} =", 1) for text in raw.told]
+        raw = replace(raw, told=told)
     if is_complete:
         _check_not_of_class_1(columns, raw)
     if matrix is not None:
@@ -423,9 +426,7 @@ def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: obje
 
 def _missing_error(missing: list[str], raw: RawFile) -> InputError:
     say = raw.layout.say
-    remedy = (
-        f"If they have other names, say which: {say('columns', label='target', probability='conf')}"
-    )
+    remedy = f"If they have other names, say which: {say('columns', **_suggested(missing, raw))}"
     if missing == ["label"]:
         remedy = (
             "The true classes are needed here; only predictions of accuracy do without. Put them "
@@ -440,6 +441,24 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
     what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
     return InputError(what, file=raw.file, remedy=remedy)
+
+
+def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
+    """Return which columns may be the missing ones by their types, or examples."""
+    form = {"label": ("whole", "text"), "prediction": ("whole", "text"), "probability": ("float",)}
+    unused = dict(raw.unused)
+    matrix = next((name for name, kind in unused.items() if kind == "matrix"), None)
+    wanted = {name: form[name] for name in missing}
+    if matrix is not None and "probability" in missing:
+        wanted = {name: form[name] for name in missing if name == "label"} | {"logits": ("matrix",)}
+    found = {
+        ours: next((name for name, kind in unused.items() if kind in kinds), None)
+        for ours, kinds in wanted.items()
+    }
+    if None not in found.values() and len({*found.values()}) == len(found):
+        return {ours: theirs for ours, theirs in found.items() if theirs is not None}
+    examples = {"label": "target", "prediction": "pred", "probability": "conf"}
+    return {name: examples[name] for name in missing}
 
 
 def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:

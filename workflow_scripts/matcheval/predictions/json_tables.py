@@ -138,7 +138,9 @@ def _with_likelihoods(columns: Columns, path: Path) -> Columns:
         return columns
     with readable(path, "answers with a log-likelihood per choice", TypeError, IndexError):
         scores = [[float(choice[0]) for choice in answer] for answer in answers]
-    return {name: columns[name] for name in columns if "resps" not in name} | {"logits": scores}
+    return {name: columns[name] for name in columns if "resps" not in name} | {
+        "filtered_resps": scores
+    }
 
 
 def _is_ranking(value: Any) -> bool:

@@ -71,6 +71,8 @@ class RawFile:
         A column that is the truth in some tools' files, and the prediction in others'.
     told : sequence of str
         What was recognised by other names than the standard ones.
+    unused : mapping of str to str
+        What the other columns hold, as `form_of` says it.
     """
 
     file: object
@@ -84,6 +86,7 @@ class RawFile:
     groups: Column | None = None
     either: str | None = None
     told: Sequence[str] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
 
 
@@ -141,6 +144,8 @@ class _Search:
                 self.found[ours] = self._named(theirs, ours)
         given = dict(self.found)
         needed = [n for n in dict.fromkeys(names) if self._may_be_read(n)]
+        if not needed and len(names) <= _SHOWN:
+            needed = list(names)  # for the message that says what was found
         self.columns = dict(self.loaded.read(needed))
         self._take_first_of_rankings()
         self.forms = {name: form_of(column) for name, column in self.columns.items()}
@@ -163,7 +168,9 @@ class _Search:
             classes,
             key=None if key is None else (key, self.columns[key]),
             groups=None if group is None else self.loaded.read([group])[group],
-            either=either, told=self._told(classes, key), is_arrays=self.loaded.is_arrays,
+            either=either, told=self._told(classes, key, layout),
+            unused={name: self.forms[name] for name in self._free()},
+            is_arrays=self.loaded.is_arrays,
         )  # fmt: skip
 
     def _named(self, theirs: str, ours: str) -> str:
@@ -387,16 +394,21 @@ class _Search:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return (", ".join(parts) or "none") + more
 
-    def _told(self, classes: ClassColumns | None, key: str | None) -> list[str]:
+    def _told(
+        self, classes: ClassColumns | None, key: str | None, layout: Layout
+    ) -> list[str]:  # fmt: skip
         """Say what was recognised by other than the standard names."""
         told = [
-            f"{ours} = `{theirs}`"
+            f"{'probability of class 1' if ours == 'class_1' else ours} = `{theirs}`"
             for ours, theirs in self.found.items()
-            if theirs.casefold().strip() != ours and ours not in self.layout.columns
+            if theirs.casefold().strip() not in (ours, f"{ours}s")
+            and ours not in self.layout.columns
         ]
         if classes is not None and "probability" not in self.found:
             what = classes.kind or "scores"
             told.append(f"{what} = {len(classes.columns)} class columns")
+        if layout.first_label > self.layout.first_label:
+            told.append("classes are counted from 1")
         if told and key is not None:
             told.append(f"datapoints = `{key}`")
         return [*told, *self.loaded.written]
