@@ -194,7 +194,8 @@ def write_records():
         for f, n, p in zip(FILES, NAMES.tolist(), PAIRS, strict=True)
     ]
     Path("pipeline_best.json").write_text(json.dumps(rows))
-    rows = [{"true_label": n, "predictions": p} for n, p in zip(NAMES.tolist(), PAIRS, strict=True)]
+    both = zip(NAMES.tolist(), PAIRS, strict=True)
+    rows = [{"true_label": name, "predictions": pairs} for name, pairs in both]
     Path("pipeline_all.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     samples = [
         {"_id": {"$oid": f"{i:024x}"}, "filepath": FILES[i], "tags": [], "metadata": None,
@@ -235,7 +236,8 @@ def write_wandb():
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     os.chdir(sys.argv[1])
-    for write in (write_pandas, write_polars, write_duckdb, write_datasets, write_torch, write_numpy,
+    for write in (write_pandas, write_polars, write_duckdb, write_datasets, write_torch,
+                  write_numpy,
                   write_sklearn, write_timm, write_records, write_wandb):  # fmt: skip
         write()
     np.savez("meant.npz", label=LABEL, prediction=PREDICTED, probability=CONFIDENCE)

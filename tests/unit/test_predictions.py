@@ -58,7 +58,7 @@ class TestReading:
 ONE = {"labels": [0], "logits": [[0.0, 1.0]]}
 HUNDRED = {"labels": np.zeros(100, int), "logits": np.ones((100, 3))}
 BAD_CSV = {
-    "label,prediction\n0,0\n": "probability missing; found label (int64), prediction (int64). Matching needs",
+    "label,prediction\n0,0\n": "probability missing; found label (int64), prediction (int64). Matc",
     "a,b\n0,0\n": "probability missing; found a (int64), b (int64). If they",
     THREE: "no datapoints",
     f"{THREE}0,0,nan\n": "'probability': row 0 is empty or NaN",

@@ -238,7 +238,7 @@ def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
     theirs = f"{raw.classes.prefix}*" if raw.classes is not None else raw.names.get(name, name)
     raise InputError(
         f"holds no negative scores, and rows do not sum to 1 (row 0: {matrix[0].sum():g})",
-        file=raw.file, field=name,
+        file=raw.file, field=theirs,
         remedy="They may be logits, which the softmax is taken of, or other scores, which are not "
         f"read. If they are logits: {raw.layout.say('columns', logits=theirs)}",
     )  # fmt: skip

@@ -66,6 +66,11 @@ def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
         if (left := len(label) - len(set(rows))) > 0:
             told += f" ({left:,} further rows are not used)"
         label = label[np.array(rows)] if isinstance(label, np.ndarray) else label.take(rows)
+    elif found.key is not None:
+        raise InputError(
+            f"names datapoints by '{found.key[0]}', {path.name} does not", file=file,
+            remedy=f"Give {path.name} this column, or leave it out of both in the same order",
+        )  # fmt: skip
     elif len(label) != n:
         raise InputError(
             f"has {len(label):,} rows, {path.name} has {n:,}", file=file,
