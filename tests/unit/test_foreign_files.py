@@ -6,6 +6,7 @@ MATCHEVAL_EXAMPLES=5000 mutates them 5,000 times.
 import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -160,7 +161,7 @@ def test_is_refused_with_what_mends_it(name):
 
 @pytest.mark.parametrize("suffix", NEEDS)
 def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, suffix):
-    monkeypatch.setitem(__import__("sys").modules, NEEDS[suffix], None)
+    monkeypatch.setitem(sys.modules, NEEDS[suffix], None)
     (name,) = [n for n in READ if n.endswith(suffix) and n != "lightning_batches.pt"]
     with pytest.raises(InputError, match=f"needs the package {NEEDS[suffix]}, .*pip install"):
         read(FILES / name)

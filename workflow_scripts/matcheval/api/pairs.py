@@ -132,7 +132,8 @@ def given_models(original: Models, replication: Models) -> tuple[list[GivenModel
     if all(isinstance(one, str | Path) for one in both):
         return by_pattern(str(original), str(replication))
     if not any(is_of_several(one) for one in both):
-        return [GivenModel("", *map(source_of, both, ORIGINS))], []
+        sources = [source_of(one, origin) for one, origin in zip(both, ORIGINS, strict=True)]
+        return [GivenModel("", sources[0], sources[1])], []
     if not (is_of_several(original) and is_of_several(replication)):
         raise InputError(
             "one set has a model's name with its predictions, the other has none",
@@ -203,8 +204,8 @@ def read_compared(
     problems, told, noticed = ErrorCollector(), dict[str, None](), dict[str, None]()
     moved = False
     at = Alignment()
-    alignments = {o: at if options.paired else Alignment() for o in ORIGINS}
-    read = {origin: dict[str, Predictions]() for origin in ORIGINS}
+    alignments: dict[str, Alignment] = {o: at if options.paired else Alignment() for o in ORIGINS}
+    read: dict[str, dict[str, Predictions]] = {origin: {} for origin in ORIGINS}
     pair: Pair | None = None
     for one in each(models, "reading predictions", progress=progress):
         with problems.collected():
@@ -284,7 +285,7 @@ def _shared(
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
     """Return the pair, whose sets have names that differ: with folders or roles if need be."""
     by_file = one.set_names or tuple(_set_name(source, one.name) for source in one.sets.values())
-    names = {
+    names: dict[str, str] = {
         o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)
     }
     if options.names is not None:

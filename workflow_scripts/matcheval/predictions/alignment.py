@@ -84,5 +84,6 @@ def repeated_keys(keys: npt.NDArray[Any]) -> int:
 def _taken(found: Predictions, rows: npt.NDArray[Any] | Sequence[int]) -> Predictions:
     """Return some rows of predictions."""
     arrays = ("index", "label", "prediction", "probability", "keys", "groups")
-    values = {name: getattr(found, name) for name in arrays}
-    return replace(found, **{n: None if v is None else v[rows] for n, v in values.items()})
+    whole: dict[str, Any] = {name: getattr(found, name) for name in arrays}
+    some: dict[str, Any] = {n: None if v is None else v[rows] for n, v in whole.items()}
+    return replace(found, **some)

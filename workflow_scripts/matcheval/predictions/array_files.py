@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,7 @@ def _safetensors(path: Path) -> ArrayFile:
 
 def _torch(path: Path) -> ArrayFile:
     """Read tensors, or batches of them, which are joined; no code of the file is run."""
-    try:
-        import torch
-    except ImportError as error:
-        raise _needs("torch", "'matched-eval[workflow]'", path) from error
+    torch = imported("torch", "workflow", path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, zipfile and torch: without a common base
@@ -138,10 +136,7 @@ def _of_tensor(value: Any) -> npt.NDArray[Any] | None:
 
 
 def _hdf5(path: Path) -> ArrayFile:
-    try:
-        import h5py
-    except ImportError as error:
-        raise _needs("h5py", "'matched-eval[formats]'", path) from error
+    h5py = imported("h5py", "formats", path)
 
     def opened() -> Any:
         return h5py.File(path, "r")
@@ -170,11 +165,15 @@ def _hdf5(path: Path) -> ArrayFile:
     return ArrayFile(found, read)
 
 
-def _needs(package: str, extra: str, path: Path) -> InputError:
-    return InputError(
-        f"needs the package {package}, which is not installed", file=path,
-        remedy=f"pip install {extra}, or save the arrays as .npz",
-    )  # fmt: skip
+def imported(package: str, extra: str, path: Path) -> Any:
+    """Import a package that is no part of the base install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise InputError(
+            f"needs the package {package}, which is not installed", file=path,
+            remedy=f"pip install 'matched-eval[{extra}]', or save it as .npz or .csv",
+        ) from error  # fmt: skip
 
 
 _READERS: Mapping[str, Callable[[Path], ArrayFile]] = {

@@ -75,9 +75,15 @@ def read_raw(source: Source, layout: Layout) -> RawFile:
 
 def find_scores(raw: RawFile) -> ScoreMatrix | None:
     """Find the scores in a file: one column of lists, an array, or one column per class."""
+    given = [kind for kind in (*KINDS, "scores") if kind in raw.columns]
+    if raw.classes is not None and given:
+        theirs, prefix = raw.names.get(given[0], given[0]), raw.classes.prefix
+        raise InputError(
+            f"holds {given[0]} ({theirs}) and {raw.classes.kind} ({prefix}...)", file=raw.file,
+            remedy="Leave one of them out",
+        )  # fmt: skip
     if raw.classes is not None:
         return _by_class(raw.classes, raw)
-    given = [kind for kind in (*KINDS, "scores") if kind in raw.columns]
     found = [_matrix_of(kind, raw) for kind in given]
     if len(found) > 1:
         logits, other = found[0].values, found[1].values

@@ -188,16 +188,12 @@ def _from_xlsx(path: Path) -> pa.Table:
 
     import pandas as pd
 
+    array_files.imported("openpyxl", "formats", path)
     with readable(path, "a readable .xlsx file", zipfile.BadZipFile):
         with zipfile.ZipFile(path) as archive:
             check_unpacked(path.stat().st_size, sum(m.file_size for m in archive.infolist()), path)
         try:
             sheets = pd.read_excel(path, sheet_name=None, engine="openpyxl")
-        except ImportError as error:
-            raise InputError(
-                "needs the package openpyxl, which is not installed", file=path,
-                remedy="pip install 'matched-eval[formats]', or save the sheet as CSV",
-            ) from error  # fmt: skip
         except Exception as error:  # what openpyxl raises of a damaged sheet is of any type
             raise InputError(f"not a readable .xlsx file ({error!r:.200})", file=path) from error
     filled = {name: sheet for name, sheet in sheets.items() if len(sheet)}

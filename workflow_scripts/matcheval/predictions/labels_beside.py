@@ -54,11 +54,8 @@ def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
     columns = dict(raw.columns)
     if raw.either is not None:
         columns["prediction"] = columns.pop("label")
-    n = (
-        len(next(iter(columns.values())))
-        if columns
-        else len(next(iter(raw.classes.columns.values())))
-    )  # type: ignore[union-attr]
+    given = [*columns.values(), *(raw.classes.columns.values() if raw.classes else ())]
+    n = len(given[0])
     told = f"label = `{file.name}`"
     if raw.key is not None and found.key is not None:
         rows = _rows_of(raw.key[1], found.key[1], file, found.key[0])

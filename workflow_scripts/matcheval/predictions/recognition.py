@@ -25,6 +25,7 @@ from matcheval.predictions.column_names import (
     SYNONYMS,
     Kind,
     is_known,
+    our_name,
     plain,
     split_prefix,
 )
@@ -150,12 +151,11 @@ class _Search:
         self._take_first_of_rankings()
         self.forms = {name: form_of(column) for name, column in self.columns.items()}
         self._standard_names()
-        for role in _SCALARS:
-            self._other_names(role)
+        self._other_names()
         ranked = self._ranking()
         self._scores()
         matrices = {*KINDS, "scores"} & {*self.found}
-        classes = None if ranked or matrices else self._class_columns()
+        classes = None if ranked else self._class_columns(are_others=bool(matrices))
         if not classes and not matrices and "probability" not in self.found:
             self._probability_of_class_1()
         either = self._either(has_scores=bool(classes or matrices), given=given)
@@ -222,19 +222,44 @@ class _Search:
                 continue
             if len(exact) > 1 or (not exact and len(alike) > 1):
                 raise InputError("occurs twice", file=self.loaded.file, field=role)
-            one = (exact or alike or [None])[0]
+            one = next(iter(exact or alike), "")
             if one in self._free() and (role == "logits" or self._fits(one, role)):
                 self.found[role] = one
 
-    def _other_names(self, role: str) -> None:
-        """Take the first column that has another name of a role, if all of its kind are alike."""
+    def _other_names(self) -> None:
+        """Take columns by other names of a role; truth and prediction of one form, if there are."""
+        by_role = {role: self._candidates(role) for role in _SCALARS}
+        truths, guesses = by_role["label"], by_role["prediction"]
+        forms = [f for f in dict.fromkeys(map(self._form, truths)) if f in map(self._form, guesses)]
+        for role in ("label", "prediction"):
+            by_role[role] = [n for n in by_role[role] if not forms or self._form(n) == forms[0]]
+        for role, names in by_role.items():
+            if names and role not in self.found:
+                if other := next((n for n in names[1:] if not self._are_equal(names[0], n)), None):
+                    say = self.layout.say
+                    raise InputError(
+                        f"'{names[0]}' and '{other}' may both be the {role}; found {self._shown()}",
+                        file=self.loaded.file,
+                        remedy=f"Say which: {say('columns', **{role: names[0]})} or "
+                        + say("columns", **{role: other}),
+                    )
+                self.found[role] = names[0]
+
+    def _candidates(self, role: str) -> list[str]:
+        """Return the columns that may be a role by their names; those that may be others last."""
         if role in self.found:
-            return
-        for synonym in SYNONYMS[role]:
-            same = [n for n in self._free() if plain(n) == synonym and self._fits(n, role)]
-            if same and role in _SCALARS:
-                self.found[role] = same[0]
-                return
+            return [self.found[role]]
+        free = [n for n in self._free() if self._fits(n, role)]
+        found = [n for synonym in SYNONYMS[role] for n in free if plain(n) == synonym]
+        return [n for n in found if plain(n) not in EITHER] or found[:1]
+
+    def _form(self, name: str) -> str:
+        return "text" if self.forms[name] == "text" else "numbers"
+
+    def _are_equal(self, one: str, other: str) -> bool:
+        values = [self.columns[name] for name in (one, other)]
+        lists = [v.tolist() if isinstance(v, np.ndarray) else v.to_pylist() for v in values]
+        return bool(lists[0] == lists[1])
 
     def _scores(self) -> None:
         """Take the lists or the array that hold the scores of all classes."""
@@ -256,7 +281,8 @@ class _Search:
         }
         if ("label" in lists or "index" in lists) and {"prob", "logit", "score"} & {*lists}:
             for small in {"label", "index", "prob", "logit", "score"} & {*lists}:
-                column = self.columns[lists[small]].combine_chunks()
+                column: Any = self.columns[lists[small]]
+                column = column.combine_chunks()
                 if column.null_count or not pc.all(pc.greater(column.value_lengths(), 0)).as_py():
                     raise InputError("has empty rows", file=self.loaded.file, field=lists[small])
                 self.columns[lists[small]] = pa.chunked_array([pc.list_element(column, 0)])
@@ -287,24 +313,21 @@ class _Search:
         self.found["prediction"], self.found["probability"] = best, by_end["prob", "0"]
         return True
 
-    def _class_columns(self) -> ClassColumns | None:
+    def _class_columns(self, *, are_others: bool) -> ClassColumns | None:
         """Find the columns that hold the scores of one class each."""
-        for kind, prefix in self._wildcards.items():
+        for given, prefix in self._wildcards.items():
             found = {n[len(prefix) :]: n for n in self._free() if n.startswith(prefix)}
             found = {key: n for key, n in found.items() if key and not self._is_text(n)}
             if found:
-                return self._of_classes(kind, prefix, found)
+                return self._of_classes(given, prefix, found)
             raise InputError(
-                f"no column begins with '{prefix}', which was named as '{kind}'; "
+                f"no column begins with '{prefix}', which was named as '{given}'; "
                 f"found {self._shown()}", file=self.loaded.file,
             )  # fmt: skip
         groups: dict[str, dict[str, str]] = {}
         for name in self._free():
             split = split_prefix(name)
-            if split and plain(name) not in (
-                *KEYS,
-                *(n for all_ in SYNONYMS.values() for n in all_),
-            ):
+            if split and plain(name) not in KEYS and our_name(name) not in SYNONYMS:
                 groups.setdefault(split[0], {})[split[1]] = name
         classes, candidates = self._class_names(), list[ClassColumns]()
         for prefix in PREFIXES:
@@ -315,17 +338,21 @@ class _Search:
                 candidates.append(self._of_classes(kind, f"{prefix}_", numbers))
                 continue
             is_sure = kind is not None and prefix != "p"
+            if are_others and not is_sure:
+                continue
             if len(keys) > 1 and (is_sure or (classes and classes <= folded)):
                 candidates.append(self._of_classes(kind, f"{prefix}_", keys))
         if len(candidates) > 1 and "probability" not in self.found:
             first, second = candidates[0].prefix, candidates[1].prefix
+            option = {str(candidates[0].kind or KINDS[1]): f"{first}*"}
             raise InputError(
                 f"holds columns {first}... and {second}...: either may be the scores of classes",
                 file=self.loaded.file,
-                remedy="Say which: "
-                + self.layout.say("columns", **{candidates[0].kind or KINDS[1]: f"{first}*"}),
+                remedy=f"Say which: {self.layout.say('columns', **option)}",
             )
-        return candidates[0] if candidates else self._bare_columns(classes)
+        if candidates or are_others:
+            return candidates[0] if candidates else None
+        return self._bare_columns(classes)
 
     def _bare_columns(self, classes: set[str]) -> ClassColumns | None:
         """Find columns that are named by the numbers or names of classes alone."""
@@ -367,7 +394,9 @@ class _Search:
         """Decide on a column that may be truth or prediction; return its name if nobody can."""
         name = self.found.get("label")
         is_sure = "label" in given or name is None or plain(name) not in EITHER
-        if is_sure or "prediction" in self.found or has_scores or "probability" not in self.found:
+        if is_sure or "prediction" in self.found or has_scores:
+            return None
+        if name is None or "probability" not in self.found:
             return None
         truths = [n for n in SYNONYMS["label"] if n not in EITHER]
         other = [n for one in truths for n in self._free() if plain(n) == one]

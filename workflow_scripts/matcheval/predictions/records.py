@@ -101,7 +101,8 @@ def check_predictions(
     checked = check_columns(
         columns, file=file, n_classes=n_classes, metadata=metadata, first_label=first_label
     )
-    return Predictions(**checked, metadata=dict(metadata or {}))
+    arrays: dict[str, Any] = checked
+    return Predictions(**arrays, metadata=dict(metadata or {}))
 
 
 def check_columns(
