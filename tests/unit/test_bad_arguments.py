@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(FINE)
-    (tmp_path / "latin.csv").write_bytes("label,prädiction,probability\n0,0,.5\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes("label,prediction,probäbility\n0,0,.5\n".encode("latin-1"))
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     (tmp_path / "folder.csv").mkdir()
     np.savez(tmp_path / "single.npz", labels=np.array(3), logits=np.ones((3, 3)))
@@ -49,7 +49,7 @@ def error_of(capsys, *arguments):
 DEEP = "[" * 100_000
 LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
-    "latin.csv": "column prediction missing; found label (int64), prädiction (int64)",
+    "latin.csv": "column probability missing; found label (int64), prediction (int64), probä",
     "loop.csv": "no such file: it is a link to nothing, or to itself",
     "folder.csv": "is a folder",
     "single.npz": "'labels': is a single value, not an array",

@@ -34,6 +34,7 @@ class UserFile:
     path: Path
     outputs: Outputs
     metadata: Mapping[str, str]
+    told: Sequence[str] = ()
 
 
 def read_user_file(
@@ -69,7 +70,7 @@ def read_user_file(
     else:
         path = Path(source)
         name, outputs = path.stem, _with_files_beside(outputs, path)
-    return UserFile(metadata.get("dataset", name), path, outputs, metadata)
+    return UserFile(metadata.get("dataset", name), path, outputs, metadata, found.raw.told)
 
 
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:

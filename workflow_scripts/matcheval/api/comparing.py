@@ -380,6 +380,8 @@ class MatchResult:
         if there is none.
     fraction_unmatched : float
         Share of the targets without a match, mean over seeds.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
     warnings : tuple of str
         What looks wrong about the input, and whether most targets are unmatched.
     """
@@ -393,6 +395,7 @@ class MatchResult:
     matched_accuracy_target: float
     fraction_unmatched: float
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     _matched: MatchedModel = field(repr=False)
     _runs: pa.Table = field(repr=False)
 
@@ -412,6 +415,7 @@ class MatchResult:
             matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
             fraction_unmatched=share, _matched=matched, _runs=runs,
             warnings=tuple(warnings_of(compared, {method.criterion: share})),
+            notes=compared.told,
         )  # fmt: skip
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:

@@ -34,8 +34,9 @@ from matcheval.api.pairs import (
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.names import MODEL
+from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
-from matcheval.predictions.files import find_scores, read_raw, values_of
+from matcheval.predictions.files import find_scores, read_raw, values_of, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
@@ -347,10 +348,12 @@ def _count_set(
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
+    alignment = Alignment()
     for model in models:
         with problems.collected():
             source = model.sets[origin]
             found, hits = _count(source, layout, n_classes, top)
+            found = alignment.place(found, source)
             if read and found.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
                 raise InputError(f"{problem} '{rows[0].model}'", file=source)
@@ -379,6 +382,7 @@ def _count(
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
     known = filter(None, (n_classes, n_scores, len(layout.classes or ())))
     found = check_predictions(columns, file=source, n_classes=min(known, default=None))
+    found = with_keys(found, columns, raw)
     is_given = np.ndim(raw.columns.get("prediction", ())) > 1
     hits = count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,

@@ -380,7 +380,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     layout, n_classes = read_layout(arguments, given.all)
     base, table = predict_given(
         given, arguments.methods, layout, n_classes, resamples=arguments.resamples,
-        seed=arguments.seed, warn=lambda text: LOGGER.warning("warning: %s", text), progress=True,
+        seed=arguments.seed, warn=lambda text: LOGGER.warning("warning: %s", text),
+        tell=LOGGER.info, progress=True,
     )  # fmt: skip
     if arguments.json:
         print_json([{"base": base.name, **row} for row in json_rows(table)])

@@ -5,7 +5,7 @@ a person says of it. Scores of all classes may take the place of prediction and 
 without a column `index` are in dataset order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -287,15 +287,22 @@ def read_predictions(
         found.columns, file=source, n_classes=n_classes, metadata=found.metadata,
         first_label=raw.layout.say("first_label"),
     )  # fmt: skip
+    return with_keys(checked, found.columns, raw)
+
+
+def with_keys(
+    checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
+) -> Predictions:
+    """Return predictions with the keys and groups of their file, in order of the indices."""
     order = None
-    if "index" in found.columns and (raw.key is not None or raw.groups is not None):
-        order = np.argsort(found.columns["index"], kind="stable")
+    if "index" in columns and (raw.key is not None or raw.groups is not None):
+        order = np.argsort(columns["index"], kind="stable")
     keys = None if raw.key is None else _objects(raw.key[1], order)
     groups = None if raw.groups is None else _objects(raw.groups, order)
     if groups is not None and len(groups) != len(checked):
         problem = f"{len(groups)} for {len(checked)} datapoints"
-        raise InputError(problem, file=source, field="group")
-    is_identified = "index" in found.columns
+        raise InputError(problem, file=raw.file, field="group")
+    is_identified = "index" in columns
     return replace(
         checked, keys=keys, groups=groups, is_identified=is_identified, told=tuple(raw.told)
     )

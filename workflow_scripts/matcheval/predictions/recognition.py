@@ -316,7 +316,9 @@ class _Search:
     def _class_columns(self, *, are_others: bool) -> ClassColumns | None:
         """Find the columns that hold the scores of one class each."""
         for given, prefix in self._wildcards.items():
-            found = {n[len(prefix) :]: n for n in self._free() if n.startswith(prefix)}
+            found = {
+                n[len(prefix) :].lstrip("_-. "): n for n in self._free() if n.startswith(prefix)
+            }
             found = {key: n for key, n in found.items() if key and not self._is_text(n)}
             if found:
                 return self._of_classes(given, prefix, found)
