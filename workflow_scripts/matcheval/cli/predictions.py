@@ -32,24 +32,31 @@ _MAX_CLASSES = 10  # in a message
 _MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
 
-_PAIR_FILES = """\
-SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
-CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
-the position in the dataset, and group, such as a writer or a video, whose datapoints are not
-independent), or .npz files with labels and either logits or probabilities (and group). The
-probability is the largest softmax value. In place of prediction and probability there can be a
-column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
-protocol takes the larger set as source. docs/cli.md has the formats.
+_FILES = """\
+Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
+tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
+(prediction, pred, ...) and its probability (probability, confidence, ...). The scores of all classes
+may take the place of the last two: an array or lists (logits, probs, ...), or a column per class
+(logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what has
+two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
 """
 
-_ACCURACY_FILES = """\
-Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
-with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
-BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
-columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
-logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
-that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
-.statistics.npz) are found and used. docs/cli.md has the formats.
+_PAIR_FILES = f"""\
+SOURCE and TARGET hold one model's predictions on two test sets, a row per datapoint, as other
+tools write them; with {{model}} in both, the files of all models.
+
+{_FILES}
+A column `group` names a writer or a video, whose datapoints are not independent. With two files,
+the first is the source; of patterns, the larger set is.
+"""
+
+_ACCURACY_FILES = f"""\
+Files hold one model's predictions, a row per datapoint, as other tools write them.
+
+{_FILES}
+Only BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes.
+Files that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used.
 """
 
 
