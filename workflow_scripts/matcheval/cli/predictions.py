@@ -35,9 +35,9 @@ N_RESAMPLES = 200
 _FILES = """\
 Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
 tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
-(prediction, pred, ...) and its probability (probability, confidence, ...). The scores of all classes
-may take the place of the last two: an array or lists (logits, probs, ...), or a column per class
-(logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what has
+(prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
+there can be the scores of all classes: an array or lists (logits, probs, ...), or a column per
+class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what has
 two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
 """
 

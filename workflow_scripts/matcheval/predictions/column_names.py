@@ -82,8 +82,9 @@ _ROLES = {name: role for role, names in SYNONYMS.items() for name in (role, *nam
 
 
 def plain(name: str) -> str:
-    """Return a name in lower case, with `_` between its words."""
-    return re.sub(r"[\W_]+", "_", _CAMEL.sub("_", name.strip()).casefold()).strip("_")
+    """Return a name in lower case, with `_` between its words, without the groups of HDF5."""
+    own = name.strip().rpartition("/")[2]
+    return re.sub(r"[\W_]+", "_", _CAMEL.sub("_", own).casefold()).strip("_")
 
 
 def our_name(name: str) -> str:

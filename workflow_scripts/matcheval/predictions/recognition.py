@@ -235,15 +235,18 @@ class _Search:
             by_role[role] = [n for n in by_role[role] if not forms or self._form(n) == forms[0]]
         for role, names in by_role.items():
             if names and role not in self.found:
-                if other := next((n for n in names[1:] if not self._are_equal(names[0], n)), None):
-                    say = self.layout.say
-                    raise InputError(
-                        f"'{names[0]}' and '{other}' may both be the {role}; found {self._shown()}",
-                        file=self.loaded.file,
-                        remedy=f"Say which: {say('columns', **{role: names[0]})} or "
-                        + say("columns", **{role: other}),
-                    )
-                self.found[role] = names[0]
+                self.found[role] = self._only(names, role)
+
+    def _only(self, names: Sequence[str], role: str) -> str:
+        """Return the first of columns that may be a role; refuse another one with other values."""
+        other = next((n for n in names[1:] if not self._are_equal(names[0], n)), None)
+        if other is not None:
+            options = [self.layout.say("columns", **{role: name}) for name in (names[0], other)]
+            raise InputError(
+                f"'{names[0]}' and '{other}' may both be the {role}; found {self._shown()}",
+                file=self.loaded.file, remedy=f"Say which: {options[0]} or {options[1]}",
+            )  # fmt: skip
+        return names[0]
 
     def _candidates(self, role: str) -> list[str]:
         """Return the columns that may be a role by their names; those that may be others last."""
@@ -257,20 +260,21 @@ class _Search:
         return "text" if self.forms[name] == "text" else "numbers"
 
     def _are_equal(self, one: str, other: str) -> bool:
-        values = [self.columns[name] for name in (one, other)]
-        lists = [v.tolist() if isinstance(v, np.ndarray) else v.to_pylist() for v in values]
-        return bool(lists[0] == lists[1])
+        a, b = (self.columns[name] for name in (one, other))
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return np.array_equal(np.asarray(a), np.asarray(b))
+        return bool(a.equals(b) or a.to_pylist() == b.to_pylist())
 
     def _scores(self) -> None:
         """Take the lists or the array that hold the scores of all classes."""
         if {*KINDS} & {*self.found} or self._wildcards:
             return
-        for synonym, kind in MATRICES.items():
-            for name in self._free():
-                if plain(name) == synonym and self._fits(name, "scores"):
-                    self.found.setdefault(kind or "scores", name)
-        if {*KINDS} & {*self.found}:
-            self.found.pop("scores", None)
+        free = [name for name in self._free() if self._fits(name, "scores")]
+        for kind in (*KINDS, None):
+            names = [n for m, of in MATRICES.items() for n in free if of == kind and plain(n) == m]
+            if names and not (kind is None and {*KINDS} & {*self.found}):
+                role = kind or "scores"
+                self.found[role] = self._only(names, kind or "logits")
 
     def _take_first_of_rankings(self) -> None:
         """Replace lists of the most probable classes and their scores, as of timm, by the first."""
