@@ -77,6 +77,15 @@ def write_pandas():
     PREFIXED.assign(label=LABEL)[["logit_owl", "logit_cat", "logit_dog", "label"]].to_csv(
         "order_unknown.csv", index=False)  # fmt: skip
     WIDE.assign(target=WIDE["target"].str.title()).to_csv("case.csv", index=False)
+    pd.DataFrame({"y_true": LABEL, "probs": PROBS.tolist()}).to_csv("lists.csv", index=False)
+    pd.DataFrame({"y_true": LABEL, "logits": list(LOGITS)}).to_csv("numpy_lists.csv", index=False)
+    german = PLAIN.to_csv(sep=";", decimal=",", index=False)
+    Path("excel_sep.csv").write_text(f"sep=;\n{german}")
+    mixed = SHORT.assign(y_pred=PREDICTED_NAMES)
+    mixed.to_csv("names_and_numbers.csv", index=False)
+    pd.DataFrame(LOGITS, columns=CLASSES).assign(label=LABEL, loss=0.5).to_csv(
+        "wide_and_more.csv", index=False)  # fmt: skip
+    SHORT.assign(target=LABEL[::-1]).to_csv("two_truths.csv", index=False)
 
 
 def write_polars():
@@ -122,6 +131,9 @@ def write_torch():
     torch.save(batches, "lightning_batches.pt")
     torch.save((logits, target), "tuple.pt")
     torch.save(torch.nn.Linear(2, 2), "module.pt")
+    Path("fastai").mkdir(exist_ok=True)
+    torch.save(torch.tensor(PROBS), "fastai/preds.pt")
+    torch.save(target, "fastai/targs.pt")
     half = {"outputs": logits.bfloat16(), "labels": target}
     safetensors.torch.save_file(half, "half.safetensors")
 
@@ -133,6 +145,7 @@ def write_numpy():
     np.savez("numpy_named.npz", y_true=LABEL, y_score=PROBS)
     np.savez("numpy_bfloat16.npz", gt=LABEL, logits=LOGITS.astype(ml_dtypes.bfloat16))
     np.savez("numpy_positional.npz", LOGITS, LABEL)
+    np.savez("trainer.npz", predictions=LOGITS, label_ids=LABEL)
     np.savez("keras.npz", y_test=np.eye(3)[LABEL], y_pred=PROBS.astype(np.float32))
     np.savez("relu.npz", labels=LABEL, outputs=LOGITS - LOGITS.min())
     np.savez("labels_from_1.npz", labels=LABEL + 1, softmax=PROBS)

@@ -66,6 +66,10 @@ READ = {
     "fiftyone.csv": "label = `ground_truth.label`, prediction = `predictions.label`",
     "fiftyone_samples.json": "label = `ground_truth.label`, prediction = `predictions.label`",
     "lm_eval.jsonl": "label = `target`, logits = `filtered_resps`, datapoints = `doc_id`",
+    "lists.csv": "label = `y_true`, probabilities = `probs`", "numpy_lists.csv": "label = `y_true`",
+    "excel_sep.csv": "semicolons between columns, decimal commas",
+    "fastai/preds.pt": "label = `targs.pt`, probabilities = `preds`",
+    "trainer.npz": "label = `label_ids`, logits = `predictions`",
     "wandb.table.json": "label = `truth`, probability = `score`",
     "wandb_scores.table.json": "label = `truth`, probabilities = 3 class columns",
 }  # fmt: skip
@@ -92,6 +96,15 @@ REFUSED = {
     "numpy_sklearn.npz": (ORDER, {"classes": ("cat", "dog", "owl")}),
     "order_unknown.csv": (ORDER, {"classes": ("cat", "dog", "owl")}),
     "timm/all_named.json": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "names_and_numbers.csv": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "wide_and_more.csv": (
+        "found cat .float64., .* named by the classes, give these: --classes FILE",
+        {"classes": ("cat", "dog", "owl")},
+    ),
+    "two_truths.csv": (
+        "'target' and 'y_true' may both be the label; .*--columns label=y_true",
+        {"columns": {"label": "y_true"}},
+    ),
     "binary_score.csv": (
         "is below 0.5 exactly where class 0 .*--columns probabilities=score",
         {"columns": {"probabilities": "score"}},
@@ -134,7 +147,7 @@ def skip_without_reader(name):
 
 def test_all_files_are_tested():
     there = {str(p.relative_to(FILES)) for p in FILES.rglob("*") if p.is_file()}
-    others = {"meant.npz", "timm/labels.csv", "numpy_two/val_labels.npy"}
+    others = {"meant.npz", "timm/labels.csv", "numpy_two/val_labels.npy", "fastai/targs.pt"}
     assert {*READ, *REFUSED} == there - others
     assert len(READ) >= 40
 
@@ -162,7 +175,7 @@ def test_is_refused_with_what_mends_it(name):
 @pytest.mark.parametrize("suffix", NEEDS)
 def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, suffix):
     monkeypatch.setitem(sys.modules, NEEDS[suffix], None)
-    (name,) = [n for n in READ if n.endswith(suffix) and n != "lightning_batches.pt"]
+    name = next(name for name in READ if name.endswith(suffix))
     with pytest.raises(InputError, match=f"needs the package {NEEDS[suffix]}, .*pip install"):
         read(FILES / name)
 

@@ -37,8 +37,8 @@ Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, sa
 tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
 (prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
 there can be the scores of all classes: an array or lists (logits, probs, ...), or a column per
-class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what has
-two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
+class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what
+has two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
 """
 
 _PAIR_FILES = f"""\

@@ -1,6 +1,7 @@
 """Text tables that others wrote (CSV, TSV, ...): separator, encoding, decimal comma are found."""
 
 import csv
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ from matcheval.io.formulas import unmarked_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SEPARATORS = ",\t;|"
+_NAMES = {
+    ",": "commas", "\t": "tabs between columns", ";": "semicolons between columns",
+    "|": "vertical bars between columns",
+}  # fmt: skip
 _HEAD_BYTES = 1 << 20  # that a header may have
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _SPREADSHEET = "cp1252"  # what spreadsheets save where it is not UTF-8: Latin-1, and some more
@@ -37,45 +41,46 @@ def read_delimited(path: Path) -> "tuple[pa.Table, list[str]]":
         encoding = next((e for m, e in _BYTE_ORDER_MARKS.items() if head.startswith(m)), "utf8")
         if b"\0" in head and encoding != "utf-16":
             raise ValueError("it holds a NUL")
-        first = next(iter(head.decode(encoding, "replace").splitlines()), "")
-        separator = max(
-            _SEPARATORS, key=lambda one: len(next(csv.reader([first], delimiter=one), []))
-        )
+        lines = head.decode(encoding, "replace").lstrip("\ufeff").splitlines()
+        stated = bool(lines) and re.fullmatch('"?sep=.?"?', lines[0])  # of Excel, above the header
+        separator = _separator(lines[1 if stated else 0 :][:1])
+        how: dict[str, Any] = {"skip_rows": 1 if stated else 0, "has_lists": b'"[' in head}
+        told = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
         try:
-            table = _read(path, separator, encoding)
+            table = _read(path, separator, encoding, **how)
         except UnicodeDecodeError:
             encoding = _SPREADSHEET
-            table = _read(path, separator, encoding)
-        told = (
-            []
-            if separator == "," or path.name.lower().startswith(".tsv", -4)
-            else [_named(separator)]
-        )
+            table = _read(path, separator, encoding, **how)
         if encoding in ("utf-16", _SPREADSHEET):
             told.append("UTF-16" if encoding == "utf-16" else "Latin-1")
         if separator != "," and any(map(_has_decimal_commas, table.columns)):
             told.append("decimal commas")
-            table = _read(path, separator, encoding, decimal_point=",")
+            table = _read(path, separator, encoding, decimal_point=",", **how)
     return unmarked_table(table), told
 
 
-def _named(separator: str) -> str:
-    return {"\t": "tabs", ";": "semicolons", "|": "vertical bars"}[separator] + " between columns"
+def _separator(first: list[str]) -> str:
+    """Return the separator that the first line has most of."""
+    return max(_NAMES, key=lambda one: len(next(csv.reader(first, delimiter=one), [])))
 
 
-def _read(path: Path, separator: str, encoding: str, **options: Any) -> "pa.Table":
+def _read(
+    path: Path, separator: str, encoding: str, skip_rows: int, has_lists: bool, **options: Any
+) -> "pa.Table":
     """Read the columns; other encodings raise `UnicodeDecodeError`."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
+    # One thread: files are small, and an order of threads would be one of errors.
+    reading = pa_csv.ReadOptions(use_threads=False, encoding=encoding, skip_rows=skip_rows)
+    # NumPy wraps the lists that it writes as text.
+    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=has_lists)
     with open_text(path) as stream:
         table = pa_csv.read_csv(
             stream,
-            # One thread: files are small, and an order of threads would be one of errors.
-            read_options=pa_csv.ReadOptions(use_threads=False, encoding=encoding),
-            parse_options=pa_csv.ParseOptions(delimiter=separator),
+            read_options=reading, parse_options=parsing,
             convert_options=pa_csv.ConvertOptions(**options),
-        )
+        )  # fmt: skip
     for column in table.columns:
         if pa.types.is_binary(column.type):  # text that is not UTF-8
             raise UnicodeDecodeError("utf-8", b"", 0, 0, "a column")

@@ -334,8 +334,9 @@ def read_contents(
         numbers["classes"] = len(layout.classes)
     is_complete = {"prediction", "probability"} <= set(columns)
     if scores or not is_complete:
-        _check_order(raw)
+        _check_order(raw, scores=True)
         matrix = find_scores(raw)
+    _check_order(raw, scores=False)
     if matrix is not None:
         told = [text.replace("scores =", f"{matrix.kind} =", 1) for text in raw.told]
         raw = replace(raw, told=told)
@@ -379,7 +380,7 @@ def _decided(raw: RawFile, labels: LabelRule) -> RawFile:
     return replace(raw, columns=columns, told=[f"prediction = `{raw.either}`", *raw.told])
 
 
-def _check_order(raw: RawFile) -> None:
+def _check_order(raw: RawFile, *, scores: bool) -> None:
     """Refuse names of classes beside numbers, or scores in order, if their order is not known."""
     if raw.layout.classes is None or raw.layout.order_is_known:
         return
@@ -389,10 +390,10 @@ def _check_order(raw: RawFile) -> None:
             texts = formats.texts_of(raw.columns[name])
             is_named = texts is not None and as_numbers(texts).dtype == object
             said[is_named] = f"{name} is {'names' if is_named else 'numbers'}"
-    if raw.classes is not None:
+    if scores and raw.classes is not None:
         is_named = not raw.classes.numbered
         said[is_named] = f"columns of scores have {'names' if is_named else 'numbers'}"
-    elif {*KINDS, "scores"} & {*raw.columns}:
+    elif scores and {*KINDS, "scores"} & {*raw.columns}:
         said[False] = "scores are in an order that is not told"
     if len(said) == 2:
         raise InputError(
@@ -449,6 +450,11 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
         remedy = (
             "Matching needs probabilities; for the replication tables, give classes as datasets of "
             f"kind 'labels' (docs/replication.md). {remedy}"
+        )
+    elif list(raw.unused.values()).count("float") > 1 and "probability" in missing:
+        remedy += (
+            f". If columns are named by the classes, give these: {say('classes')}; or begin their "
+            "names with logit_ or prob_"
         )
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"

@@ -13,16 +13,9 @@ from matcheval.predictions.formats import Column, load, suffix_of
 from matcheval.predictions.recognition import RawFile, recognise
 
 _TRUTHS = (
-    "labels",
-    "label",
-    "targets",
-    "target",
-    "y_true",
-    "y_test",
-    "ground_truth",
-    "gt",
+    "labels", "label", "targets", "target", "targs", "y_true", "y_test", "y", "ground_truth", "gt",
     "truth",
-)
+)  # fmt: skip
 _SCORES = re.compile(
     r"(?<![a-z0-9])(logits?|outputs?|prob(abilitie)?s?|softmax|scores?|pred(iction)?s?|y_(pred|score|prob))"
     r"(?![a-z0-9])"
@@ -83,7 +76,7 @@ def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
 def _labels_file(path: Path) -> Path | None:
     """Return the file of the true classes of a prediction file; of two that fit, none is taken."""
     stem = plain(path.name[: -len(suffix_of(path))])
-    own = {_SCORES.sub(truth, stem.replace("_", " ")).replace(" ", "_") for truth in _TRUTHS}
+    own = {_SCORES.sub(truth, stem) for truth in _TRUTHS}
     own = {*own, *(f"{stem}_{truth}" for truth in _TRUTHS)} - {stem}
     readable = {*PREDICTION_SUFFIXES, *NAMED_SUFFIXES}
     files = [one for one in sorted(path.parent.iterdir()) if suffix_of(one) in readable]

@@ -4,6 +4,8 @@ A column that has a standard name is taken by it, whatever else is there. What t
 possible of is refused where it is needed, with the option that answers it.
 """
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +36,7 @@ from matcheval.predictions.layout import Layout
 
 _SCALARS = ("label", "prediction", "probability")
 _SHOWN = 3  # columns that a message names
+_SPACES = re.compile(r"([\d.])\s+(?=[-+\d.])")  # between the numbers of NumPy's texts
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class _Search:
         if not needed and len(names) <= _SHOWN:
             needed = list(names)  # for the message that says what was found
         self.columns = dict(self.loaded.read(needed))
+        self._read_lists_in_text()
         self._take_first_of_rankings()
         self.forms = {name: form_of(column) for name, column in self.columns.items()}
         self._standard_names()
@@ -276,6 +280,22 @@ class _Search:
                 role = kind or "scores"
                 self.found[role] = self._only(names, kind or "logits")
 
+    def _read_lists_in_text(self) -> None:
+        """Replace scores that pandas or NumPy have written as text, `[0.1, 0.9]`, by lists."""
+        for name, column in self.columns.items():
+            texts = texts_of(column) if plain(name) in MATRICES else None
+            if texts is None or not all(isinstance(t, str) and t[:1] == "[" for t in texts):
+                continue
+            try:
+                lists = [json.loads(_SPACES.sub(r"\1,", text)) for text in texts]
+                self.columns[name] = pa.chunked_array([pa.array(lists, pa.list_(pa.float64()))])
+            except (ValueError, pa.ArrowException, TypeError) as error:
+                raise InputError(
+                    f"holds text such as '{texts[0]:.60}', which is no list of numbers",
+                    file=self.loaded.file, field=name,
+                    remedy="Write a column per class, or JSON or Parquet, which have lists",
+                ) from error  # fmt: skip
+
     def _take_first_of_rankings(self) -> None:
         """Replace lists of the most probable classes and their scores, as of timm, by the first."""
         lists = {
@@ -371,7 +391,9 @@ class _Search:
         for some in (known, names):
             if len(some) > 1 and classes <= {key.casefold() for key in some}:
                 found = self._of_classes(None, "", some)
-                if len(some) == len(names) == len(known) or self._sum_to_1(found):
+                is_given = self.layout.classes is not None and self.layout.order_is_known
+                are_all = len(some) == len(known) and (is_given or len(some) == len(names))
+                if are_all or self._sum_to_1(found):
                     return found
         return None
 

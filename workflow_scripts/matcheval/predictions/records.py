@@ -221,7 +221,12 @@ def _checked_values(
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind not in "iuf":
-        raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy=remedy)
+        example = next((v for v in values.tolist() if isinstance(v, str)), None)
+        such = "" if example is None else f": it holds text such as '{example:.60}'"
+        problem = f"has dtype {values.dtype}{such}"
+        if example is not None and example.strip().endswith("%"):
+            remedy = "Write fractions, such as 0.97 in place of 97%"
+        raise InputError(problem, file=file, field=name, remedy=remedy)
     return values
 
 
