@@ -160,6 +160,33 @@ def test_classes_of_several_files(tmp_path):
     assert with_shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]).classes is None
 
 
+def test_names_that_differ_in_case_only_are_one_class(tmp_path):
+    names = {"label": [name.title() for name in NAMES["label"]]}
+    path = written(tmp_path / "p.csv", csv_text(CLASSES | names))
+    layout = with_shared_classes([path])
+    assert layout.classes == ("Cat", "Dog", "Owl")
+    found = read_predictions(path, layout=layout)
+    assert (found.label.tolist(), found.prediction.tolist()) == (LABELS, PREDICTED)
+    letters = CLASSES | {"label": ["a", "A", "b", "a"], "prediction": ["a", "a", "b", "A"]}
+    path = written(tmp_path / "q.csv", csv_text(letters))  # of which one column has both
+    assert with_shared_classes([path]).classes == ("A", "a", "b")
+
+
+def test_a_misspelt_class_is_told_without_advice_for_either_spelling(tmp_path):
+    path = written(tmp_path / "p.csv", csv_text(CLASSES | {"label": ["hors"] * 4}))
+    with pytest.raises(InputError, match="'hors' is none .*The nearest is 'horse': correct the"):
+        read_predictions(path, layout=Layout(classes=(*PETS, "horse")))
+
+
+def test_predictions_must_have_the_highest_score(tmp_path):
+    columns = {"target": LABELS, "pred": [2, 1, 0, 0]} | per_class("prob_{}")
+    path = written(tmp_path / "p.csv", csv_text(columns))
+    with pytest.raises(
+        InputError, match=r"row 2 .*highest score is that of class 1, .* class is 0"
+    ):
+        read_predictions(path)
+
+
 def test_the_layout_of_a_dataset():
     options = {"files": "{model}.csv", "columns": {"label": "y"}, "classes": ["a", "b"]}
     spec = DatasetSpec("d", "predictions", options | {"first_label": 1})

@@ -18,12 +18,11 @@ PREDICTION_SUFFIXES = (
     ".feather",
     ".arrow",
     ".xlsx",
-    ".safetensors",
-    ".h5",
-    ".hdf5",
 )
 # Of those that may hold anything else, too, and are read only where somebody names them.
-NAMED_SUFFIXES = (".npy", ".pt", ".pth", ".txt", ".psv", ".ipc")
+NAMED_SUFFIXES = (
+    ".npy", ".pt", ".pth", ".safetensors", ".h5", ".hdf5", ".txt", ".psv", ".ipc",
+)  # fmt: skip
 _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 

@@ -5,6 +5,7 @@ Names are compared without regard to case, spaces and punctuation: `Ground Truth
 """
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["logits", "probabilities"]
@@ -81,6 +82,7 @@ _PREFIXED = re.compile(rf"({'|'.join(PREFIXES)})[ _.:\-\[(]+(.+?)[\])]?", re.IGN
 _ROLES = {name: role for role, names in SYNONYMS.items() for name in (role, *names)}
 
 
+@lru_cache(maxsize=1 << 14)
 def plain(name: str) -> str:
     """Return a name in lower case, with `_` between its words, without the groups of HDF5."""
     own = name.strip().rpartition("/")[2]

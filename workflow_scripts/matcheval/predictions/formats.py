@@ -74,7 +74,7 @@ def load(source: Source) -> Loaded:
     for packed in COMPRESSED:
         plain = plain.removesuffix(packed)
     if plain not in _READERS:
-        known = ", ".join((*PREDICTION_SUFFIXES[:6], *PREDICTION_SUFFIXES[-6:], *NAMED_SUFFIXES))
+        known = ", ".join((*(s for s in PREDICTION_SUFFIXES if s.count(".") == 1), *NAMED_SUFFIXES))
         raise InputError(
             f"unknown format of prediction file '{suffix}'", file=path,
             remedy=f"Use {known}; text may be compressed ({', '.join(COMPRESSED)})",
@@ -111,8 +111,10 @@ def _of_table(table: pa.Table, file: object, written: Sequence[str] = ()) -> Loa
         if key not in (b"pandas", b"huggingface", b"ARROW:schema")  # which are no provenance
     }
 
+    position = {name: at for at, name in reversed(list(enumerate(names)))}
+
     def read(wanted: Sequence[str]) -> Mapping[str, Column]:
-        return {name: _usual(table.column(names.index(name))) for name in wanted}
+        return {name: _usual(table.column(position[name])) for name in wanted}
 
     return Loaded(file, names, read, metadata, written=written)
 
