@@ -117,6 +117,22 @@ def test_columns_are_named_by_any_of_their_names(folder):
         columns_given({"label": "a", "target": "b"}, "f", "columns")
 
 
+def test_labels_beside_are_for_files_that_need_them(folder):
+    """Targets of a prediction of accuracy have none, whatever lies beside them."""
+    scores = np.eye(3)[[0, 1, 2, 1]] * 0.5 + 1 / 6
+    for name in ("photos", "sketches"):
+        np.save(f"{name}_probs.npy", scores)
+    np.savez("base.npz", labels=[0, 1, 2, 0], probs=scores)
+    np.save("labels.npy", [0, 1])
+    found = me.predict_accuracy("base.npz", "photos_probs.npy", methods="ac", resamples=0)
+    assert np.isnan(found.predictions[0].accuracy)
+    with pytest.raises(me.InputError, match=r"labels\.npy: has 2 rows, photos_probs\.npy has 4"):
+        me.predict_accuracy("photos_probs.npy", "sketches_probs.npy")
+    np.save("targets.npy", [0, 1])
+    with pytest.raises(me.InputError, match=r"beside it are labels\.npy, targets\.npy"):
+        me.predict_accuracy("photos_probs.npy", "sketches_probs.npy")
+
+
 @pytest.mark.parametrize("wildcard", ["t*", "*"])
 def test_a_wildcard_takes_scores_only(tmp_path, wildcard):
     scores = np.eye(3)[[0, 2, 1, 1]] * 0.5 + 1 / 6

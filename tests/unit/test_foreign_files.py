@@ -168,6 +168,9 @@ def test_is_refused_with_what_mends_it(name):
     message, options = REFUSED[name]
     with pytest.raises(InputError, match=message):
         read(FILES / name)
+    with pytest.raises(InputError) as caught:
+        read(FILES / name, Layout())
+    assert "--" not in str(caught.value)  # which is a command's, not Python's
     if options:
         check(read(FILES / name, Layout(**options)), name)
 

@@ -174,7 +174,7 @@ def test_names_that_differ_in_case_only_are_one_class(tmp_path):
 
 def test_a_misspelt_class_is_told_without_advice_for_either_spelling(tmp_path):
     path = written(tmp_path / "p.csv", csv_text(CLASSES | {"label": ["hors"] * 4}))
-    with pytest.raises(InputError, match="'hors' is none .*The nearest is 'horse': correct the"):
+    with pytest.raises(InputError, match=r"'hors' is none .*The nearest is 'horse': correct the"):
         read_predictions(path, layout=Layout(classes=(*PETS, "horse")))
 
 

@@ -64,10 +64,11 @@ class ScoreMatrix:
     values: npt.NDArray[Any]
 
 
-def read_raw(source: Source, layout: Layout) -> RawFile:
-    """Read a prediction file of any format, with true classes from a file beside it if need be."""
+def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
+    """Read a prediction file of any format, with required labels from a file beside if need be."""
     raw = recognise(formats.load(source), layout)
-    if isinstance(source, formats.InMemory) or ("label" in raw.columns and raw.either is None):
+    has_labels = "label" in raw.columns and raw.either is None
+    if isinstance(source, formats.InMemory) or has_labels or labels == "optional":
         return raw
     has_more = raw.classes is not None or len({*raw.columns} - {"index"}) > 0
     return with_labels_beside(raw, Path(source)) if has_more else raw
@@ -324,7 +325,7 @@ def read_contents(
     labels: LabelRule = "required",
 ) -> Contents:
     """Read a prediction file of any format; with `scores`, also those of all classes."""
-    raw = read_raw(source, layout)
+    raw = read_raw(source, layout, labels)
     if raw.either is not None:
         raw = _decided(raw, labels)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
@@ -493,7 +494,10 @@ def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) ->
             check_is_file(path)
             if formats.suffix_of(path) == ".parquet" and not _may_hold_names(path):
                 continue
-        raw = read_raw(source, layout)
+        try:
+            raw = read_raw(source, layout)
+        except InputError:  # where labels are required, reading it will say what is wrong
+            raw = read_raw(source, layout, "optional")
         for name in {"label", "prediction"} & raw.columns.keys():
             texts = formats.texts_of(raw.columns[name])
             if texts is not None and as_numbers(texts).dtype == object:
