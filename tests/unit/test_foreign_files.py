@@ -235,7 +235,7 @@ def renamed(content, random):
 
 
 READABLE = [n for n in (*READ, *REFUSED) if Path(n).suffix not in (".pt", ".h5", ".xlsx")]
-TEXTS = [n for n in READABLE if n.endswith(".csv") and not n.startswith("excel")]
+TEXTS = [n for n in READABLE if n.endswith(".csv") and not n.startswith(("excel", "two"))]
 
 
 @settings(
