@@ -16,10 +16,11 @@ from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import output_files
-from matcheval.predictions.files import ROUNDING, read_contents, read_predictions
+from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule, check_columns
+from matcheval.predictions.scores import ROUNDING
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
 

@@ -36,12 +36,13 @@ from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.names import MODEL
 from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
-from matcheval.predictions.files import find_scores, read_raw, values_of, with_keys
+from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
+from matcheval.predictions.scores import find_scores, values_of
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.intervals import check_level
