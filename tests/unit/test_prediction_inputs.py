@@ -56,6 +56,8 @@ FORMS = [
     ("records.json", json.dumps(records(COLUMNS)), Layout()),
     ("columns.json", json.dumps(COLUMNS), Layout()),
     ("pandas.json", json.dumps({k: dict(enumerate(v)) for k, v in COLUMNS.items()}), Layout()),
+    ("filtered.json",
+     json.dumps({k: dict(zip("3719", v, strict=True)) for k, v in COLUMNS.items()}), Layout()),
     ("p.jsonl", json_lines(COLUMNS, "\n\n"), Layout()),
     ("lines.json", json_lines(COLUMNS), Layout()),
     ("p.jsonl.gz", gzip.compress(json_lines(COLUMNS).encode()), Layout()),

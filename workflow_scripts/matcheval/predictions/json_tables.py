@@ -72,14 +72,9 @@ def _columns_of(parsed: Any, path: Path) -> Columns:
         return _of_records(lists[0], path)  # {"samples": [...]} of FiftyOne, {"schema":, "data":}
     if len(parsed) > 1 and all(isinstance(one, Mapping) for one in parsed.values()):
         firsts = [set(one) for one in parsed.values()]
-        if all(one == firsts[0] for one in firsts) and not _are_rows(firsts[0]):
+        if all(one == firsts[0] for one in firsts) and not any(map(is_known, parsed)):
             return {"key": list(parsed), **_of_records(list(parsed.values()), path)}
     return _by_column(parsed, path)
-
-
-def _are_rows(keys: set[str]) -> bool:
-    """Whether keys are numbers of rows, as where pandas writes a mapping per column."""
-    return keys == {str(row) for row in range(len(keys))}
 
 
 def _of_records(records: Sequence[Any], path: Path) -> Columns:
