@@ -20,13 +20,15 @@ unexport PYTHONDONTWRITEBYTECODE
 SHIFTS ?= digits-shifts
 DOMAINS ?= digit-domains
 # A process of pytest that is killed is not started again: pytest-xdist then waits for ever under `loadfile`.
-PARALLEL := --dist loadfile --max-worker-restart 0
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+# A test that hangs, fixtures included, shows where and ends its process, whose test pytest-xdist names.
+LIMITED := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 QUICK = $$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwright' tests/unit/test_*.py)
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
 .PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
-	test quick cluster-test wheel-test browser-test lint format docs site \
+	test test-all quick cluster-test wheel-test browser-test lint format docs site \
 	settings fingerprints stages pins audit dist lowest-test clean
 
 help:
@@ -69,17 +71,21 @@ recht-docs: recht
 	cp results/recht-imagenet/figures/difficulty/matched-frequency-top1.png docs/replication/difficulty.png
 	cp results/recht-imagenet/figures/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
 
-## make test      run the tests (their results go to temporary folders)
+## make test      run the tests that are not marked as slow (their results go to temporary folders)
 test: $(VENV)/.all
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL) $(LIMITED) -m 'not slow'
+
+## make test-all  run all tests but those of clusters and of the wheel
+test-all: $(VENV)/.all
+	$(BIN)/python -m pytest $(PARALLEL) $(LIMITED)
 
 ## make quick     run the tests of the library that train nothing, start no process and draw nothing
 quick: $(VENV)/.all
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) $(QUICK)
+	$(BIN)/python -m pytest $(PARALLEL) $(LIMITED) $(QUICK)
 
 ## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
 wheel-test: $(VENV)/.all
-	$(BIN)/python -m pytest tests/wheel
+	$(BIN)/python -m pytest $(LIMITED) tests/wheel
 
 ## make browser-test  run the tests of the report in a real browser (Chromium; root on Debian installs it)
 browser-test: $(VENV)/.all $(VENV)/.chromium
@@ -91,7 +97,7 @@ slurm: $(VENV)/.workflow
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
 cluster-test: $(VENV)/.all $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
-	$(BIN)/python -m pytest tests/cluster
+	$(BIN)/python -m pytest $(LIMITED) tests/cluster
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.all

@@ -85,13 +85,15 @@ NOT_COMPARED = {"logs", "benchmarks"}
 TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|incomplete", re.I)
 # Lines with these words may be said after any event, and after those of a kind.
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
+# Jobs of a killed Snakemake go on, and their files appear while the next run begins.
+ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
 # Jobs have got the signal, too.
 INTERRUPTED = rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
 EXPECTED = {
     "": (
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
         r"|^WorkflowError:$|^At least one job did not complete|^check failed|^Exiting because a job"
-        r"|^\d+ jobs? failed; "
+        r"|^\d+ jobs? failed; |^Removing output files of failed job"
     ),
     "results deleted": r"files are not as they were made|no such file. Make it",
     "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
@@ -100,8 +102,8 @@ EXPECTED = {
     # Snakemake is interrupted while it ends.
     "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
     "SIGKILL": STOPPED,
-    "SIGKILL of Snakemake alone": STOPPED,
-    "SIGKILL of a job": r"[Kk]illed by SIG|^Removing output files",
+    "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
+    "SIGKILL of a job": r"[Kk]illed by SIG",
     # Snakemake's log cannot be written, either, which Python tells for each of its lines.
     "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
     "read-only folder": r"Read-only file system|ProtectedOutputException",
@@ -112,9 +114,9 @@ EXPECTED = {
     ),
     "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
-    "two runs at once": r"cannot be locked|LockException",
+    "two runs at once": rf"cannot be locked|LockException|{ORPHANS}",
     # Snakemake compares times of results and of what they were made from.
-    "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule|^Removing output files",
+    "clock set back": rf"{STOPPED}|clock skew|^WorkflowError in rule",
 }
 
 
@@ -129,7 +131,7 @@ def told_by(output: str) -> list[str]:
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):
             inside = True
-        elif line and not (inside and line.startswith((" ", "^", "Message:"))):
+        elif line and not (inside and line.startswith((" ", "^", "~", "Message:"))):
             if inside or TELLS.search(line):
                 found.append("Traceback: " * inside + line)
             inside = False
@@ -295,14 +297,15 @@ class Soak:
             for log in re.findall(r"\(log: (\S+)\)", output):
                 path = self.workflow.folder / log
                 output += path.read_text() if path.is_file() else ""
-            changed = output.rpartition("files are not as they were made: ")[2]
-            if changed == output:
-                changed = " ".join(re.findall(r"Make it: snakemake --cores all (\S+)", output))
-            file = rf"{re.escape(self.study['results'])}/[^\s,…]+[^\s,.…](?!…)"
-            if again := sorted(set(re.findall(file, changed))):
-                for each in again:
+            changed = re.findall(r"as they were made: (.+?)\. Delete .+? all (.+?) all,", output)
+            again = re.findall(r"Make it: snakemake --cores all (\S+)", output)
+            if changed:
+                files, targets = changed[-1]
+                for each in files.split(", "):
                     (self.workflow.folder / each).unlink(missing_ok=True)
-                again.append("all")
+                again = targets.split()
+            if again:
+                again = [*dict.fromkeys(again), "all"]
                 continue
             named = {each for each in self.damaged if f"{each.parent.name}/{each.name}" in output}
             for file in named:

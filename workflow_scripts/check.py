@@ -20,18 +20,21 @@ def check(
     batches: Sequence[Path], expected: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Compare files with what was recorded when they were made, and tables with the study file."""
-    members = [file for one in batches if one.is_file() for file in members_in(one, shared)]
-    recorded = recorded_states([*results, *datasets, *members], shared)
+    # What makes a member of a batch is the job that makes the batch's index.
+    made_by = {file: one for one in batches if one.is_file() for file in members_in(one, shared)}
+    recorded = recorded_states([*results, *datasets, *made_by], shared)
     changed = [
-        str(file)
+        file
         for file, state in sorted(recorded.items())
         if not (file.is_file() and State.of(file).has_bytes_of(state))
     ]
     if changed:
+        targets = dict.fromkeys(str(made_by.get(file, file)) for file in changed)
+        named = listed([str(file) for file in changed])
         raise InputError(
-            f"{len(changed)} of {len(recorded)} files are not as they were made: {listed(changed)}",
-            remedy="Delete those that are there, and make them: snakemake --cores all <files> all,"
-            " with the other options of the run",
+            f"{len(changed)} of {len(recorded)} files are not as they were made: {named}",
+            remedy="Delete those that are there, and make them: snakemake --cores all"
+            f" {' '.join(targets)} all, with the other options of the run",
         )
     given = {"study": study, "files": [*results, *datasets], "expected": expected}
     with NamedTemporaryFile("w", suffix=".json") as file:

@@ -102,8 +102,10 @@ class Preflight:
         from snakemake_executor_plugin_matcheval_slurm.jobs import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
-        needed = filter(workflow.dag.needrun, workflow.dag.get_jobs_or_groups())
-        jobs = [job for job in needed if not job.is_local]
+        # Snakemake's `get_jobs_or_groups` fails if a job of a group needs no run.
+        group_of = workflow.dag._group
+        needed = (group_of.get(job, job) for job in workflow.dag.needrun_jobs())
+        jobs = [job for job in dict.fromkeys(needed) if not job.is_local]
         wanted = [
             replace(checks.startable(request, slurm.nodes()), qos=request.qos or settings.qos)
             for request in map(request_of, jobs)

@@ -41,6 +41,11 @@ def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
     made = run.workflow.artifacts()
     assert set(made) == set(local)
     assert [name for name in made if made[name] != local[name]] == []
+    # Of a group, all jobs are done.
+    summary = run.folder / "results/digits/summary.md"
+    summary.unlink()
+    run.finish(run.start())
+    assert summary.exists()
 
 
 def test_each_job_has_its_own_gpu(on_cluster):

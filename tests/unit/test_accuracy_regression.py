@@ -72,6 +72,7 @@ def test_predictions_may_be_clipped():
         np.testing.assert_allclose(found["error"], np.abs(np.subtract(expected, true)))
 
 
+@pytest.mark.slow
 def test_the_perceptron_has_the_parameters_of_the_paper_and_learns_a_curve():
     sizes = [a * b + b for a, b in pairwise(LAYERS)]
     assert sum(sizes) == case("regression", "mlp_regressor.param_count")["expected"]

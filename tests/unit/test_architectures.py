@@ -67,6 +67,7 @@ COUNTS = {
 NETWORKS = {(name, *size): count for name, sizes in COUNTS.items() for size, count in sizes.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS, ids=str)
 def test_published_parameter_counts(network):
     with torch.device("meta"):

@@ -54,6 +54,7 @@ def test_table_2_is_spanned():
     assert Counter(SPECIFICATIONS[a].family for a, *_ in SIZES).keys() == set(FAMILIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size):
     check_costs(*size)

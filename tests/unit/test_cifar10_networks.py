@@ -51,6 +51,7 @@ def outputs(tmp_path, monkeypatch):
     return outputs
 
 
+@pytest.mark.slow
 @needs_cifar
 @pytest.mark.parametrize("name", ROWS)
 def test_networks_classify_as_published(name, outputs):

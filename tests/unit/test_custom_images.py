@@ -236,6 +236,7 @@ class TestParquet:
         with pytest.raises(InputError, match=message):
             make("parquet", {"files": path, **options})
 
+    @pytest.mark.slow
     @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no real images at {SHARED}")
     def test_the_real_test_set(self, make):
         """10,000 images, decoded twice (to check, to store): about 5 s."""

@@ -186,6 +186,7 @@ def test_sources_that_cannot_fill_a_batch_are_named(sets):
 VARIANTS = [("eqrm", "implicit"), ("selfreg", "domainbed_compat"), ("rcs", "fixed_width")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), [*((name, None) for name in OTHERS), *VARIANTS])
 def test_resuming_gives_the_same_bits(sets, tmp_path, name, variant):
     """Killed in front of the step in which optimisers are replaced, and behind it."""
@@ -206,6 +207,7 @@ def test_mixed_precision(sets, name):
     assert losses[1] == pytest.approx(losses[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_compiled_training_is_the_same(sets, monkeypatch):
     """Its graphs are captured, and not compiled. SagNet has a part of its own, and two updates."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))

@@ -91,6 +91,7 @@ NOT_NEEDED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ["analysis", "models"])
 def test_an_environment_has_what_its_jobs_import(environment):
     """What is not needed is not imported with the modules that jobs begin with."""
@@ -185,6 +186,7 @@ def install(tmp_path):
 LOCKED = {"setuptools-1.0", "other-1.0", "own-1.0"}
 
 
+@pytest.mark.slow
 def test_files_with_other_hashes_are_not_installed(install):
     done, found = install(lambda text: re.sub(r"(other.*)\w{8}", r"\g<1>00000000", text))
     assert done.returncode
@@ -195,6 +197,7 @@ def test_files_with_other_hashes_are_not_installed(install):
     assert found == LOCKED | {"torch-1.0", "torchvision-1.0", "nvidia_x-1.0"}
 
 
+@pytest.mark.slow
 def test_another_index_has_torch_and_torchvision_and_what_they_need(install, tmp_path):
     """A torchvision that is built for another torch cannot be imported."""
     for variables in ({"TORCH_INDEX": (tmp_path / "cpu").as_uri()}, {}):  # and it stays

@@ -208,6 +208,7 @@ def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():
     np.testing.assert_allclose(found, 100 * own[["gap", "matched_gap"]])
 
 
+@pytest.mark.slow
 def test_large_studies_give_small_files(tmp_path):
     large = results(models=[f"m{i}" for i in range(12)], groups={"Syn": 60, "Natural": 40})
     paths = [tmp_path / "figure.png", tmp_path / "figure.pdf"]

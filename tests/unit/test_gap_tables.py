@@ -89,6 +89,7 @@ class TestTables:
             assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
             assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_pairs_and_resamples(self, found, monkeypatch):
         """The pairs of a single model are 1.6 MB here: 400 seeds, 500 targets, 8 bytes."""
         monkeypatch.setattr(decomposition, "_MODELS", 2)

@@ -144,6 +144,7 @@ class TestDoctor:
             monkeypatch.setattr(gpu_checks, name, value)
         monkeypatch.chdir(tmp_path)
 
+    @pytest.mark.slow
     def test_all_checks(self, cuda, capsys):
         main(["doctor", "--gpu", "--output", "sent.json"])
         lines = capsys.readouterr().out.splitlines()

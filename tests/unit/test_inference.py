@@ -236,6 +236,7 @@ def test_what_is_written_does_not_depend_on_the_blocks(
     assert np.allclose(found.softmax_gram, p.T @ p / 100)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
     """Takes ten seconds, for the compiler."""

@@ -101,6 +101,7 @@ def test_repeatable_arithmetic_restores_the_settings():
     assert (torch.get_num_threads(), torch.get_deterministic_debug_mode()) == (threads, mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_checkpoints_are_read_back_and_are_byte_identical(architecture, tmp_path):
     saved = checkpoint(architecture)

@@ -38,6 +38,7 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
     assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_costs_of_a_network_are_about_those_estimated(size):
     check_costs(*size)
@@ -71,6 +72,7 @@ def test_the_sets_that_the_warehouse_is_compared_with():
     assert {s.corruption for s in sets if s.severity == "all"} == {*STANDARD, *EXTRA}
 
 
+@pytest.mark.slow
 def test_the_twelve_models_and_the_shifts_of_imagenet():
     study = load_study("doc-imagenet")
     assert len(study.models) == 12

@@ -107,6 +107,7 @@ class TestCodeDigest:
         path.write_text("if TYPE_CHECKING:\n    from a import b\ndef begin():\n    pass\n")
         assert digest("one:begin") == before
 
+    @pytest.mark.slow
     def test_no_job_depends_on_the_study(self, tree):
         """Or else an edit of a stage's or an analysis's declarations would repeat its jobs."""
         analyses = load(configuration("digits")).analyses.values()

@@ -121,6 +121,7 @@ class TestCompare:
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
             by_name.plot("reliability")
 
+    @pytest.mark.slow
     def test_further_analyses_have_the_workflows_numbers(self, folder, patterns, capsys, tmp_path):
         names = ["mcnemar", "class_gaps", "maximum_matching", "epsilon_sweep"]
         result = me.compare(*patterns, seeds=2, analyses=names)

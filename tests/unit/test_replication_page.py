@@ -94,6 +94,7 @@ def made(tmp_path_factory):
     return {name: Results(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_page_is_what_the_data_give(made):
     def text(file):
@@ -105,6 +106,7 @@ def test_the_page_is_what_the_data_give(made):
     assert taking.take_over(current, text) == current, "make recht-docs"
 
 
+@pytest.mark.slow
 @needs_data
 def test_what_differs_from_the_paper_is_known(made):
     """Everything else comes out to every digit printed: 49 + 95 numbers."""

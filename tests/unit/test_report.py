@@ -291,6 +291,7 @@ def test_sorting_search_and_hover(browser, estimated, tmp_path):
     assert opened.requests == [path.as_uri()]
 
 
+@pytest.mark.slow
 def test_a_page_of_286_models_on_4_pairs_is_small_and_opens_at_once(browser, large):
     """In processor time of the browser's main thread, which other programs do not lengthen."""
     assert large.stat().st_size < 6_000_000

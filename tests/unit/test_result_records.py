@@ -1,5 +1,6 @@
 """Records of results, which lie beside them."""
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -23,6 +24,21 @@ def test_what_is_recorded_after_a_part_of_a_line(tmp_path, left):
     found = read_records(tmp_path)
     assert set(found) == {"a", "c"}
     assert found["c"] == recorded
+
+
+def test_another_run_begins_the_file_while_this_one_waits_for_it(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    lock = fcntl.flock
+
+    def lock_later(stream, how):
+        monkeypatch.setattr(fcntl, "flock", lock)
+        append_record(tmp_path, "b", "of b")
+        lock(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_later)
+    append_record(tmp_path, "a", "of a")
+    assert set(read_records(tmp_path)) == {"a", "b"}
 
 
 def test_copies_get_the_recorded_times_if_their_bytes_are_the_same(tmp_path):

@@ -64,6 +64,7 @@ def test_a_damaged_record_is_named(study):
         check_shared_names(study("two"))
 
 
+@pytest.mark.slow
 def test_studies_of_this_repository_can_share_a_results_folder():
     """But those without a catalogue, and those that need files which are not part of it."""
     found: dict[tuple[str, str], tuple[str, object]] = {}

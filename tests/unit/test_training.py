@@ -243,6 +243,7 @@ class TestResuming:
         assert re.search(reason, caplog.text)
         assert same(run, train("m", recipe, *sets))
 
+    @pytest.mark.slow
     def test_after_sigkill_gives_the_bytes_of_an_uninterrupted_run(self, sets, folders, tmp_path):
         recipe = replace(RECIPE, architecture="resnet", width=8, depth=2, epochs=12)
         text, names = json.dumps(recipe.to_mapping()), ("cli.safetensors", "cli.csv")

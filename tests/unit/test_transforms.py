@@ -42,6 +42,7 @@ def test_equal_to_timm_for_every_mode_and_interpolation(mode, interpolation):
         assert_as_timm(photo(*size), crop_mode=mode, interpolation=interpolation)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     width=st.integers(1, 300), height=st.integers(1, 300),

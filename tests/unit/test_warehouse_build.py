@@ -237,6 +237,7 @@ class TestExport:
 
 
 class TestRepeating:
+    @pytest.mark.slow
     def test_a_second_build_gives_the_same_bytes(self, collection, monkeypatch):
         collection.build(figures=True)
         moved = collection.folder / "moved"

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from engine import Workflow, known
 
+pytestmark = pytest.mark.slow
+
 MODELS = ["one", "two", "three", "four"]
 N = 1500
 SETS = [f"{kind}-{severity}" for kind in ("noise", "blur") for severity in (1, 2, 3)]

@@ -9,7 +9,7 @@ from engine import Workflow
 
 from cifar import CIFAR, needs_cifar
 
-pytestmark = needs_cifar
+pytestmark = [needs_cifar, pytest.mark.slow]
 STUDY = ("--configfile", "studies/cifar10-check.yaml")
 # In percent: on the test images as published, on their JPEG files as measured with other code.
 PUBLISHED = {"resnet20": 91.73, "resnet32": 92.63, "resnet44": 93.10, "resnet56": 93.39}

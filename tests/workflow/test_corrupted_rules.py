@@ -5,6 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 study: shifts
 models: studies/small.csv
@@ -33,6 +35,10 @@ suites:
         group: Syn1
         severity: "{severity}"
       - {dataset: noise, group: Syn1, severity: 2}
+      - dataset: {kind: corrupted, of: digits-known, corruption: "{made}", severity: 2}
+        values: {made: [brightness]}
+        group: Syn1
+        severity: 2
 suite_accuracies: {suites: {shifts: known}}
 severity: {suites: {shifts: known}}
 hard_images: {datasets: [noise]}
@@ -82,6 +88,18 @@ def test_models_are_run_again_over_rotated_images_of_the_sets_named(workflow):
         (model, name) for model in ("linear", "cnn.v1") for name in ("noise", "contrast-2")
     }
     assert (rotation > 0.3).all()  # of four orientations
+
+
+def test_a_deleted_file_of_a_set_of_a_suite_is_made_again_when_it_is_needed(copy):
+    labels = copy.results / "datasets/brightness/datapoints.parquet"
+    labels.unlink()
+    assert copy.plan().jobs == {}
+    (copy.results / "predictions/brightness/linear.parquet").unlink()
+    assert copy.plan("predictions").jobs == {
+        "prepare_made_datasets": 1, "index_suite": 1, "predict_models_1": 1, "predictions": 1,
+    }  # fmt: skip
+    copy.run("predictions")
+    assert labels.is_file()
 
 
 def test_another_severity_concerns_one_set(copy):

@@ -18,6 +18,8 @@ from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from studies import load
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("alex", "dense", "res", "vgg")
 N = 120
 OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]

@@ -5,6 +5,8 @@ import re
 import pytest
 from engine import Workflow
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 study: tiny
 datasets:

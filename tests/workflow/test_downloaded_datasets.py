@@ -11,6 +11,8 @@ from engine import Workflow
 from image_sets import cifar10_tar, cifar_images, encode, npy, sources_yaml
 from servers import serving
 
+pytestmark = pytest.mark.slow
+
 IMAGES, LABELS = cifar_images(60)
 TARGETS = [f"results/datasets/{name}/dataset.json" for name in ("old", "new", "own")]
 SOURCES = "workflow_scripts/matcheval/downloads/sources.yaml"

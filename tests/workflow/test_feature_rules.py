@@ -1,8 +1,11 @@
 """Datasets of features in the real workflow: computed once, trained on, predicted."""
 
+import pytest
 from engine import Workflow
 
 from matcheval.datasets.folders import read_dataset
+
+pytestmark = pytest.mark.slow
 
 CONFIG = """\
 study: heads

@@ -12,6 +12,8 @@ from engine import Workflow
 
 from matcheval.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):

@@ -5,6 +5,10 @@ The GPUs are names without devices; jobs note when they ran, and on which GPU.
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 # Put at the head of predict.py: notes the GPU, and predicts without one.
 NOTE = """
 import json, os, pathlib, sys, time

@@ -11,6 +11,8 @@ from matcheval.datasets.folders import write_dataset
 from matcheval.models.packages import load_timm
 from photos import photos
 
+pytestmark = pytest.mark.slow
+
 # Three small models of timm that share a transform.
 MODELS = ("test_byobnet.r160_in1k", "test_efficientnet.r160_in1k", "test_convnext.r160_in1k")
 CONFIG = """\

@@ -74,6 +74,7 @@ def test_one_models_recipe(copy):
     assert {"checkpoints/linear.safetensors", "digits/tables/new-writers/probability.csv"} < changed
 
 
+@pytest.mark.slow
 def test_named_matchings(copy):
     """A sweep is read once; each matching has its files, and the default ones keep theirs."""
     table = copy.results / "digits/tables/new-writers/probability.csv"
@@ -120,6 +121,7 @@ def test_edits_that_change_nothing(copy):
     assert jobs(copy.plan()) == {}
 
 
+@pytest.mark.slow
 def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
     """Of 600 and 497 datapoints, the larger set; also where it is named from the first run on."""
     plain, named = "digits-new-writers}", "digits-new-writers, source: digits-known}"
@@ -170,6 +172,7 @@ class TestResultsElsewhere:
         os.utime(folder / "mlp.parquet")
         assert jobs(copied.plan())["predict_models_1"] == 1
 
+    @pytest.mark.slow
     def test_without_records_there_are_two_ways_out(self, copy):
         shutil.rmtree(copy.folder / ".snakemake")
         for path in copy.results.rglob(".records.jsonl"):
@@ -199,9 +202,12 @@ def test_the_check_runs_always_and_sees_later_damage(copy):
     figure.write_bytes(content)
     history = copy.results / "checkpoints/mlp.history.csv"  # a member of a batch
     history.write_bytes(history.read_bytes().replace(b"1", b"2", 1))
-    assert "are not as they were made: results/checkpoints/mlp" in copy.run("check", fails=True)
+    told = copy.run("check", fails=True)
+    assert "are not as they were made: results/checkpoints/mlp.history.csv" in told
+    assert "--cores all results/digits/batches/trainings/models-1.json all" in told
 
 
+@pytest.mark.slow
 def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
     """Of a dataset whose models are trained, a missing file does not stop the planning, either."""
     before = copy.artifacts()
@@ -210,13 +216,14 @@ def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
     assert copy.plan().jobs == {}
     told = copy.run("check", fails=True)
     assert re.search(
-        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all <files> all", told
+        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all {images} all", told
     )
     copy.run(images, "all")
     assert copy.artifacts() == before
     copy.run("check")
 
 
+@pytest.mark.slow
 def test_the_same_bytes_again(copy):
     """By interpreters of their own, which other tests do without; and logits on request."""
     before = copy.artifacts()
@@ -242,6 +249,7 @@ def processes(folder):
 class TestKilled:
     """SIGKILL leaves whole files or none, and the next run completes to the same bytes."""
 
+    @pytest.mark.slow
     def test_the_whole_run(self, workflow, copy):
         """While a model is trained."""
         shutil.rmtree(copy.results)

@@ -7,6 +7,8 @@ from engine import Workflow
 
 from matcheval.datasets.prepare import build_dataset
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 study: retrained
 models: studies/small.csv

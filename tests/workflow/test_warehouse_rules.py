@@ -1,9 +1,12 @@
 """A warehouse in the real workflow: sets from images, and only what a decision concerns again."""
 
+import pytest
 from engine import Workflow
 
 from collected import Collection
 from matcheval.datasets.folders import read_dataset
+
+pytestmark = pytest.mark.slow
 
 STUDY = """\
 study: collected

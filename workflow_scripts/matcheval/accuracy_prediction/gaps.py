@@ -199,30 +199,26 @@ def _correlations(
     }
     if not models:
         return found
-    models = [np.vstack([values, np.full(values.shape[1], np.nan)]) for values in models]
-    drawn = _drawn(units[sets].to_numpy(), resamples)
-    whole = np.arange(len(sets))[None]
-    of_data = _mean_of_known([_spearman(values, whole) for values in models])
+    once, drawn = np.ones((len(sets), 1)), _drawn(units[sets].to_numpy(), resamples)
+    of_data = _mean_of_known([_spearman(values, once) for values in models])
     of_resamples = _mean_of_known([_spearman(values, drawn) for values in models])
     for m, measure in enumerate(measures):
         for n, name in enumerate(("with_gap", "with_error", "given_gap")):
-            found[measure][name] = of_data[n, 0, m]
-            resampled = of_resamples[n, :, m]
+            found[measure][name] = of_data[n, m, 0]
+            resampled = of_resamples[n, m]
             if name != "with_gap" and np.isfinite(resampled).any():
                 low, high = np.nanquantile(resampled, levels)
                 found[measure] |= {f"{name}_low": low, f"{name}_high": high}
     return found
 
 
-def _drawn(units: npt.NDArray[np.integer], resamples: int) -> npt.NDArray[np.int64]:
-    """Draw subgroups with replacement, each with all of its sets."""
-    members = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
-    chosen = np.random.default_rng(0).integers(len(members), size=(resamples, len(members)))
-    rows = [np.concatenate([members[unit] for unit in row]) for row in chosen]
-    drawn = np.full((resamples, max(map(len, rows))), len(units), np.int64)
-    for number, row in enumerate(rows):
-        drawn[number, : len(row)] = row
-    return drawn
+def _drawn(units: npt.NDArray[np.integer], resamples: int) -> Floats:
+    """Draw subgroups with replacement: how often each set (rows) is in each resample (columns)."""
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(first))[unit]  # in the order in which they appear
+    chosen = np.random.default_rng(0).integers(len(first), size=(resamples, len(first)))
+    times = np.stack([np.bincount(row, minlength=len(first)) for row in chosen], axis=1)
+    return times[place].astype(np.float64)
 
 
 def _mean_of_known(values: Sequence[Floats]) -> Floats:
@@ -234,24 +230,33 @@ def _mean_of_known(values: Sequence[Floats]) -> Floats:
     return found
 
 
-def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
-    """Return correlations of ranks of the resampled rows of one model."""
-    from scipy.stats import rankdata
-
-    chosen = values[drawn]
-    known = np.isfinite(chosen[:, :, :1])
-    # The rows left out are ranked last, which changes no other rank.
-    ranks = np.where(known, rankdata(np.where(known, chosen, np.inf), axis=1), 0)
-    n_known = known.sum(axis=1, keepdims=True).clip(1)
-    ranks -= np.where(known, ranks.sum(axis=1, keepdims=True) / n_known, 0)
+def _spearman(values: Floats, times: Floats) -> Floats:
+    """Return correlations of ranks of one model's rows, each drawn some times per resample."""
+    known = np.isfinite(values[:, 0])
+    times = np.where(known[:, None], times, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
-        unit = ranks / scale
-        product = np.einsum("rni,rnj->rij", unit, unit)
-        of_error, of_gap, error_gap = product[:, 1, 3:], product[:, 2, 3:], product[:, 1, 2, None]
+        unit = np.stack([_unit_ranks(np.where(known, each, np.inf), times) for each in values.T])
+        product = np.einsum("inr,jnr->ijr", unit[:3] * times, unit)
+        of_error, of_gap, error_gap = product[1, 3:], product[2, 3:], product[1, 2]
         rest = np.sqrt((1 - of_gap**2) * (1 - error_gap**2))
         partial = np.where(rest > 1e-6, (of_error - of_gap * error_gap) / rest, np.nan)
-    return np.stack([product[:, 0, 3:], of_error, partial])
+    return np.stack([product[0, 3:], of_error, partial])
+
+
+def _unit_ranks(values: Floats, times: Floats) -> Floats:
+    """Return ranks without their mean, at length 1, by resample; unknown values are infinite."""
+    order = np.argsort(values)
+    sorted_values = values[order]
+    starts = np.flatnonzero(np.append(True, sorted_values[1:] != sorted_values[:-1]))
+    drawn = np.add.reduceat(times[order], starts)
+    ranks = np.empty_like(times)  # of equal values their mean: those before, and half of them
+    ranks[order] = np.repeat(
+        drawn.cumsum(axis=0) - drawn + (drawn + 1) / 2, np.diff(starts, append=len(values)), axis=0
+    )
+    ranks -= (times.sum(axis=0) + 1) / 2
+    ranks[np.isinf(values)] = 0
+    length = np.sqrt((times * ranks**2).sum(axis=0))
+    return np.asarray(ranks / length, np.float64)
 
 
 def write_gaps(

@@ -83,7 +83,9 @@ def append_record(folder: Path, name: str, record: str) -> Recorded:
     file = folder / name
     recorded = Recorded(name, record, State.of(file) if record and file.is_file() else None)
     with _locked(folder / NAME) as stream:
-        head = _line_break(folder / NAME) if stream.tell() else _head(stream)
+        # It may have been empty when it was opened: another run has written since.
+        is_new = not os.fstat(stream.fileno()).st_size
+        head = _head(stream) if is_new else _line_break(folder / NAME)
         stream.write(head + _line(recorded))
     return recorded
 

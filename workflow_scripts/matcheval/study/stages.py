@@ -180,13 +180,17 @@ class StageJobs:
 
     def batch_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the input files of an inference job: weights, code, datasets and suites."""
-        suites, jobs = self._study.suites, self._study.predicting
+        study, jobs = self._study, self._study.predicting
+        suites = [one for one in jobs.collections if one in study.suites]
+        single = [one for one in jobs.collections if one not in study.suites]
+        # The file of a suite stands for all its sets, and stays when images are deleted.
+        sets = (name for suite in suites for name in jobs.collections[suite] if name in study.made)
         return {
-            **self._run_files(
-                jobs.models_of(wildcards.batch),
-                [one for one in jobs.collections if one not in suites],
+            **self._run_files(jobs.models_of(wildcards.batch), single),
+            "suites": list(map(jobs.suite_file, suites)),
+            "made": list(
+                dict.fromkeys(file for one in sets for file in study.description_inputs(one))
             ),
-            "suites": [jobs.suite_file(name) for name in jobs.collections if name in suites],
         }
 
     def model_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
