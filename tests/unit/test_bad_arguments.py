@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(FINE)
-    (tmp_path / "latin.csv").write_bytes("läbel,prediction,probability\n0,0,.5\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes("label,prediction,probäbility\n0,0,.5\n".encode("latin-1"))
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     (tmp_path / "folder.csv").mkdir()
     np.savez(tmp_path / "single.npz", labels=np.array(3), logits=np.ones((3, 3)))
@@ -49,7 +49,7 @@ def error_of(capsys, *arguments):
 DEEP = "[" * 100_000
 LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
-    "latin.csv": "its header is not UTF-8. Save it as UTF-8",
+    "latin.csv": "column probability missing; found label (int64), prediction (int64), probä",
     "loop.csv": "no such file: it is a link to nothing, or to itself",
     "folder.csv": "is a folder",
     "single.npz": "'labels': is a single value, not an array",
@@ -97,7 +97,7 @@ def test_outputs(here, capsys, name, message):
         (["match", "--output", "r.csv", "--pairs", "r.csv"], "r.csv: occurs twice"),
         (["compare", "--output", "a.csv"], "cannot be written"),
         (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
-        (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
+        (["compare", "--model", "m\0"], "is not printable or too long. Give the model a name"),
         (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),
         (["compare", "--classes", "folder.csv"], "--classes takes a number"),
         (["duplicates", "--output", "near.csv", "--neighbours", "0"], "--neighbours is 0. Give at"),
@@ -132,7 +132,7 @@ def test_options_of_sampling(here, capsys, arguments, message):
 
 
 def test_the_name_of_a_model_in_a_file(here, capsys):
-    assert "too long. Give --model" in error_of(capsys, "compare", "name.parquet", "b.csv")
+    assert "too long. Give the model a name" in error_of(capsys, "compare", "name.parquet", "b.csv")
     main(["compare", "name.parquet", "b.csv", "--model", "m"])
 
 

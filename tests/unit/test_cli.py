@@ -211,8 +211,8 @@ class TestComparingManyModels:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            (lambda t: t[:-1], "'new' than model 'm-1': 299 datapoints, not 300."),
-            (lambda t: t.assign(index=t.index + 1), "'m-1': index 1 in place of 0."),
+            (lambda t: t[:-1].drop(columns="index"), "model 'm-1': 299 datapoints, not 300."),
+            (lambda t: t.assign(index=t.index + 1), "'m-1': index 1 has label 0, not 1"),
             (lambda t: t.assign(group=t.index // 20), "'group': names groups; new/m-1.csv names"),
         ],
     )

@@ -12,7 +12,8 @@ from matcheval.datasets.folders import write_datapoints
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.group_files import groups_of, read_group_file
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
@@ -31,11 +32,11 @@ class TestColumns:
         np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
                  index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
         for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
-            found = read_group_column(tmp_path / f"p.{suffix}", INDEX, LAYOUT)
+            found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
             assert found is not None
             assert found.tolist() == list(expected)
         without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
-        assert read_group_column(without, INDEX[:1], LAYOUT) is None
+        assert groups_of(read_predictions(without), "q") is None
 
 
 class TestFiles:

@@ -13,7 +13,7 @@ from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
-from matcheval.predictions.files import read_predictions, shared_classes
+from matcheval.predictions.files import read_predictions, with_shared_classes
 from matcheval.predictions.layout import Layout, layout_of
 
 PETS = ("cat", "dog", "owl")
@@ -56,6 +56,8 @@ FORMS = [
     ("records.json", json.dumps(records(COLUMNS)), Layout()),
     ("columns.json", json.dumps(COLUMNS), Layout()),
     ("pandas.json", json.dumps({k: dict(enumerate(v)) for k, v in COLUMNS.items()}), Layout()),
+    ("filtered.json",
+     json.dumps({k: dict(zip("3719", v, strict=True)) for k, v in COLUMNS.items()}), Layout()),
     ("p.jsonl", json_lines(COLUMNS, "\n\n"), Layout()),
     ("lines.json", json_lines(COLUMNS), Layout()),
     ("p.jsonl.gz", gzip.compress(json_lines(COLUMNS).encode()), Layout()),
@@ -110,7 +112,7 @@ def test_scores_of_all_classes(tmp_path, name, content):
     path = written(tmp_path / name, content)
     found = read_user_file(path, layout=NAMED).outputs.probabilities
     np.testing.assert_allclose(found, MATRIX, atol=1e-200)
-    assert shared_classes([path]) == PETS
+    assert with_shared_classes([path]).classes == PETS
 
 
 P_FROM_1 = {"label": LABELS} | per_class("p_{}", classes=(1, 2, 3))
@@ -120,7 +122,7 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
 @pytest.mark.parametrize(
     ("columns", "layout", "message"),
     [
-        (CLASSES, Layout(), r"'label'.*names such as 'owl'.*--classes FILE"),
+        (CLASSES, Layout(), r"'label'.*names such as 'owl'.*classes=\[...\]"),
         (CLASSES, Layout(classes=("cat", "dog")), r"row 0 .* 'owl' is none of the 2 classes"),
         (COLUMNS, Layout({"label": "goal"}), "no column 'goal', which was named as 'label'; found"),
         (COLUMNS, FROM_1, r"row 1 .* 0 is below 1, the first label"),
@@ -128,7 +130,7 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
         (BY_PET, Layout(), "'prob_owl' have names of classes"),
         (BY_PET, Layout(classes=("cat", "dog")), "'prob_owl' is of no class"),
         (BY_PET, Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
-        (P_FROM_1, Layout(), "--first-label 1"),
+        (P_FROM_1, Layout(caller="command"), "--first-label 1"),
     ],
 )
 def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
@@ -139,7 +141,7 @@ def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
 
 def test_labels_that_seem_to_be_counted_from_1(tmp_path):
     path = written(tmp_path / "p.csv", csv_text(COLUMNS | {"label": [3, 1, 2, 2]}))
-    with pytest.raises(InputError, match=r"3 is too large.*--first-label 1"):
+    with pytest.raises(InputError, match=r"3 is too large.*say so: first_label=1"):
         read_predictions(path, n_classes=3)
 
 
@@ -150,14 +152,41 @@ def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
     assert found.label.tolist() == [1, 0]
     path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
     with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
-        shared_classes([path])
+        with_shared_classes([path])
 
 
 def test_classes_of_several_files(tmp_path):
     one = written(tmp_path / "a.csv", csv_text(CLASSES))
     two = written(tmp_path / "b.jsonl", json_lines(CLASSES | {"label": ["ape"] * 4}))
-    assert shared_classes([one, two]) == ("ape", "cat", "dog", "owl")
-    assert shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]) is None
+    assert with_shared_classes([one, two]).classes == ("ape", "cat", "dog", "owl")
+    assert with_shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]).classes is None
+
+
+def test_names_that_differ_in_case_only_are_one_class(tmp_path):
+    names = {"label": [name.title() for name in NAMES["label"]]}
+    path = written(tmp_path / "p.csv", csv_text(CLASSES | names))
+    layout = with_shared_classes([path])
+    assert layout.classes == ("Cat", "Dog", "Owl")
+    found = read_predictions(path, layout=layout)
+    assert (found.label.tolist(), found.prediction.tolist()) == (LABELS, PREDICTED)
+    letters = CLASSES | {"label": ["a", "A", "b", "a"], "prediction": ["a", "a", "b", "A"]}
+    path = written(tmp_path / "q.csv", csv_text(letters))  # of which one column has both
+    assert with_shared_classes([path]).classes == ("A", "a", "b")
+
+
+def test_a_misspelt_class_is_told_without_advice_for_either_spelling(tmp_path):
+    path = written(tmp_path / "p.csv", csv_text(CLASSES | {"label": ["hors"] * 4}))
+    with pytest.raises(InputError, match=r"'hors' is none .*The nearest is 'horse': correct the"):
+        read_predictions(path, layout=Layout(classes=(*PETS, "horse")))
+
+
+def test_predictions_must_have_the_highest_score(tmp_path):
+    columns = {"target": LABELS, "pred": [2, 1, 0, 0]} | per_class("prob_{}")
+    path = written(tmp_path / "p.csv", csv_text(columns))
+    with pytest.raises(
+        InputError, match=r"row 2 .*highest score is that of class 1, .* class is 0"
+    ):
+        read_predictions(path)
 
 
 def test_the_layout_of_a_dataset():

@@ -58,8 +58,8 @@ class TestReading:
 ONE = {"labels": [0], "logits": [[0.0, 1.0]]}
 HUNDRED = {"labels": np.zeros(100, int), "logits": np.ones((100, 3))}
 BAD_CSV = {
-    "label,prediction\n0,0\n": "column probability missing; found label, prediction. Matching",
-    "a,b\n0,0\n": "columns label, prediction, probability missing; found a, b. If they have other",
+    "label,prediction\n0,0\n": "probability missing; found label (int64), prediction (int64). Matc",
+    "a,b\n0,0\n": "probability missing; found a (int64), b (int64). If they",
     THREE: "no datapoints",
     f"{THREE}0,0,nan\n": "'probability': row 0 is empty or NaN",
     f"{THREE}0,0,inf\n": "row 0: inf is not a finite number",
@@ -76,18 +76,17 @@ BAD_CSV = {
     f"index,{THREE}-3,0,0,.5\n": "'index': row 0: -3 is negative",
     f"{THREE}0,0\n": "not a readable CSV file",
     "": "not a readable CSV file",
-    "label;prediction;probability\n0;0;.5\n": "Separate the columns by commas",
+    "0,1,0.5\n0,0,.5\n": "its first line is '0,1,0.5'. Write the names of the columns above it",
 }
 NESTED = "[" * 100 + "1" + "]" * 100
 BAD = [
     *(("bad.csv", text, message) for text, message in BAD_CSV.items()),
-    ("p.txt", "", "'.txt'. Use .parquet, .csv, .tsv"),
-    ("p.tsv", f"{THREE}0,0,1\n", "Separate the columns by commas (.csv) or tabs"),
+    ("p.doc", "", "'.doc'. Use .parquet, .csv, .tsv"),
     ("p.csv.gz", b"\xff\x00 neither", "not a readable"),
     ("p.jsonl.gz", b"\xff\x00 neither", "not a readable"),
     ("p.json", b"\xff\x00 neither", "not a readable"),
-    ("p.json", "[0, 1]", "holds classes only, no probabilities. Matching"),
-    ("p.npy", b"", "holds classes only, no probabilities. Matching"),
+    ("p.json", "[0, 1]", "holds a list of int, without names. Write records such as"),
+    ("p.npy", b"", "not a readable array"),
     ("p.json", "[", "not readable as JSON"),
     ("p.json", "3", "neither records nor columns"),
     ("p.json", '{"label": [1], "prediction": [1, 2]}', "no columns of equal lengths"),
@@ -107,8 +106,16 @@ BAD = [
     ("p.parquet", FINE | {"probability": [0.5, None, 0.1]}, "'probability': row 1 is empty or NaN"),
     ("p.parquet", FINE | {"probability": [0.5, np.nan, 0.1]}, "row 1: nan is not a finite number"),
     ("p.parquet", FINE | {"prediction": [True] * 3}, "'prediction': has dtype bool"),
-    ("p.npz", {"labels": [0]}, "columns prediction, probability missing; found labels. Give 'lab"),
-    ("p.npz", {"logits": ONE["logits"]}, "label missing; found logits. The true classes are nee"),
+    (
+        "p.npz",
+        {"labels": [0]},
+        "prediction, probability missing; found labels (int64). Give 'labels' and one",
+    ),
+    (
+        "p.npz",
+        {"logits": ONE["logits"]},
+        "label missing; found logits (float64 1×2). The true classes are needed",
+    ),
     ("p.npz", ONE | {"probabilities": [[1.0, 0.0]]}, "one of 'logits'"),
     ("p.npz", ONE | {"logits": [0.0, 1.0]}, "has shape (2,)"),
     ("p.npz", ONE | {"logits": [[0, 1]]}, "dtype int64"),

@@ -156,7 +156,7 @@ class TestCompare:
         [
             ("x", r"unknown analysis 'x'. Known: mcnemar"),
             (["mcnemar", "difficulty"], "'difficulty' needs a study"),
-            ("paired_gaps", r"not declared as paired.*--paired"),
+            ("paired_gaps", r"not declared as paired.*say that they are paired"),
         ],
     )
     def test_an_analysis_that_cannot_be_made(self, files, analyses, message):

@@ -19,10 +19,10 @@ from image_sets import cifar_images, encode, tar
 from matcheval.datasets.sources import load_plain_pickle, open_tree
 from matcheval.errors import InputError
 from matcheval.io.array_archives import read_arrays
+from matcheval.io.delimited_text import read_delimited
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.io.user_files import read_csv_rows, read_csv_table
-from matcheval.predictions.formats import read_raw
-from matcheval.predictions.layout import Layout
+from matcheval.io.user_files import read_csv_rows
+from matcheval.predictions.formats import load
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -125,7 +125,7 @@ ZEROS = bytes(2**28 + 1)  # one byte more than any file may unpack to
 def test_compressed_tables_are_unpacked_up_to_a_limit(tmp_path, name, write):
     write(tmp_path / name)
     with pytest.raises(InputError, match=r"unpacks from [\d,]+ to 268,435,4\d\d bytes, over 100 "):
-        read_raw(tmp_path / name, Layout())
+        load(tmp_path / name)
 
 
 def test_compressed_archives_are_unpacked_up_to_a_limit_and_into_a_folder_with_room(
@@ -212,4 +212,4 @@ class TestFormulas:
     def test_columns_are_read_back(self, tmp_path):
         texts = [text for text in self.TEXTS if "\n" not in text]  # not read as columns
         write_table(pa.table({"text": texts, "number": [-1] * len(texts)}), tmp_path / "t.csv")
-        assert read_csv_table(tmp_path / "t.csv", ",")["text"].to_pylist() == texts
+        assert read_delimited(tmp_path / "t.csv")[0]["text"].to_pylist() == texts

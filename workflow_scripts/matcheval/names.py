@@ -3,20 +3,26 @@
 import re
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+MODEL = "{model}"
 MODEL_PATTERN = r"\{model\}"  # in paths of files, a file per model
 MAX_NAME_LENGTH = 100
 PREDICTIONS_KIND = "predictions"  # of dataset
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")  # which may be compressed
+# Of files that hold predictions, whatever folder they are in.
 PREDICTION_SUFFIXES = (
     ".parquet",
-    ".csv",
-    ".tsv",
-    ".csv.gz",
-    ".tsv.gz",
+    *TEXT_SUFFIXES,
     ".npz",
-    ".json",
-    ".jsonl",
-    ".jsonl.gz",
-)  # of its files
+    *(f"{text}{packed}" for packed in COMPRESSED for text in TEXT_SUFFIXES),
+    ".feather",
+    ".arrow",
+    ".xlsx",
+)
+# Of those that may hold anything else, too, and are read only where somebody names them.
+NAMED_SUFFIXES = (
+    ".npy", ".pt", ".pth", ".safetensors", ".h5", ".hdf5", ".txt", ".psv", ".ipc",
+)  # fmt: skip
 _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 

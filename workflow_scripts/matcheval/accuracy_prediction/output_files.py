@@ -20,13 +20,11 @@ from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule, check_columns
+from matcheval.predictions.scores import ROUNDING
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
 
 LOGGER = logging.getLogger(__name__)
-# A stored prediction may be another class than that of the highest score by no more than this, as
-# a probability: rounding in half precision can make the two highest scores equal.
-_ROUNDING = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +35,7 @@ class UserFile:
     path: Path
     outputs: Outputs
     metadata: Mapping[str, str]
+    told: Sequence[str] = ()
 
 
 def read_user_file(
@@ -49,7 +48,10 @@ def read_user_file(
     """Read one model's outputs on one dataset from a prediction file, or from memory."""
     found = read_contents(source, layout, scores=True, labels=labels)
     metadata, scores = found.metadata, found.scores
-    checked = check_columns(found.columns, file=source, n_classes=n_classes, metadata=metadata)
+    checked = check_columns(
+        found.columns, file=source, n_classes=n_classes, metadata=metadata,
+        first_label=layout.say("first_label"),
+    )  # fmt: skip
     outputs = Outputs(
         labels=checked["label"].astype(np.int64) if "label" in checked else None,
         predicted=checked["prediction"].astype(np.int64),
@@ -69,7 +71,7 @@ def read_user_file(
     else:
         path = Path(source)
         name, outputs = path.stem, _with_files_beside(outputs, path)
-    return UserFile(metadata.get("dataset", name), path, outputs, metadata)
+    return UserFile(metadata.get("dataset", name), path, outputs, metadata, found.raw.told)
 
 
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:
@@ -79,7 +81,7 @@ def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: ob
     highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
     predicted = outputs.predicted
     bad = predicted >= probabilities.shape[1]
-    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - _ROUNDING
+    bad |= probabilities[rows, np.where(bad, 0, predicted)] < highest - ROUNDING
     if bad.any():
         row = int(bad.argmax())
         assert outputs.index is not None

@@ -42,8 +42,7 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     if not compared.pair.paired:
         raise InputError(
             f"pair '{compared.pair.name}' is not declared as paired",
-            remedy="If both sets show the same images, row by row, say so: paired: true in a "
-            "study, --paired for files",
+            remedy="If both sets show the same images, row by row, say that they are paired",
         )
     first = compared.comparisons[0]
     paired_images(first.source, first.target)

@@ -113,6 +113,8 @@ class ComparisonResult:
         By criterion; of the one model, or of the mean over all.
     warnings : tuple of str
         What looks wrong about the input, and where most targets are unmatched.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
     analyses : tuple of str
         Further analyses, which are tables and figures by these names.
     """
@@ -124,6 +126,7 @@ class ComparisonResult:
     models: tuple[str, ...]
     gaps: Mapping[str, GapEstimate]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     analyses: tuple[str, ...]
     _compared: Compared = field(repr=False)
     _asked: str = field(repr=False)
@@ -138,6 +141,7 @@ class ComparisonResult:
             source=first.source_name,
             models=tuple(one.model for one in compared.models.comparisons),
             gaps={row.criterion: row for row in rows}, warnings=tuple(compared.warnings),
+            notes=compared.models.told,
             analyses=tuple(compared.analyses), _compared=compared, _asked=asked,
         )  # fmt: skip
 
@@ -376,6 +380,8 @@ class MatchResult:
         if there is none.
     fraction_unmatched : float
         Share of the targets without a match, mean over seeds.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
     warnings : tuple of str
         What looks wrong about the input, and whether most targets are unmatched.
     """
@@ -389,6 +395,7 @@ class MatchResult:
     matched_accuracy_target: float
     fraction_unmatched: float
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     _matched: MatchedModel = field(repr=False)
     _runs: pa.Table = field(repr=False)
 
@@ -408,6 +415,7 @@ class MatchResult:
             matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
             fraction_unmatched=share, _matched=matched, _runs=runs,
             warnings=tuple(warnings_of(compared, {method.criterion: share})),
+            notes=compared.told,
         )  # fmt: skip
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:

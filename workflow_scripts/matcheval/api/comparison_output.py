@@ -245,7 +245,7 @@ def check_folder(folder: Path) -> None:
     """Check that a folder can be written, and holds nothing but an earlier comparison."""
     check_place(folder / LIST)
     if any(folder.iterdir()) and _earlier(folder) is None:
-        remedy = "Name an empty or a new folder with --output"
+        remedy = "Name an empty or a new folder"
         raise InputError("holds files that no comparison wrote", file=folder, remedy=remedy)
 
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
-from matcheval.predictions.files import shared_classes
+from matcheval.predictions.column_names import COLUMNS, is_known
+from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import GROUP
-from matcheval.predictions.layout import COLUMNS, LABEL_SPACES, Layout, check_columns_given
+from matcheval.predictions.layout import LABEL_SPACES, Caller, Layout, columns_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,6 +169,8 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
         for one in data.values()
     ]
     if any(is_table) and not all(is_table):
+        if any(isinstance(key, str) and is_known(key) for key in data):
+            return False
         raise InputError(
             "a mapping holds tables or files, and arrays",
             remedy="Give a dict of arrays for one model, or of files, tables and dicts by name",
@@ -194,19 +197,18 @@ def layout_of(
     columns: Mapping[str, str] | None,
     classes: int | str | Sequence[str] | None,
     first_label: int,
+    caller: Caller = "python",
 ) -> tuple[Layout, int | None]:
     """Return how predictions are laid out, and the number of classes if it is given.
 
     Names of classes are those that occur, sorted, where none are given.
     """
-    theirs = dict(columns or {})
-    check_columns_given(theirs, "arguments", "columns")
+    theirs = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    if names is None:
-        names = shared_classes(sources, Layout(theirs, None, int(first_label)))
-    return Layout(theirs, names, int(first_label)), n_classes
+    layout = Layout(theirs, names, int(first_label), caller=caller)
+    return (with_shared_classes(sources, layout) if names is None else layout), n_classes
 
 
 def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:

@@ -5,17 +5,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from matcheval.api.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
-from matcheval.names import MAX_NAME_LENGTH, is_name
+from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
+from matcheval.predictions.alignment import Alignment, repeated_keys, shared_datapoints
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import InMemory
-from matcheval.predictions.group_files import Texts, read_group_column
+from matcheval.predictions.formats import InMemory, suffix_of
+from matcheval.predictions.group_files import Texts, groups_of
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.patterns import MODEL, REMEDY, files_by_model
+from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
 from matcheval.protocol.compared_models import ComparedModels, PredictionFile
@@ -26,6 +29,13 @@ Origin = Literal["original", "replication"]
 ORIGINS: tuple[Origin, Origin] = ("original", "replication")
 UNNAMED = "model"  # the name of a model that neither predictions nor arguments name
 _MAX_SHOWN = 5  # names in a message
+_MIN_ROWS = 20  # labels of fewer rows may agree by chance
+_SAME_IMAGES = tuple(
+    "both files have the same labels row by row, as of the same images; `compare` is for one model "
+    f"on two sets. For two models on one set, or two versions of the images, {option} compares "
+    "row by row"
+    for option in ("paired=True, analyses=['paired_gaps']", "--paired --analyses paired_gaps")
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ def checked_model_name(model: str) -> str:
     if not _is_printable(model):
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",
-            remedy=f"Give --model NAME (in Python, model), of up to {MAX_NAME_LENGTH} characters",
+            remedy=f"Give the model a name of up to {MAX_NAME_LENGTH} characters",
         )
     return model
 
@@ -108,6 +118,7 @@ class GivenModel:
     name: str
     original: Path | InMemory
     replication: Path | InMemory
+    set_names: tuple[str, str] | None = None
 
     @property
     def sets(self) -> dict[str, Path | InMemory]:
@@ -121,7 +132,8 @@ def given_models(original: Models, replication: Models) -> tuple[list[GivenModel
     if all(isinstance(one, str | Path) for one in both):
         return by_pattern(str(original), str(replication))
     if not any(is_of_several(one) for one in both):
-        return [GivenModel("", *map(source_of, both, ORIGINS))], []
+        sources = [source_of(one, origin) for one, origin in zip(both, ORIGINS, strict=True)]
+        return [GivenModel("", sources[0], sources[1])], []
     if not (is_of_several(original) and is_of_several(replication)):
         raise InputError(
             "one set has a model's name with its predictions, the other has none",
@@ -171,7 +183,8 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
     if (more := len(alone) - _MAX_SHOWN) > 0:
         shares = f"{len(both)} of {len(alone) + len(both)} are compared"
         left_out.append(f"{more} more models are left out, too, so that {shares}")
-    return [GivenModel(model, old[model], new[model]) for model in both], left_out
+    names = set_names(original, replication)
+    return [GivenModel(model, old[model], new[model], names) for model in both], left_out
 
 
 def all_sources(models: Sequence[GivenModel]) -> list[Path | InMemory]:
@@ -188,40 +201,92 @@ def read_compared(
     progress: bool = False,
 ) -> ComparedModels:
     """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
-    problems, comparisons = ErrorCollector(), list[Comparison]()
+    problems, told, noticed = ErrorCollector(), dict[str, None](), dict[str, None]()
+    moved = False
+    at = Alignment()
+    alignments: dict[str, Alignment] = {o: at if options.paired else Alignment() for o in ORIGINS}
+    read: dict[str, dict[str, Predictions]] = {origin: {} for origin in ORIGINS}
     pair: Pair | None = None
     for one in each(models, "reading predictions", progress=progress):
         with problems.collected():
-            read = {o: read_predictions(s, n_classes, layout) for o, s in one.sets.items()}
-            pair = pair or _pair(one, read, options)
-            told = [read[origin].metadata.get("model") for origin in ORIGINS]
-            name = one.name or options.model or told[0] or told[1] or UNNAMED
-            comparisons.append(Comparison(checked_model_name(name), pair, *read.values()))
+            both = {o: read_predictions(s, n_classes, layout) for o, s in one.sets.items()}
+            pair = pair or _pair(one, both, options)
+            names = [both[origin].metadata.get("model") for origin in ORIGINS]
+            name = checked_model_name(one.name or options.model or names[0] or names[1] or UNNAMED)
+            if name in read["original"]:
+                raise InputError(f"two models have the name '{name}'", remedy="Give each its own")
+            Comparison(name, pair, *both.values())  # which checks that both are of one model
+            if not options.paired and _are_of_same_images(*both.values()):
+                noticed[_SAME_IMAGES[layout.caller == "command"]] = None
+            for origin, found in both.items():
+                told |= dict.fromkeys(_told(pair.datasets[origin], found))
+                placed = alignments[origin].place(found, one.sets[origin])
+                moved |= placed.index is not found.index
+                read[origin][name] = replace(placed, told=())
     problems.raise_any()
-    names = [comparison.model for comparison in comparisons]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"two models have the name '{twice[0]}'", remedy="Give each its own")
+    assert pair is not None
+    read, left_out = _shared(read, pair, paired=options.paired)
+    groups: dict[str, Texts | None] = {}
+    sources = {o: [one.sets[o] for one in models] for o in ORIGINS}
+    for origin in ORIGINS:
+        found_groups = map(groups_of, read[origin].values(), sources[origin])
+        groups[origin] = groups_of_models(found_groups, sources[origin])
+    comparisons = tuple(
+        Comparison(name, pair, *(replace(read[o][name], groups=None) for o in ORIGINS))
+        for name in read["original"]
+    )
     files = tuple(
         {o: PredictionFile(path, layout) for o, path in one.sets.items() if isinstance(path, Path)}
         for one in models
     )
+    has_files = not (left_out or moved) and all(len(of_model) == len(ORIGINS) for of_model in files)
     compared = ComparedModels(
-        comparisons[0].pair, tuple(comparisons), options.methods, tuple(range(options.n_seeds)),
-        files=files if all(len(of_model) == len(ORIGINS) for of_model in files) else (),
+        pair, comparisons, options.methods, tuple(range(options.n_seeds)),
+        files=files if has_files else (), told=tuple(told), noticed=(*noticed, *left_out),
     )  # fmt: skip
-    # It has checked that all are of the same datapoints: groups are read for those.
-    groups: dict[str, Texts | None] = {}
-    for origin in ORIGINS:
-        sources, index = [one.sets[origin] for one in models], getattr(comparisons[0], origin).index
-        read_groups = (read_group_column(source, index, layout) for source in sources)
-        groups[origin] = groups_of_models(read_groups, sources)
     return replace(compared, blocks=blocks_of_pair(comparisons[0], groups))
+
+
+def _told(name: str, found: Predictions) -> list[str]:
+    """Say what was recognised in a file, and whether rows repeat what should be unlike in all."""
+    told = [f"{name}: {', '.join(found.told)}"] if found.told else []
+    if found.keys is not None and (n := repeated_keys(found.keys)):
+        told.append(
+            f"{name}: {n:,} of {len(found):,} rows have the name of a datapoint before them"
+        )
+    return told
+
+
+def _are_of_same_images(one: Predictions, other: Predictions) -> bool:
+    """Whether labels agree row by row, in an order that is none of classes, and so do keys."""
+    labels = one.label
+    if len(labels) < _MIN_ROWS or not np.array_equal(labels, other.label):
+        return False
+    if one.keys is not None and other.keys is not None and not np.array_equal(one.keys, other.keys):
+        return False
+    is_same_file = np.array_equal(one.prediction, other.prediction)
+    return bool((np.diff(labels.astype(np.int32)) < 0).any()) and not is_same_file
+
+
+def _shared(
+    read: Mapping[str, dict[str, Predictions]], pair: Pair, *, paired: bool
+) -> tuple[dict[str, dict[str, Predictions]], list[str]]:
+    """Keep the datapoints that all models have, in both sets if these show the same images."""
+    kept, told = {origin: dict[str, Predictions]() for origin in read}, list[str]()
+    for origins in [list(read)] if paired else [[origin] for origin in read]:
+        names = {f"{m} on {pair.datasets[o]}": (o, m) for o in origins for m in read[o]}
+        found, texts = shared_datapoints({key: read[o][m] for key, (o, m) in names.items()})
+        told += texts
+        for key, (origin, model) in names.items():
+            kept[origin][model] = found[key]
+    return kept, told
 
 
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
     """Return the pair, whose sets have names that differ: with folders or roles if need be."""
-    names = {
-        o: read[o].metadata.get("dataset", _set_name(s, one.name)) for o, s in one.sets.items()
+    by_file = one.set_names or tuple(_set_name(source, one.name) for source in one.sets.values())
+    names: dict[str, str] = {
+        o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)
     }
     if options.names is not None:
         names = dict(zip(ORIGINS, options.names, strict=True))
@@ -239,11 +304,11 @@ def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions
 
 
 def _set_name(source: Path | InMemory, model: str) -> str:
-    """Return what a set is called by its file, by the folder of files of models, or by its role."""
+    """Return what a set is called by its file, or by its role."""
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")
-    rest = source.stem.replace(model, "").strip("-_. ") if model else source.stem
-    return rest or source.resolve().parent.name
+    stem = source.name[: -len(suffix_of(source)) or None]
+    return stem or source.resolve().parent.name
 
 
 def warnings_of(compared: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:
@@ -254,6 +319,7 @@ def warnings_of(compared: ComparedModels, shares: Mapping[Criterion, float]) -> 
         for comparison in compared.comparisons
         for text in suspicions_of(comparison)
     ]
+    told = [*compared.noticed, *told]
     for criterion, share in shares.items():
         if share == 1:
             told.append(

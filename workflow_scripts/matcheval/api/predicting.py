@@ -65,11 +65,12 @@ def predict_given(
     resamples: int,
     seed: int,
     warn: Callable[[str], None],
+    tell: Callable[[str], None],
     progress: bool = False,
 ) -> tuple[UserFile, pa.Table]:
     """Return the base, and the table `ESTIMATES`, reading one target after the other.
 
-    `warn` takes sentences on what looks wrong.
+    `warn` takes sentences on what looks wrong, `tell` on what was recognised in files.
     """
     check_whole("seed", seed, 0)
     check_whole("resamples", resamples, 0, MAX_RESAMPLES)
@@ -84,6 +85,8 @@ def predict_given(
             check_comparable(base, found)
         outputs = found.outputs
         values = outputs.labels, outputs.predicted, outputs.confidences
+        if found.told:
+            tell(f"{found.name}: {', '.join(found.told)}")
         for text in suspicions(*values, found.metadata):
             warn(f"{found.name}: {text}")
         return found
@@ -161,6 +164,8 @@ class AccuracyPredictions:
         One per set and method.
     warnings : tuple of str
         What looks wrong about the input.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
     """
 
     base: str
@@ -168,6 +173,7 @@ class AccuracyPredictions:
     accuracy_base: float
     predictions: tuple[PredictedAccuracy, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     _table: pd.DataFrame = field(repr=False)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -287,14 +293,21 @@ def predict_accuracy(
         is_named,
     )
     layout, n_classes = layout_of(given.all, columns, classes, first_label)
-    told: list[str] = []
+    told, notes = list[str](), list[str]()
     source, table = predict_given(
-        given, names, layout, n_classes, resamples=resamples, seed=seed, warn=told.append
+        given,
+        names,
+        layout,
+        n_classes,
+        resamples=resamples,
+        seed=seed,
+        warn=told.append,
+        tell=notes.append,
     )
     frame: pd.DataFrame = table.to_pandas()
     warn_each(told)
     return AccuracyPredictions(
         base=source.name, n_base=len(source.outputs), accuracy_base=source.outputs.accuracy,
         predictions=tuple(PredictedAccuracy._of(row) for _, row in frame.iterrows()),
-        warnings=tuple(told), _table=frame,
+        warnings=tuple(told), notes=tuple(notes), _table=frame,
     )  # fmt: skip

@@ -33,13 +33,16 @@ from matcheval.api.pairs import (
 )  # fmt: skip
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
+from matcheval.names import MODEL
+from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
-from matcheval.predictions.files import find_scores, values_of
-from matcheval.predictions.formats import InMemory, RawFile, read_lists, read_raw
+from matcheval.predictions.files import read_raw, with_keys
+from matcheval.predictions.formats import InMemory, read_lists
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.patterns import MODEL
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
+from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
+from matcheval.predictions.scores import find_scores, values_of
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.intervals import check_level
@@ -302,7 +305,7 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
     for origin, given in (("original", original), ("replication", replication)):
         is_pattern = isinstance(given, str | os.PathLike) and MODEL in os.fspath(given)
         if not is_pattern and not is_of_several(given):
-            columns = read_lists(source_of(given, origin), _COLUMNS, Layout())
+            columns = read_lists(source_of(given, origin), _COLUMNS)
             if "model" in columns:
                 found[origin] = columns
     if len(found) == 1:
@@ -346,10 +349,12 @@ def _count_set(
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
+    alignment = Alignment()
     for model in models:
         with problems.collected():
             source = model.sets[origin]
             found, hits = _count(source, layout, n_classes, top)
+            found = alignment.place(found, source)
             if read and found.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
                 raise InputError(f"{problem} '{rows[0].model}'", file=source)
@@ -369,7 +374,7 @@ def _count(
     raw, wrong = read_raw(source, layout), partial(InputError, file=source)
     ranked, n_scores = _ranked_classes(raw, top)
     if "label" not in raw.columns:
-        remedy = "If it has another name, say which: columns={'label': 'target'}"
+        remedy = f"If it has another name, say which: {layout.say('columns', label='target')}"
         raise wrong(f"column label missing; found {raw.shown}", remedy=remedy)
     if ranked.ndim > 1 and ranked.dtype.kind not in "iu":
         raise wrong(f"has dtype {ranked.dtype}", field="prediction")
@@ -378,6 +383,7 @@ def _count(
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
     known = filter(None, (n_classes, n_scores, len(layout.classes or ())))
     found = check_predictions(columns, file=source, n_classes=min(known, default=None))
+    found = with_keys(found, columns, raw)
     is_given = np.ndim(raw.columns.get("prediction", ())) > 1
     hits = count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,

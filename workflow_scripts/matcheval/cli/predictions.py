@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.names import MODEL
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
@@ -31,24 +32,31 @@ _MAX_CLASSES = 10  # in a message
 _MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
 
-_PAIR_FILES = """\
-SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
-CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
-the position in the dataset, and group, such as a writer or a video, whose datapoints are not
-independent), or .npz files with labels and either logits or probabilities (and group). The
-probability is the largest softmax value. In place of prediction and probability there can be a
-column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
-protocol takes the larger set as source. docs/cli.md has the formats.
+_FILES = """\
+Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
+tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
+(prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
+there can be the scores of all classes: an array or lists (logits, probs, ...), or a column per
+class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what
+has two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
 """
 
-_ACCURACY_FILES = """\
-Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
-with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
-BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
-columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
-logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
-that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
-.statistics.npz) are found and used. docs/cli.md has the formats.
+_PAIR_FILES = f"""\
+SOURCE and TARGET hold one model's predictions on two test sets, a row per datapoint, as other
+tools write them; with {{model}} in both, the files of all models.
+
+{_FILES}
+A column `group` names a writer or a video, whose datapoints are not independent. With two files,
+the first is the source; of patterns, the larger set is.
+"""
+
+_ACCURACY_FILES = f"""\
+Files hold one model's predictions, a row per datapoint, as other tools write them.
+
+{_FILES}
+Only BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes.
+Files that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used.
 """
 
 
@@ -88,7 +96,7 @@ def read_layout(
             )
         columns[ours] = theirs
     given = None if arguments.classes is None else read_classes(arguments.classes)
-    layout, n_classes = layout_of(sources, columns, given, arguments.first_label)
+    layout, n_classes = layout_of(sources, columns, given, arguments.first_label, "command")
     if layout.classes is not None and not isinstance(given, tuple):
         more = ", ..." if len(layout.classes) > _MAX_CLASSES else ""
         LOGGER.warning(
@@ -202,6 +210,8 @@ def _read(
 
     layout, n_classes = read_layout(arguments, all_sources(models))
     compared = read_compared(models, options, layout, n_classes, progress=True)
+    for text in compared.told:
+        LOGGER.info("%s", text)
     n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
     if n_target > n_source:
         LOGGER.warning(
@@ -304,6 +314,12 @@ def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str
     """Return SOURCE and TARGET with the role of the source, or all models that patterns name."""
     original, replication = arguments.original, arguments.replication
     has_roles = original in ("source", "target")
+    pattern = str(arguments.source or "")
+    if replication is None and MODEL in pattern and arguments.target is not None and has_roles:
+        patterns = (pattern, str(arguments.target))
+        original, replication = patterns if original == "source" else patterns[::-1]
+        arguments.source = arguments.target = None
+        has_roles = False
     if replication is None:
         if arguments.target is None or not has_roles:
             arguments.parser.error(
@@ -371,7 +387,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     layout, n_classes = read_layout(arguments, given.all)
     base, table = predict_given(
         given, arguments.methods, layout, n_classes, resamples=arguments.resamples,
-        seed=arguments.seed, warn=lambda text: LOGGER.warning("warning: %s", text), progress=True,
+        seed=arguments.seed, warn=lambda text: LOGGER.warning("warning: %s", text),
+        tell=LOGGER.info, progress=True,
     )  # fmt: skip
     if arguments.json:
         print_json([{"base": base.name, **row} for row in json_rows(table)])

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind, dataset_kind
 from matcheval.datasets.label_spaces import resolve_classes
-from matcheval.names import MODEL_PATTERN, PREDICTION_SUFFIXES
+from matcheval.names import MODEL_PATTERN, NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.settings import Count, Integer, Names, PathText, Settings, Texts
 
 Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
@@ -60,7 +60,7 @@ class Predictions(_WithoutImages):
     first_label: Annotated[Integer, Field(ge=0, le=1)] = Field(
         0, description="The number of the first class in the files"
     )
-    suffixes: ClassVar[tuple[str, ...]] = PREDICTION_SUFFIXES  # fmt: skip
+    suffixes: ClassVar[tuple[str, ...]] = (*PREDICTION_SUFFIXES, *NAMED_SUFFIXES)
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:

@@ -22,7 +22,7 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.models import devices
 from matcheval.models.networks import Network, as_network
 from matcheval.models.transforms import Transform
-from matcheval.predictions.files import are_softmaxed
+from matcheval.predictions.scores import are_softmaxed
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")

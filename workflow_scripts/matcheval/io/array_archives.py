@@ -4,6 +4,7 @@ import io
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from matcheval.io.self_digests import enter_digest_of_archive
 _MAX_CODE_POINT = 0x10FFFF
 
 # What NumPy raises for content that is no array, or none that can be read.
-UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError)
+UNREADABLE = (
+    ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError, TokenError,
+)  # fmt: skip
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

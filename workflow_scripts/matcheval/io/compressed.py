@@ -5,22 +5,31 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from matcheval.errors import InputError
+from matcheval.names import COMPRESSED
 
 _FREE_BYTES = 1 << 28  # what a file may always unpack to
 _MAX_RATIO = 100  # of bytes unpacked to packed above that; deflate reaches 1,000 with zeros
 _CHUNK_BYTES = 1 << 20
-_OPENERS = (
+
+
+def _open_zstd(path: Path) -> Any:
+    import pyarrow as pa  # Python has had a reader of its own since 3.14
+
+    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+
+
+_OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
     (b"\x5d\x00\x00\x80", lzma.open),
+    (b"\x28\xb5\x2f\xfd", _open_zstd),
 )
-_SUFFIXES = (".gz", ".bz2", ".xz")
 
 # What unpacking a damaged file raises, besides OSError.
 BROKEN = (EOFError, zlib.error, lzma.LZMAError)
@@ -53,6 +62,6 @@ def unpacked_chunks(path: Path) -> Iterator[bytes]:
 
 def open_text(path: Path) -> IO[bytes]:
     """Open a text file; it is unpacked if its name says that it is compressed."""
-    if path.suffix.lower() not in _SUFFIXES:
+    if path.suffix.lower() not in COMPRESSED:
         return path.open("rb")
     return io.BytesIO(b"".join(unpacked_chunks(path)))

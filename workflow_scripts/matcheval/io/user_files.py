@@ -5,18 +5,13 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
-from matcheval.io.formulas import unmarked, unmarked_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from matcheval.io.formulas import unmarked
 
 _ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"
 
@@ -67,23 +62,6 @@ def check_columns(
     if missing:
         problem = f"no column {' and '.join(missing)} in the header {list(header)}"
         raise InputError(problem, file=path, remedy=remedy)
-
-
-def read_csv_table(path: Path, separator: str) -> "pa.Table":
-    """Read a large CSV file as columns, whose types follow from their cells."""
-    import pyarrow as pa
-    import pyarrow.csv as pa_csv
-
-    what = "a readable CSV file"
-    with readable(path, what, pa.ArrowException, *BROKEN), open_text(path) as stream:
-        one_thread = pa_csv.ReadOptions(use_threads=False)
-        separated = pa_csv.ParseOptions(delimiter=separator)
-        table = pa_csv.read_csv(stream, read_options=one_thread, parse_options=separated)
-        try:
-            names = [name.strip() for name in table.schema.names]
-        except UnicodeDecodeError as error:
-            raise InputError("its header is not UTF-8", file=path, remedy=_ENCODING) from error
-    return unmarked_table(table.rename_columns(names))
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:

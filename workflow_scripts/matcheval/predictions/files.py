@@ -1,15 +1,12 @@
-"""Reading prediction files: Parquet of the workflow, and the formats of `formats` of the user.
+"""Reading prediction files of any format, and tables in memory, as checked predictions.
 
-A file holds `label`, `prediction`, `probability` and optionally `index` (without it, rows are in
-dataset order). Scores of all classes may take the place of prediction and probability: lists
-`logits` or `probabilities`, or columns `logit_0`, `logit_1`, ... or `p_0`, `p_1`, ..., or with the
-names of the classes, `prob_cat`, `prob_dog`, .... Classes may be names instead of numbers. How a
-file differs from this is described by a `layout.Layout`. A table in memory is read in the same way.
+`formats` opens a file, `recognition` finds out which of its columns is what, and `layout` has what
+a person says of it. Scores of all classes may take the place of prediction and probability. Rows
+without a column `index` are in dataset order.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,166 +18,40 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
 from matcheval.predictions import formats
-from matcheval.predictions.formats import Column, RawFile, Source
-from matcheval.predictions.layout import KINDS, ClassColumns, Kind, Layout, as_numbers, names_in
+from matcheval.predictions.column_names import COLUMNS, KINDS
+from matcheval.predictions.formats import Column, Source
+from matcheval.predictions.labels_beside import with_labels_beside
+from matcheval.predictions.layout import Layout, as_numbers, names_in
+from matcheval.predictions.recognition import (
+    RawFile,
+    recognise,
+)
 from matcheval.predictions.records import (
-    MAX_CLASSES,
     PREDICTIONS,
-    ROWS_FROM_0,
     LabelRule,
     Predictions,
     check_predictions,
 )
+from matcheval.predictions.scores import (
+    MIN_ROWS,
+    ScoreMatrix,
+    check_predicted,
+    find_scores,
+    values_of,
+)
 from matcheval.predictions.softmax import TIED, most_probable, n_tied
 
-# Logits of fewer rows may be probabilities by chance.
-_MIN_ROWS = 10
 _DEFAULT = Layout()
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreMatrix:
-    """Checked scores of all classes for every datapoint, in the order of the file.
-
-    Attributes
-    ----------
-    kind : str
-        `logits`, finite numbers, or `probabilities`, whose rows sum to 1 up to rounding.
-    values : float array, shape (n, n_classes)
-        Of the precision of the file.
-    """
-
-    kind: Kind
-    values: npt.NDArray[Any]
-
-
-def find_scores(raw: RawFile) -> ScoreMatrix | None:
-    """Find the scores in a file: one column of lists, an array, or one column per class."""
-    given: dict[str, Kind] = {kind: kind for kind in KINDS if kind in raw.columns}
-    per_class = None
-    for kind in KINDS:
-        if found := raw.layout.class_columns(list(raw.columns), kind):
-            per_class = found
-            given[next(iter(found.columns.values()))] = kind
-    if not given:
-        return None
-    if len(given) > 1:
-        shown = " and ".join(f"{kind} ({name})" for name, kind in given.items())
-        remedy = "Give one of 'logits' and 'probabilities'"
-        raise InputError(f"holds {shown}", file=raw.file, remedy=remedy)
-    ((name, kind),) = given.items()
-    column = raw.columns[name]
-    if per_class is not None:
-        names = _in_order(per_class, raw)
-        values = np.stack([_numbers(raw.columns[n], n, raw.file) for n in names], axis=1)
-    else:
-        values = column if isinstance(column, np.ndarray) else _of_lists(column, kind, raw.file)
-    return ScoreMatrix(kind, _checked_scores(kind, values, raw.file))
-
-
-def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
-    """Return the names of the columns of single classes in order of the labels."""
-    first = raw.layout.first_label
-    if found.numbered:
-        expected = [str(first + label) for label in range(len(found.columns))]
-        example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
-        remedy = f"Give one per class, named {example}, ... without gaps"
-        if "0" not in found.columns and not first:
-            remedy += "; if labels are counted from 1, say so (--first-label 1, or 'first_label')"
-    elif raw.layout.classes is None:
-        raise InputError(
-            f"columns such as '{next(iter(found.columns.values()))}' have names of classes",
-            file=raw.file,
-            remedy="Give the classes in the order of their labels ('classes' of the dataset)",
-        )
-    else:
-        expected = list(raw.layout.classes)
-        remedy = "Give one per class, for all classes"
-    missing = [name for name in expected if name not in found.columns]
-    wrong = missing or [name for name in found.columns if name not in expected]
-    if wrong:
-        what = (
-            f"'{found.prefix}{wrong[0]}' is {'missing or repeated' if missing else 'of no class'}"
-        )
-        problem = f"has {len(found.columns)} columns {found.prefix}..., of which {what}"
-        raise InputError(problem, file=raw.file, remedy=remedy)
-    return [found.columns[name] for name in expected]
-
-
-def _of_lists(column: pa.ChunkedArray, name: str, file: object) -> npt.NDArray[Any]:
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(is_kind(column.type) for is_kind in kinds):
-        raise InputError(f"is of type {column.type}, not lists", file=file, field=name)
-    lists = column.combine_chunks()
-    lengths = set(lists.value_lengths().to_pylist())
-    if None in lengths or len(lengths) > 1:
-        raise InputError("has empty rows, or lists of unequal lengths", file=file, field=name)
-    width = lengths.pop() if lengths else 1
-    return _numbers(lists.flatten(), name, file).reshape(len(lists), width)
-
-
-def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[Any]:
-    if isinstance(column, np.ndarray):
-        return column
-    if column.null_count:
-        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=ROWS_FROM_0)
-    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
-    values = formats.plain_values(column)
-    # A column of a CSV file with only whole numbers is read as integers.
-    return values if values.dtype.kind == "f" else values.astype(np.float64)
-
-
-def _checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
-    """Check shape, type and values of scores, and return them."""
-    wrong = partial(InputError, file=file, field=kind)
-    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
-        raise wrong(
-            f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            remedy="Give floats, one row per datapoint and one column per class",
-        )
-    if matrix.shape[1] > MAX_CLASSES:
-        raise wrong(f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes")
-    if kind == "logits":
-        if not np.isfinite(matrix).all():
-            row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-            raise wrong(f"row {row} holds NaN or infinite values", remedy=ROWS_FROM_0)
-        if are_softmaxed(matrix):
-            raise wrong(
-                "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
-                remedy="Name them 'probabilities' (in a column per class: prob_...)",
-            )
-    elif not (fine := _are_distributions(matrix)).all():
-        row = int((~fine).argmax())
-        remedy = "If these are scores before the softmax, name the array 'logits'"
-        if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
-            remedy = "These look like percentages: divide them by 100"
-        raise wrong(
-            f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
-            f"{matrix[row].min():g} to {matrix[row].max():g})",
-            remedy=f"{remedy}. {ROWS_FROM_0}",
-        )
-    return matrix
-
-
-def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
-    """Whether logits are probabilities already: all rows, at least ten, are distributions.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    """
-    if len(logits) < _MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
-        return False
-    return bool(_are_distributions(logits, rounding=1e-3).all())
-
-
-def _are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
-    """Say which rows are probability distributions, up to rounding."""
-    totals = matrix.sum(axis=1, dtype=np.float64)
-    inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
-    return np.asarray(inside & (abs(totals - 1) <= rounding))
+def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
+    """Read a prediction file of any format, with required labels from a file beside if need be."""
+    raw = recognise(formats.load(source), layout)
+    has_labels = "label" in raw.columns and raw.either is None
+    if isinstance(source, formats.InMemory) or has_labels or labels == "optional":
+        return raw
+    has_more = raw.classes is not None or len({*raw.columns} - {"index"}) > 0
+    return with_labels_beside(raw, Path(source)) if has_more else raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +61,7 @@ class Contents:
     columns: dict[str, npt.NDArray[Any]]
     metadata: dict[str, str]
     scores: ScoreMatrix | None
+    raw: RawFile
 
 
 def read_predictions(
@@ -197,9 +69,38 @@ def read_predictions(
 ) -> Predictions:
     """Read and check a prediction file, or a table in memory."""
     found = read_contents(source, layout)
-    return check_predictions(
-        found.columns, file=source, n_classes=n_classes, metadata=found.metadata
+    raw = found.raw
+    checked = check_predictions(
+        found.columns, file=source, n_classes=n_classes, metadata=found.metadata,
+        first_label=raw.layout.say("first_label"),
     )  # fmt: skip
+    return with_keys(checked, found.columns, raw)
+
+
+def with_keys(
+    checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
+) -> Predictions:
+    """Return predictions with the keys and groups of their file, in order of the indices."""
+    order = None
+    if "index" in columns and (raw.key is not None or raw.groups is not None):
+        order = np.argsort(columns["index"], kind="stable")
+    keys = None if raw.key is None else _objects(raw.key[1], order)
+    groups = None if raw.groups is None else _objects(raw.groups, order)
+    if groups is not None and len(groups) != len(checked):
+        problem = f"{len(groups)} for {len(checked)} datapoints"
+        raise InputError(problem, file=raw.file, field="group")
+    is_identified = "index" in columns
+    return replace(
+        checked, keys=keys, groups=groups, is_identified=is_identified, told=tuple(raw.told)
+    )
+
+
+def _objects(column: Column, order: npt.NDArray[np.int64] | None) -> npt.NDArray[Any]:
+    """Return the values of a column as objects, in an order."""
+    values = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found if order is None else found[order]
 
 
 def read_contents(
@@ -210,7 +111,9 @@ def read_contents(
     labels: LabelRule = "required",
 ) -> Contents:
     """Read a prediction file of any format; with `scores`, also those of all classes."""
-    raw = formats.read_raw(source, layout)
+    raw = read_raw(source, layout, labels)
+    if raw.either is not None:
+        raw = _decided(raw, labels)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
     metadata = dict(raw.metadata)
     matrix, numbers = None, {}
@@ -218,11 +121,20 @@ def read_contents(
         numbers["classes"] = len(layout.classes)
     is_complete = {"prediction", "probability"} <= set(columns)
     if scores or not is_complete:
+        _check_order(raw, scores=True)
         matrix = find_scores(raw)
+    _check_order(raw, scores=False)
+    if matrix is not None:
+        told = [text.replace("scores =", f"{matrix.kind} =", 1) for text in raw.told]
+        raw = replace(raw, told=told)
+    if is_complete:
+        _check_not_of_class_1(columns, raw)
     if matrix is not None:
         numbers[matrix.kind] = matrix.values.shape[1]
         if not is_complete:
             found = most_probable(matrix.values, logits=matrix.kind == "logits")
+            if "prediction" in columns:
+                check_predicted(columns["prediction"], matrix, raw.file)
             columns |= dict(zip(("prediction", "probability"), found, strict=True))
             metadata[TIED] = str(n_tied(matrix.values))
     for field, n in numbers.items():
@@ -235,79 +147,151 @@ def read_contents(
     missing = [name for name in needed if name not in columns]
     if missing:
         raise _missing_error(missing, raw)
-    return Contents(columns, metadata, matrix)
+    return Contents(columns, metadata, matrix, raw)
+
+
+def _decided(raw: RawFile, labels: LabelRule) -> RawFile:
+    """Take a column that is truth or prediction for the prediction, if truth is not needed."""
+    if labels == "required":
+        say, either = raw.layout.say, str(raw.either)
+        raise InputError(
+            f"'{either}' may be the true class or, as in the output of timm and of pipelines of "
+            f"Hugging Face, the predicted one; found {raw.shown}", file=raw.file,
+            remedy="If it is the prediction, name the column of the true classes: "
+            f"{say('columns', prediction=either, label='TRUTH')}, or put them beside the file as "
+            "labels.csv. If it is the true class, name that of the predictions: "
+            f"{say('columns', label=either, prediction='PREDICTED')}",
+        )  # fmt: skip
+    columns = dict(raw.columns)
+    columns["prediction"] = columns.pop("label")
+    return replace(raw, columns=columns, told=[f"prediction = `{raw.either}`", *raw.told])
+
+
+def _check_order(raw: RawFile, *, scores: bool) -> None:
+    """Refuse names of classes beside numbers, or scores in order, if their order is not known."""
+    if raw.layout.classes is None or raw.layout.order_is_known:
+        return
+    said = dict[bool, str]()  # whether by name
+    for name in ("label", "prediction"):
+        if name in raw.columns:
+            texts = formats.texts_of(raw.columns[name])
+            is_named = texts is not None and as_numbers(texts).dtype == object
+            said[is_named] = f"{name} is {'names' if is_named else 'numbers'}"
+    if scores and raw.classes is not None:
+        is_named = not raw.classes.numbered
+        said[is_named] = f"columns of scores have {'names' if is_named else 'numbers'}"
+    elif scores and {*KINDS, "scores"} & {*raw.columns}:
+        said[False] = "scores are in an order that is not told"
+    if len(said) == 2:
+        raise InputError(
+            f"which class has which number is not known: {said[True]}, {said[False]}",
+            file=raw.file,
+            remedy="Give the names of all classes in order of their labels: "
+            + raw.layout.say("classes"),
+        )
+
+
+def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) -> None:
+    """Refuse probabilities of class 1 of two, also where class 0 is predicted."""
+    p, predicted = columns["probability"], columns["prediction"]
+    if len(p) < MIN_ROWS or p.shape != predicted.shape or p.dtype.kind != "f":
+        return
+    classes = (predicted, columns.get("label", predicted))
+    of_two = all(one.min() == 0 and one.max() == 1 for one in classes)
+    if of_two and (p < 0.5).any() and np.array_equal(p >= 0.5, predicted == 1):
+        theirs = raw.names.get("probability", "probability")
+        raise InputError(
+            "is below 0.5 exactly where class 0 is predicted: it is the probability of class 1, "
+            "not of the predicted class", file=raw.file, field=theirs,
+            remedy=f"If so, say it: {raw.layout.say('columns', probabilities=theirs)}",
+        )  # fmt: skip
 
 
 def _missing_error(missing: list[str], raw: RawFile) -> InputError:
-    remedy = (
-        "If they have other names, say which: --columns label=target,probability=conf, 'columns' "
-        "of the dataset, or in Python columns={'label': 'target', 'probability': 'conf'}"
-    )
+    say = raw.layout.say
+    remedy = f"If they have other names, say which: {say('columns', **_suggested(missing, raw))}"
     if missing == ["label"]:
         remedy = (
-            "The true classes are needed here; only predictions of accuracy (matched-eval "
-            f"predict-accuracy) do without. {remedy}"
+            "The true classes are needed here; only predictions of accuracy do without. Put them "
+            f"beside the file, as labels.csv or labels.npy. {remedy}"
         )
     elif missing == ["probability"]:
-        remedy = f"{formats.CLASSES_ONLY}. {remedy}"
+        remedy = (
+            "Matching needs probabilities; for the replication tables, give classes as datasets of "
+            f"kind 'labels' (docs/replication.md). {remedy}"
+        )
+    elif list(raw.unused.values()).count("float") > 1 and "probability" in missing:
+        remedy += (
+            f". If columns are named by the classes, give these: {say('classes')}; or begin their "
+            "names with logit_ or prob_"
+        )
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
     what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
     return InputError(what, file=raw.file, remedy=remedy)
 
 
-def shared_classes(
-    sources: Sequence[Source], layout: Layout = _DEFAULT
-) -> tuple[str, ...] | None:  # fmt: skip
-    """Return the names of classes that occur in files that are to be compared, sorted."""
-    found: set[str] = set()
+def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
+    """Return which columns may be the missing ones by their types, or examples."""
+    form = {"label": ("whole", "text"), "prediction": ("whole", "text"), "probability": ("float",)}
+    unused = dict(raw.unused)
+    matrix = next((name for name, kind in unused.items() if kind == "matrix"), None)
+    wanted = {name: form[name] for name in missing}
+    if matrix is not None and "probability" in missing:
+        wanted = {name: form[name] for name in missing if name == "label"} | {"logits": ("matrix",)}
+    found = {
+        ours: next((name for name, kind in unused.items() if kind in kinds), None)
+        for ours, kinds in wanted.items()
+    }
+    if None not in found.values() and len({*found.values()}) == len(found):
+        return {ours: theirs for ours, theirs in found.items() if theirs is not None}
+    examples = {"label": "target", "prediction": "pred", "probability": "conf"}
+    return {name: examples[name] for name in missing}
+
+
+def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:
+    """Return the layout with the names of classes that occur in files to be compared, sorted.
+
+    Names that differ in case only are one class, unless a column has both.
+    """
+    by_column, orders = list[set[str]](), list[list[str]]()
     for source in sources:
         if not isinstance(source, formats.InMemory):
             path = Path(source)
             check_is_file(path)
             if formats.suffix_of(path) == ".parquet" and not _may_hold_names(path):
                 continue
-        raw = formats.read_raw(source, layout)
+        try:
+            raw = read_raw(source, layout)
+        except InputError:  # where labels are required, reading it will say what is wrong
+            raw = read_raw(source, layout, "optional")
         for name in {"label", "prediction"} & raw.columns.keys():
             texts = formats.texts_of(raw.columns[name])
             if texts is not None and as_numbers(texts).dtype == object:
-                found |= names_in(texts, raw.file)
-        for kind in KINDS:
-            columns = layout.class_columns(list(raw.columns), kind)
-            # Other columns may begin alike where prediction and probability are there.
-            if columns and not columns.numbered and "probability" not in raw.columns:
-                found |= set(columns.columns)
-    return tuple(sorted(found)) or None
+                by_column.append(names_in(texts, raw.file))
+        # Other columns may begin alike where prediction and probability are there.
+        if raw.classes and not raw.classes.numbered and "probability" not in raw.columns:
+            orders.append(list(raw.classes.columns))
+            by_column.append(set(orders[-1]))
+    found = set[str]().union(*by_column)
+    folded = {name.casefold(): name for name in sorted(found, reverse=True)}
+    if all(len({name.casefold() for name in names}) == len(names) for names in by_column):
+        found = set(folded.values())
+    if not found:
+        return layout
+    is_known = bool(orders) and all(order == sorted(order) for order in orders)
+    return replace(layout, classes=tuple(sorted(found)), order_is_known=is_known)
 
 
 def _may_hold_names(path: Path) -> bool:
-    """Whether a Parquet file has columns other than numbers and lists of them; cheap."""
+    """Whether a Parquet file has columns other than our numbers and lists of them; cheap."""
     try:
         fields = [(str(field.type), field.name) for field in pq.read_schema(path)]
     except (OSError, ValueError, pa.ArrowException):
         return True  # reading it will say what is wrong
+    numbers = ("int", "uint", "float", "double", "halffloat")
     return any(
-        not kind.startswith(("int", "uint", "float", "double", "halffloat")) or "_" in name
+        name not in COLUMNS or not kind.startswith(numbers)
         for kind, name in fields
         if name not in KINDS
     )
-
-
-def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
-    """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
-    column = raw.columns[name]
-    if not isinstance(column, np.ndarray) and pa.types.is_nested(column.type):
-        raise InputError("holds lists or records, not values", file=raw.file, field=name)
-    if not isinstance(column, np.ndarray) and column.null_count:
-        row = column.is_null().to_numpy().argmax()
-        problem = f"row {row} is empty or NaN"
-        raise InputError(problem, file=raw.file, field=name, remedy=ROWS_FROM_0)
-    texts = formats.texts_of(column)
-    if texts is None:
-        values = column if isinstance(column, np.ndarray) else formats.plain_values(column)
-    else:
-        may_be_numbers = name != "probability" and raw.layout.classes is None
-        values = as_numbers(texts) if may_be_numbers else texts
-    if name not in ("label", "prediction"):
-        return values
-    return raw.layout.labels(values, raw.file, name)

@@ -5,52 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_csv_rows
-from matcheval.predictions.formats import InMemory, Source, read_lists, suffix_of
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import Predictions
 
 GROUP = "group"
 Texts = npt.NDArray[np.str_]
 
 
-def read_group_column(source: Source, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
-    """Read the groups that a prediction file, or a table in memory, names.
-
-    Parameters
-    ----------
-    source : path-like or InMemory
-        What `files.read_predictions` has read.
-    index : int32 array, shape (n,)
-        Indices of its predictions, increasing.
-    layout : Layout
-        How the file is laid out.
-
-    Returns
-    -------
-    str array, shape (n,), or None
-        In order of the indices; None if there is no column `group`.
-
-    Raises
-    ------
-    InputError
-        If a group is empty, or their number is another.
-    """
-    is_parquet = not isinstance(source, InMemory) and suffix_of(Path(source)) == ".parquet"
-    if is_parquet and GROUP not in pq.read_schema(source).names:
-        return None  # without reading the scores of all classes
-    columns = read_lists(source, (GROUP, "index"), layout)
-    if GROUP not in columns:
-        return None
-    groups = columns[GROUP]
-    if len(groups) != len(index):
-        raise InputError(f"{len(groups)} for {len(index)} datapoints", file=source, field=GROUP)
-    if "index" in columns:
-        order = np.argsort(np.array(columns["index"], np.int64), kind="stable")
-        groups = [groups[row] for row in order.tolist()]
-    return _checked(groups, source)
+def groups_of(predictions: Predictions, file: object) -> Texts | None:
+    """Return the groups that a prediction file names, if it does, in order of its rows."""
+    return None if predictions.groups is None else _checked(list(predictions.groups), file)
 
 
 def read_group_file(

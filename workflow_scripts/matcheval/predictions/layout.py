@@ -1,7 +1,8 @@
 """How a person's prediction file is laid out: the names of its columns, its classes, its labels."""
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,94 +15,49 @@ from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
+from matcheval.predictions.column_names import COLUMNS, our_name
 
 if TYPE_CHECKING:
     from matcheval.datasets.kinds import DatasetSpec
 
-Kind = Literal["logits", "probabilities"]
-KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
-COLUMNS = ("index", "label", "prediction", "probability", *KINDS)
-
-# Columns of single classes begin with one of these, and end with the number or name of the class;
-# after `p_` comes a number, since a column such as `p_value` is no class.
-_PREFIXES: dict[Kind, tuple[str, ...]] = {"logits": ("logit_",), "probabilities": ("prob_", "p_")}
-_NUMBERED_ONLY = "p_"
-# Further names: of arrays in `.npz` files, and of lists in JSON files.
-_ALIASES = {"labels": "label", "scores": "probabilities"}
-
-
-@dataclass(frozen=True)
-class ClassColumns:
-    """Columns that hold the scores of one class each."""
-
-    columns: dict[str, str]
-    numbered: bool
-    prefix: str
+Caller = Literal["python", "command", "study"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a prediction file is to be read."""
+    """What a person says of a prediction file; the rest follows from its columns (`recognition`).
+
+    Attributes
+    ----------
+    columns : mapping of str to str
+        Names of the file's columns by ours; with `*`, what those of all classes begin with.
+    classes : tuple of str, optional
+        Names of the classes in the order of their labels.
+    first_label : int
+        The number of the first class, 0 or 1.
+    order_is_known : bool
+        False if the classes are those that occur, sorted: no number is known to mean one of them.
+    caller : str
+        Whose options messages name.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] | None = None
     first_label: int = 0
+    order_is_known: bool = field(default=True, compare=False)
+    caller: Caller = field(default="python", compare=False)
 
-    def positions(self, names: Sequence[str], file: object) -> dict[str, int]:
-        """Find the columns of a file by our names; those that are read may occur once only."""
-        given = {
-            _position(names, theirs, ours, file): ours
-            for ours, theirs in self.columns.items()
-            if not theirs.endswith("*")
-        }
-        ours_given = set(given.values())
-        taken = {n for n in names if n in COLUMNS} | ours_given
-        found: dict[str, int] = {}
-        for at, name in enumerate(names):
-            ours = name if name in COLUMNS else self._our_name(name, taken)
-            if at not in given and ours in ours_given:
-                continue
-            ours = given.get(at, ours)
-            if ours in found and self.reads(ours):
-                raise InputError("occurs twice", file=file, field=ours)
-            found.setdefault(ours, at)
-        return found
-
-    def _our_name(self, name: str, taken: set[str]) -> str:
-        """Return the standard name of a column, whatever its case; its own name if it has none."""
-        small = name.casefold().strip()
-        ours = _ALIASES.get(small, small)
-        if ours in COLUMNS and ours not in taken:
-            return ours
-        for prefix in self._all_prefixes:
-            if small.startswith(prefix.casefold()):
-                return prefix + name.strip()[len(prefix) :]
-        return name
-
-    def _prefixes(self, kind: Kind) -> tuple[str, ...]:
-        """Return the prefixes that mark a column as holding the scores of one class."""
-        given = self.columns.get(kind, "")
-        return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
-
-    @property
-    def _all_prefixes(self) -> tuple[str, ...]:
-        return self._prefixes("logits") + self._prefixes("probabilities")
-
-    def reads(self, name: str) -> bool:
-        """Whether a column of this name, which is ours, is read."""
-        return name in COLUMNS or name.startswith(self._all_prefixes)
-
-    def class_columns(self, names: Sequence[str], kind: Kind) -> ClassColumns | None:
-        """Find the columns that hold the scores of one class each."""
-        for prefix in self._prefixes(kind):
-            found = {n.removeprefix(prefix): n for n in names if n.startswith(prefix)}
-            found.pop("", None)
-            numbers = {key: name for key, name in found.items() if key.isdecimal()}
-            if numbers and set(numbers) != set(self.classes or ()):
-                return ClassColumns(numbers, True, prefix)
-            if len(found) > 1 and prefix != _NUMBERED_ONLY:
-                return ClassColumns(found, False, prefix)
-        return None
+    def say(self, option: str, **columns: str) -> str:
+        """Return how the caller gives `columns`, `classes` or `first_label`, for a message."""
+        value: Any = {"columns": columns, "classes": ["..."], "first_label": 1}[option]
+        if self.caller == "python":
+            return f"{option}={value!r}".replace("'...'", "...")
+        if self.caller == "study":
+            return f"`{option}` of the dataset" + (
+                f", {json.dumps(value)}".replace('"', "") if option == "columns" else ""
+            )
+        texts = {"columns": ",".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE"}
+        return f"--{option.replace('_', '-')} {texts.get(option, value)}"
 
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
         """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
@@ -126,16 +82,21 @@ class Layout:
             raise wrong(
                 f"has dtype object: it holds names such as '{texts[0]:.60}'",
                 remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in "
-                "the order of the labels (--classes FILE, or 'classes' of the dataset)",
+                f"the order of the labels: {self.say('classes')}",
             )
         number = {name: label for label, name in enumerate(classes)}
-        unknown = next((row for row, text in enumerate(texts) if text not in number), None)
-        if unknown is not None:
-            problem = f"'{texts[unknown]:.60}' is none of the {len(classes)} classes"
+        alike = [name.casefold() for name in classes]
+        number |= {name: at for at, name in enumerate(alike) if alike.count(name) == 1}
+        found = [number.get(text, number.get(text.casefold())) for text in texts]
+        if None in found:
+            row = found.index(None)
+            near = difflib.get_close_matches(texts[row], classes, n=1)
+            remedy = f"The nearest is '{near[0]}': correct the one that is misspelt" if near else ""
             raise wrong(
-                f"row {unknown} (from 0): {problem}", remedy=suggest(texts[unknown], classes)
+                f"row {row} (from 0): '{texts[row]:.60}' is none of the {len(classes)} classes",
+                remedy=remedy or suggest(texts[row], classes),
             )
-        return np.array([number[text] for text in texts], np.int64)
+        return np.array(found, np.int64)
 
 
 def layout_of(spec: "DatasetSpec") -> Layout:
@@ -143,35 +104,27 @@ def layout_of(spec: "DatasetSpec") -> Layout:
     if spec.kind != PREDICTIONS_KIND:
         return Layout()
     return Layout(
+        caller="study",
         columns=dict(spec.options.get("columns", {})),
         classes=spec.settings.known_classes,
         first_label=int(spec.options.get("first_label", 0)),
     )
 
 
-def check_columns_given(columns: Mapping[str, str], file: object, field: str) -> None:
-    """Check the names of columns that a person gave."""
-    unknown = [name for name in columns if name not in COLUMNS]
-    if unknown:
+def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[str, str]:
+    """Check the names of columns that a person gave, and return them by ours."""
+    by_ours = {our_name(name): theirs for name, theirs in columns.items()}
+    unknown = [name for name in by_ours if name not in COLUMNS]
+    if unknown or len(by_ours) < len(columns):
         remedy = f"Name {', '.join(COLUMNS)}, as in label=target"
-        problem = f"there is no column '{unknown[0]}'"
+        twice = f"{', '.join(columns)} name a column twice"
+        problem = f"there is no column '{unknown[0]}'" if unknown else twice
         raise InputError(problem, file=file, field=field, remedy=remedy)
     theirs = list(columns.values())
-    twice = [name for name in theirs if not name or theirs.count(name) > 1]
-    if twice:
-        raise InputError(f"'{twice[0]}' is given twice or empty", file=file, field=field)
-
-
-def _position(names: Sequence[str], theirs: str, ours: str, file: object) -> int:
-    """Return where a column is that a person named."""
-    same = [at for at, name in enumerate(names) if name.strip().casefold() == theirs.casefold()]
-    found = [at for at, name in enumerate(names) if name == theirs] or same
-    if len(found) != 1:
-        raise InputError(
-            f"{'several columns' if found else 'no column'} '{theirs}', which was named as "
-            f"'{ours}'; found {', '.join(names) or 'none'}", file=file,
-        )  # fmt: skip
-    return found[0]
+    repeated = [name for name in theirs if not name or theirs.count(name) > 1]
+    if repeated:
+        raise InputError(f"'{repeated[0]}' is given twice or empty", file=file, field=field)
+    return by_ours
 
 
 LABEL_SPACES = ("cifar10", "imagenet")
@@ -217,6 +170,8 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     int64 array, or `values` if one of them is something else.
     """
     texts = [value if isinstance(value, str) else "" for value in values.tolist()]
+    if all(text.startswith("LABEL_") for text in texts):  # Hugging Face's, of classes without names
+        texts = [text.removeprefix("LABEL_") for text in texts]
     if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
         return values
     return np.array(list(map(int, texts)), np.int64)
@@ -230,7 +185,7 @@ def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
         name = min(names.difference(numbers))
         raise InputError(
             f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
-            file=file, remedy="Correct them; if all are names, give all of them (--classes FILE)",
+            file=file, remedy="Correct them; if all are names, give the names of all classes",
         )  # fmt: skip
     return names
 

@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 from matcheval.errors import InputError
+from matcheval.names import MODEL, PREDICTION_SUFFIXES
+from matcheval.predictions.formats import suffix_of
 
-MODEL = "{model}"
 REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
 
 
@@ -24,3 +25,23 @@ def files_by_model(pattern: str) -> dict[str, Path]:
     found = glob.glob(glob.escape(before) + "*" + glob.escape(after))  # noqa: PTH207
     matches = ((name.fullmatch(path), path) for path in sorted(found))
     return {match[1]: Path(path) for match, path in matches if match}
+
+
+def set_names(original: str, replication: str) -> tuple[str, str] | None:
+    """Return what two sets are called by the last part of their patterns that tells them apart."""
+    parts = [
+        [_without_model(one) for one in reversed(Path(p).parts)] for p in (original, replication)
+    ]
+    pairs = zip(*parts, strict=False)
+    return next(((a, b) for a, b in pairs if a and b and a != b), None)
+
+
+def _without_model(part: str) -> str:
+    """Return a part of a pattern without the model, its suffix and repeated separators."""
+    suffix = (
+        suffix_of(Path(part))
+        if MODEL in part or suffix_of(Path(part)) in PREDICTION_SUFFIXES
+        else ""
+    )
+    name = part.removesuffix(suffix).replace(MODEL, "")
+    return re.sub(r"([-_. ])[-_. ]+", r"\1", name).strip("-_. /")

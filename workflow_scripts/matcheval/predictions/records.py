@@ -37,9 +37,6 @@ _MAX_DIGITS = 20  # longer numbers are shortened in messages, and never converte
 _MAX_INDEX = int(np.iinfo(np.int32).max)
 
 _PERCENT = 100 + 1e-4
-_FROM_ONE = (
-    "If labels are counted from 1, say so (--first-label 1, or 'first_label' of the dataset)"
-)
 ROWS_FROM_0 = "Rows are counted from 0"
 
 LabelRule = Literal["required", "optional"]
@@ -59,6 +56,12 @@ class Predictions:
         Maximum of the softmax, computed in float64 and rounded to float32, in [0, 1].
     metadata : mapping
         Provenance as text: model, dataset, n_classes, digest of the weights, versions, ....
+    keys, groups : object arrays, shape (n,), or None
+        What the file tells datapoints apart by, such as file names, and groups, not checked.
+    is_identified : bool
+        Whether `index` says which datapoints these are, and not the order of the rows alone.
+    told : tuple of str
+        What was recognised in the file by other names than the standard ones.
     """
 
     index: npt.NDArray[np.int32]
@@ -66,6 +69,10 @@ class Predictions:
     prediction: npt.NDArray[np.int16]
     probability: npt.NDArray[np.float32]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    keys: npt.NDArray[Any] | None = None
+    groups: npt.NDArray[Any] | None = None
+    is_identified: bool = False
+    told: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
@@ -88,10 +95,14 @@ def check_predictions(
     file: object = None,
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
+    first_label: str = "",
 ) -> Predictions:
     """Check raw columns and convert them to the declared types and order."""
-    checked = check_columns(columns, file=file, n_classes=n_classes, metadata=metadata)
-    return Predictions(**checked, metadata=dict(metadata or {}))
+    checked = check_columns(
+        columns, file=file, n_classes=n_classes, metadata=metadata, first_label=first_label
+    )
+    arrays: dict[str, Any] = checked
+    return Predictions(**arrays, metadata=dict(metadata or {}))
 
 
 def check_columns(
@@ -100,8 +111,12 @@ def check_columns(
     file: object = None,
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
+    first_label: str = "",
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check raw columns, and convert them to the declared types and order."""
+    """Check raw columns, and convert them to the declared types and order.
+
+    `first_label` is what a message says of labels from 1: how the caller gives the first label.
+    """
     lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
     if len(set(lengths.values())) > 1:
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
@@ -114,14 +129,17 @@ def check_columns(
     index = index[order]
     repeated = np.flatnonzero(index[1:] == index[:-1])
     if len(repeated):
+        more = f" ({len(repeated):,} rows repeat another's)" if len(repeated) > 1 else ""
         raise InputError(
-            f"{index[repeated[0]]} occurs more than once", file=file, field="index",
-            remedy="Give each datapoint exactly one row",
+            f"{index[repeated[0]]} occurs more than once{more}", file=file, field="index",
+            remedy="Give each datapoint exactly one row; an index that is none, rename",
         )  # fmt: skip
     return {
         "index": index.astype(np.int32),
         **{
-            name: checked_integers(columns[name], name, largest, file)[order].astype(np.int16)
+            name: checked_integers(columns[name], name, largest, file, first_label)[order].astype(
+                np.int16
+            )
             for name in ("label", "prediction")
             if name in columns
         },
@@ -147,7 +165,7 @@ def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) ->
 
 
 def checked_integers(
-    values: npt.NDArray[Any], name: str, largest: int, file: object
+    values: npt.NDArray[Any], name: str, largest: int, file: object, first_label: str = ""
 ) -> npt.NDArray[np.int64]:
     """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them.
 
@@ -159,6 +177,8 @@ def checked_integers(
     largest : int
     file : object
         File that messages name.
+    first_label : str
+        How the caller gives the first label, for a message.
 
     Raises
     ------
@@ -173,7 +193,8 @@ def checked_integers(
     from_one = (
         values.min(initial=1) == 1 and values.max(initial=0) == largest + 1 != MAX_CLASSES + 1
     )
-    remedy = f"{_FROM_ONE}. " if name != "index" and from_one else ""
+    is_from_one = name != "index" and from_one and first_label
+    remedy = f"If labels are counted from 1, say so: {first_label}. " if is_from_one else ""
     why = f"is too large; the maximum is {largest}"
     _raise_if_any(values > largest, values, why, name, file, remedy)
     return values.astype(np.int64)
@@ -200,7 +221,12 @@ def _checked_values(
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind not in "iuf":
-        raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy=remedy)
+        example = next((v for v in values.tolist() if isinstance(v, str)), None)
+        such = "" if example is None else f": it holds text such as '{example:.60}'"
+        problem = f"has dtype {values.dtype}{such}"
+        if example is not None and example.strip().endswith("%"):
+            remedy = "Write fractions, such as 0.97 in place of 97%"
+        raise InputError(problem, file=file, field=name, remedy=remedy)
     return values
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
-from matcheval.predictions.group_files import Texts, read_group_column, read_group_file
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_file
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
@@ -106,8 +108,14 @@ class GroupSource:
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
-        read = (read_group_column(file, predictions.index, layout) for file in files)
-        return groups_of_models(read, files)
+        return groups_of_models((_groups_in(file, layout) for file in files), files)
+
+
+def _groups_in(file: Path, layout: Layout) -> Texts | None:
+    """Return the groups that a prediction file names."""
+    if file.suffix == ".parquet" and GROUP not in pq.read_schema(file).names:
+        return None  # without reading the scores of all classes
+    return groups_of(read_predictions(file, layout=layout), file)
 
 
 def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -> Texts | None:

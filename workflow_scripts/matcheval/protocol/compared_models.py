@@ -214,6 +214,8 @@ class ComparedModels:
         Groups, or paired images, of source and target; None where datapoints are by themselves.
     files : tuple of mapping of str to PredictionFile
         Each model's prediction files by origin, for what is not in the predictions: logits.
+    told, noticed : tuple of str
+        What was recognised in the files; which datapoints are left out, and what looks wrong.
 
     Raises
     ------
@@ -227,6 +229,8 @@ class ComparedModels:
     seeds: tuple[int, ...]
     blocks: Blocks | None = None
     files: tuple[Mapping[str, PredictionFile], ...] = ()
+    told: tuple[str, ...] = ()
+    noticed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""

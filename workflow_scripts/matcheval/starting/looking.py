@@ -8,9 +8,10 @@ from typing import Any
 
 from matcheval.errors import InputError, listed, suggest
 from matcheval.io.files import files_below
+from matcheval.names import MODEL
 from matcheval.names import PREDICTION_SUFFIXES as SUFFIXES
 from matcheval.predictions.formats import suffix_of
-from matcheval.predictions.patterns import MODEL, check_pattern, files_by_model
+from matcheval.predictions.patterns import check_pattern, files_by_model
 
 
 @dataclass(frozen=True)

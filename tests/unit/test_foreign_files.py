@@ -1,0 +1,267 @@
+"""Files that other tools wrote (tests/foreign/write_files.py): read without an option, or refused.
+
+MATCHEVAL_EXAMPLES=5000 mutates them 5,000 times.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, note, settings
+from hypothesis import strategies as st
+
+from matcheval.errors import InputError
+from matcheval.predictions.alignment import Alignment
+from matcheval.predictions.column_names import SYNONYMS, our_name
+from matcheval.predictions.files import read_predictions, with_shared_classes
+from matcheval.predictions.layout import Layout
+
+FILES = Path(__file__).parents[1] / "foreign" / "files"
+MEANT = dict(np.load(FILES / "meant.npz"))
+COMMAND = Layout(caller="command")
+
+SHORT = "label = `y_true`, prediction = `y_pred`, probability = `confidence`"
+LOGITS = "label = `gt`, logits = 3 class columns"
+FROM_DB = "label = `truth`, prediction = `pred`, probability = `conf`"
+LISTS = "label = `target`, probabilities = `probs`, datapoints = `path`"
+BESIDE = "label = `labels.csv`, by `filename`, prediction = `label`, probability = `prob`"
+READ = {
+    "pandas.csv": "", "pandas_index.csv": SHORT, "pandas_bom.csv": "", "pandas.csv.gz": LOGITS,
+    "pandas.csv.bz2": LOGITS, "pandas.csv.xz": LOGITS, "pandas.csv.zst": LOGITS,
+    "pandas_wide.csv": "label = `target`, probabilities = 3 class columns",
+    "case.csv": "label = `target`, probabilities = 3 class columns",
+    "pandas_wide.parquet": "label = `target`, probabilities = 3 class columns",
+    "pandas.feather": "label = `y_true`, prediction = `y_pred`, probability = `msp`",
+    "pandas_columns.json": SHORT, "pandas_split.json": SHORT, "pandas_table.json": SHORT,
+    "pandas_index.json": f"{SHORT}, datapoints = `key`",
+    "pandas_shuffled.jsonl": f"{SHORT}, datapoints = `image`",
+    "pandas.xlsx":
+        "label = `Ground Truth`, prediction = `Predicted Label`, probability = `Max Prob`",
+    "excel_german.csv": "semicolons between columns, Latin-1, decimal commas",
+    "excel_unicode.txt": f"{SHORT}, tabs between columns, UTF-16",
+    "from_1.csv": "probabilities = 3 class columns, classes are counted from 1",
+    "polars.arrow": LISTS, "polars.ndjson": LISTS, "polars_lists.parquet": LISTS,
+    "polars_bars.csv": f"{SHORT}, vertical bars between columns",
+    "duckdb.json": FROM_DB, "duckdb.parquet": FROM_DB, "duckdb.tsv": FROM_DB,
+    "datasets.jsonl": "", "datasets.parquet": "", "datasets_stream.arrow": "",
+    "torchmetrics.pt": "label = `target`, logits = `preds`", "lightning_batches.pt": "",
+    "half.safetensors": "logits = `outputs`", "numpy.npz": "",
+    "numpy_half.npz": "label = `targets`, logits = `outputs`",
+    "numpy_bfloat16.npz": "label = `gt`",
+    "numpy_named.npz": "label = `y_true`, probabilities = `y_score`",
+    "keras.npz": "label = `y_test`, probabilities = `y_pred`",
+    "numpy_two/val_logits.npy": "label = `val_labels.npy`",
+    "numpy_header.csv": "probabilities = 3 class columns", "h5py.h5": "label = `test/labels`",
+    "sklearn.csv": "label = `y_true`, prediction = `y_pred`, probabilities = 3 class columns",
+    "sklearn_binary.csv": "prediction = `y_pred`, probability of class 1 = `y_prob`",
+    "timm/top1.csv": BESIDE, "timm/include_index.csv": BESIDE, "timm/top2.json": BESIDE,
+    "timm/top2.parquet": BESIDE,
+    "timm/separate_col.csv": "by `filename`, prediction = `label_0`, probability = `prob_0`",
+    "pipeline_best.json": "label = `true_label`, probability = `score`, prediction = `label`",
+    "pipeline_all.jsonl": "label = `true_label`, probabilities = 3 class columns",
+    "fiftyone.csv": "label = `ground_truth.label`, prediction = `predictions.label`",
+    "fiftyone_samples.json": "label = `ground_truth.label`, prediction = `predictions.label`",
+    "lm_eval.jsonl": "label = `target`, logits = `filtered_resps`, datapoints = `doc_id`",
+    "lists.csv": "label = `y_true`, probabilities = `probs`", "numpy_lists.csv": "label = `y_true`",
+    "excel_sep.csv": "semicolons between columns, decimal commas",
+    "fastai/preds.pt": "label = `targs.pt`, probabilities = `preds`",
+    "trainer.npz": "label = `label_ids`, logits = `predictions`",
+    "wandb.table.json": "label = `truth`, probability = `score`",
+    "wandb_scores.table.json": "label = `truth`, probabilities = 3 class columns",
+}  # fmt: skip
+EITHER = "If it is the prediction, .* --columns prediction=label,label=TRUTH, .* as labels.csv"
+ORDER = "which class has which number is not known: .* in order of their labels: --classes FILE"
+# What a refused file is told, and the options that mend it, if there are any.
+REFUSED = {
+    "timm_alone.csv": (f"found filename .text., label .text., prob .float64.. {EITHER}", None),
+    "pipeline_alone.json": (EITHER, None),
+    "classes_only.csv": ("found label .int64., prediction .int64.. Matching needs prob", None),
+    "percent.csv": ("These look like percentages: divide them by 100", None),
+    "numpy_savetxt.csv": ("its first line is '2.0.*Write the names of the columns above it", None),
+    "numpy_positional.npz": (
+        r"found arr_0 \(float64 12×3\), arr_1 .*--columns label=arr_1,logits=arr_0",
+        {"columns": {"label": "arr_1", "logits": "arr_0"}},
+    ),
+    "tuple.pt": ("--columns label=.1.,logits=.0.", {"columns": {"label": "[1]", "logits": "[0]"}}),
+    "module.pt": ("Save plain tensors", None),
+    "relu.npz": (
+        "'outputs': holds no negative scores, .*--columns logits=outputs",
+        {"columns": {"logits": "outputs"}},
+    ),
+    "labels_from_1.npz": ("say so: --first-label 1", {"first_label": 1}),
+    "numpy_sklearn.npz": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "order_unknown.csv": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "timm/all_named.json": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "names_and_numbers.csv": (ORDER, {"classes": ("cat", "dog", "owl")}),
+    "wide_and_more.csv": (
+        "found cat .float64., .* named by the classes, give these: --classes FILE",
+        {"classes": ("cat", "dog", "owl")},
+    ),
+    "two_truths.csv": (
+        "'target' and 'y_true' may both be the label; .*--columns label=y_true",
+        {"columns": {"label": "y_true"}},
+    ),
+    "binary_score.csv": (
+        "is below 0.5 exactly where class 0 .*--columns probabilities=score",
+        {"columns": {"probabilities": "score"}},
+    ),
+}
+NEEDS = {".pt": "torch", ".h5": "h5py", ".xlsx": "openpyxl"}
+
+
+def read(path, layout=COMMAND):
+    layout = layout if layout.classes else with_shared_classes([path], layout)
+    return read_predictions(path, None, layout)
+
+
+def check(found, name):
+    """Check that predictions are those that were meant."""
+    label, prediction, probability = MEANT.values()
+    if "binary" in name:
+        label, prediction = (np.where(one == 2, 1, 0) for one in (label, prediction))
+        assert np.array_equal(found.label, label)
+        assert (found.probability >= 0.5).all()
+        return
+    if name == "pandas_shuffled.jsonl":
+        order = np.argsort([key[-7:] for key in found.keys])
+        assert np.array_equal(found.label[order], label)
+        assert np.array_equal(found.prediction[order], prediction)
+        return
+    assert np.array_equal(found.label, label)
+    assert np.array_equal(found.prediction, prediction)
+    half = name.startswith(("half", "numpy_half", "numpy_bfloat16"))
+    if name != "sklearn.csv":  # of another model
+        tolerance = 2e-3 if half else 2e-6
+        np.testing.assert_allclose(found.probability, probability, atol=tolerance)
+
+
+def skip_without_reader(name):
+    package = NEEDS.get(Path(name).suffix)
+    if package and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
+def test_all_files_are_tested():
+    there = {str(p.relative_to(FILES)) for p in FILES.rglob("*") if p.is_file()}
+    others = {"meant.npz", "timm/labels.csv", "numpy_two/val_labels.npy", "fastai/targs.pt"}
+    assert {*READ, *REFUSED} == there - others
+    assert len(READ) >= 40
+
+
+@pytest.mark.parametrize("name", READ)
+def test_is_read_without_an_option(name):
+    skip_without_reader(name)
+    found = read(FILES / name)
+    check(found, name)
+    told = ", ".join(found.told)
+    assert READ[name] in told
+    assert told or not READ[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused_with_what_mends_it(name):
+    skip_without_reader(name)
+    message, options = REFUSED[name]
+    with pytest.raises(InputError, match=message):
+        read(FILES / name)
+    with pytest.raises(InputError) as caught:
+        read(FILES / name, Layout())
+    assert "--" not in str(caught.value)  # which is a command's, not Python's
+    if options:
+        check(read(FILES / name, Layout(**options)), name)
+
+
+@pytest.mark.parametrize("suffix", NEEDS)
+def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, suffix):
+    monkeypatch.setitem(sys.modules, NEEDS[suffix], None)
+    name = next(name for name in READ if name.endswith(suffix))
+    with pytest.raises(InputError, match=f"needs the package {NEEDS[suffix]}, .*pip install"):
+        read(FILES / name)
+
+
+def test_rows_in_another_order_are_aligned():
+    """The shuffled file of pandas, by the images that the file of FiftyOne names."""
+    alignment = Alignment()
+    alignment.place(read(FILES / "fiftyone.csv"), "first")
+    placed = alignment.place(read(FILES / "pandas_shuffled.jsonl"), "second")
+    assert placed.index.tolist() == list(range(12))
+    assert np.array_equal(placed.label, MEANT["label"])
+    assert np.array_equal(placed.prediction, MEANT["prediction"])
+
+
+def mutated(content, random):
+    """The bytes, changed in one to three places."""
+    changed = bytearray(content)
+    pieces = [
+        *(bytes([c]) for c in b',;\t|\n"\x00\xff-.e0159[]{}:'),
+        b"nan",
+        b"null",
+        b"1e999",
+        b"label",
+    ]
+    for _ in range(random.randint(1, 3)):
+        at = random.randint(0, len(changed))
+        match random.choice(["flip", "delete", "repeat", "cut", "insert", "swap"]):
+            case "flip":
+                changed[at : at + 1] = (b ^ 1 << random.randint(0, 7) for b in changed[at : at + 1])
+            case "delete":
+                del changed[at : at + random.randint(1, 30)]
+            case "repeat":
+                changed[at:at] = changed[: random.randint(1, 60)]
+            case "cut":
+                del changed[at:]
+            case "insert":
+                changed[at:at] = random.choice(pieces)
+            case "swap":
+                other = random.randint(0, len(changed))
+                changed[at : at + 8], changed[other : other + 8] = (
+                    changed[other : other + 8], changed[at : at + 8],
+                )  # fmt: skip
+    return bytes(changed)
+
+
+def renamed(content, random):
+    """Text with one word of its header exchanged for another of the same meaning, or of none."""
+    head, newline, rest = content.partition(b"\n")
+    cells = head.decode("utf-8-sig").split(",")
+    at = random.randrange(len(cells))
+    words = ["x", "note", "image", "Index", *SYNONYMS.get(our_name(cells[at].strip('" \r')), ())]
+    cells[at] = random.choice(words)
+    return ",".join(cells).encode() + newline + rest
+
+
+READABLE = [n for n in (*READ, *REFUSED) if Path(n).suffix not in (".pt", ".h5", ".xlsx")]
+TEXTS = [n for n in READABLE if n.endswith(".csv") and not n.startswith(("excel", "two"))]
+
+
+@settings(
+    max_examples=int(os.environ.get("MATCHEVAL_EXAMPLES", "60")), deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(random=st.randoms(use_true_random=False))
+def test_mutations_are_read_or_refused(tmp_path, random):
+    """Without a traceback; where just a name was changed, what is read is what the file says."""
+    rename = random.random() < 0.4
+    name = random.choice(TEXTS if rename else READABLE)
+    for beside in FILES.glob(f"{Path(name).parent}/*labels*") if "/" in name else ():
+        shutil.copy(beside, tmp_path)
+    path, content = tmp_path / Path(name).name, (FILES / name).read_bytes()
+    changed = renamed(content, random) if rename else mutated(content, random)
+    path.write_bytes(changed)
+    try:
+        found = read(path)
+    except InputError as error:
+        event("refused" if path.name in str(error) else "refused, beside it")
+        return
+    finally:
+        for one in tmp_path.iterdir():
+            one.unlink()
+    event("read")
+    assert ((found.probability >= 0) & (found.probability <= 1)).all()
+    if rename or path.suffix in (".npz", ".gz", ".bz2", ".xz"):  # which have checksums
+        note(f"{name}: {changed[:60]!r}")
+        check(found, name)

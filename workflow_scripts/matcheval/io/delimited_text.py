@@ -1,0 +1,121 @@
+"""Text tables that others wrote (CSV, TSV, ...): separator, encoding, decimal comma are found."""
+
+import csv
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matcheval.errors import InputError
+from matcheval.io.compressed import BROKEN, open_text
+from matcheval.io.files import readable
+from matcheval.io.formulas import unmarked_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAMES = {
+    ",": "commas", "\t": "tabs between columns", ";": "semicolons between columns",
+    "|": "vertical bars between columns",
+}  # fmt: skip
+_HEAD_BYTES = 1 << 20  # that a header may have
+_BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_SPREADSHEET = "cp1252"  # what spreadsheets save where it is not UTF-8: Latin-1, and some more
+_DECIMAL_COMMA = r"^\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*$"
+
+
+def read_delimited(path: Path) -> "tuple[pa.Table, list[str]]":
+    """Read a table as columns, whose types follow from their cells, and say how it is written.
+
+    Returns
+    -------
+    pyarrow.Table
+    list of str
+        What differs from commas, UTF-8 and decimal points, for a message.
+    """
+    import pyarrow as pa
+
+    what = "a readable CSV file"
+    with readable(path, what, pa.ArrowException, csv.Error, *BROKEN):
+        with open_text(path) as stream:
+            head = stream.read(_HEAD_BYTES)
+        encoding = next((e for m, e in _BYTE_ORDER_MARKS.items() if head.startswith(m)), "utf8")
+        if b"\0" in head and encoding != "utf-16":
+            raise ValueError("it holds a NUL")
+        lines = head.decode(encoding, "replace").lstrip("\ufeff").splitlines()
+        stated = bool(lines) and re.fullmatch('"?sep=.?"?', lines[0])  # of Excel, above the header
+        separator = _separator(lines[1 if stated else 0 :][:1])
+        how: dict[str, Any] = {"skip_rows": 1 if stated else 0, "has_lists": b'"[' in head}
+        told = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
+        try:
+            table = _read(path, separator, encoding, **how)
+        except UnicodeDecodeError:
+            encoding = _SPREADSHEET
+            table = _read(path, separator, encoding, **how)
+        if encoding in ("utf-16", _SPREADSHEET):
+            told.append("UTF-16" if encoding == "utf-16" else "Latin-1")
+        if separator != "," and any(map(_has_decimal_commas, table.columns)):
+            told.append("decimal commas")
+            table = _read(path, separator, encoding, decimal_point=",", **how)
+    return unmarked_table(table), told
+
+
+def _separator(first: list[str]) -> str:
+    """Return the separator that the first line has most of."""
+    return max(_NAMES, key=lambda one: len(next(csv.reader(first, delimiter=one), [])))
+
+
+def _read(
+    path: Path, separator: str, encoding: str, skip_rows: int, has_lists: bool, **options: Any
+) -> "pa.Table":
+    """Read the columns; other encodings raise `UnicodeDecodeError`."""
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    # One thread: files are small, and an order of threads would be one of errors.
+    reading = pa_csv.ReadOptions(use_threads=False, encoding=encoding, skip_rows=skip_rows)
+    # NumPy wraps the lists that it writes as text.
+    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=has_lists)
+    with open_text(path) as stream:
+        table = pa_csv.read_csv(
+            stream,
+            read_options=reading, parse_options=parsing,
+            convert_options=pa_csv.ConvertOptions(**options),
+        )  # fmt: skip
+    for column in table.columns:
+        if pa.types.is_binary(column.type):  # text that is not UTF-8
+            raise UnicodeDecodeError("utf-8", b"", 0, 0, "a column")
+    # NumPy's `savetxt` writes the header as a comment.
+    return table.rename_columns([name.removeprefix("# ").strip() for name in table.schema.names])
+
+
+def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
+    """Whether all texts of a column are numbers, of which some have a decimal comma."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return False
+    filled = column.filter(pc.not_equal(pc.utf8_trim_whitespace(column), ""))
+    numbers, commas = (
+        pc.match_substring_regex(filled, _DECIMAL_COMMA),
+        pc.match_substring(filled, ","),
+    )
+    return bool(pc.all(numbers).as_py() and pc.any(commas).as_py())
+
+
+def check_has_header(table: "pa.Table", path: Path) -> None:
+    """Refuse a table whose first line holds numbers in place of names."""
+    names = table.schema.names
+    if names and all(_is_number(name) for name in names) and any("." in name for name in names):
+        raise InputError(
+            f"its first line is '{','.join(names):.60}'", file=path,
+            remedy="Write the names of the columns above it, such as label,prediction,probability",
+        )  # fmt: skip
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""The same datapoints in files of several models, in any order: aligned by `index` or by a key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.predictions.records import Predictions
+
+
+@dataclass
+class Alignment:
+    """Gives datapoints that files name by keys, as file names, the positions of the first file.
+
+    Files without keys, or with those of the first file in its order, stay as they are.
+    """
+
+    _first: npt.NDArray[Any] | None = None
+    _file: object = None
+    _positions: dict[str, int] = field(default_factory=dict)
+
+    def place(self, found: Predictions, file: object) -> Predictions:
+        """Return predictions with such positions as `index`, in increasing order, without keys."""
+        keys = found.keys
+        if keys is None:
+            return found
+        if self._first is None:
+            self._first, self._file = keys, file
+        placed = replace(found, keys=None, is_identified=True)
+        if np.array_equal(keys, self._first):
+            return placed
+        if not self._positions:
+            _check_unique(self._first, self._file)
+            self._positions = {str(key): row for row, key in enumerate(self._first.tolist())}
+        _check_unique(keys, file)
+        positions = self._positions
+        index = [positions.setdefault(str(key), len(positions)) for key in keys.tolist()]
+        return _taken(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
+
+
+def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
+    seen = dict[str, int]()
+    for key in map(str, keys.tolist()):
+        seen[key] = seen.get(key, 0) + 1
+    repeated = [key for key, n in seen.items() if n > 1]
+    if repeated:
+        raise InputError(
+            f"'{repeated[0]:.100}' occurs {seen[repeated[0]]} times ({len(keys) - len(seen):,} "
+            "rows repeat another's), so that files in another order cannot be aligned", file=file,
+            remedy="Give each datapoint one row and a name of its own, or all files the same order",
+        )  # fmt: skip
+
+
+def shared_datapoints(
+    found: Mapping[str, Predictions],
+) -> tuple[dict[str, Predictions], list[str]]:
+    """Keep the datapoints that all models, or sets, have, and say how many are left out."""
+    parts = list(found.values())
+    are_same = all(np.array_equal(one.index, parts[0].index) for one in parts[1:])
+    if are_same or not all(one.is_identified for one in parts):
+        return dict(found), []
+    common = parts[0].index
+    for one in parts[1:]:
+        common = np.intersect1d(common, one.index)
+    if not len(common):
+        return dict(found), []  # which the caller refuses
+    kept = {name: _taken(one, np.isin(one.index, common)) for name, one in found.items()}
+    told = [
+        f"{name}: {left:,} of {len(one):,} datapoints are left out, which not all files have"
+        for name, one in found.items()
+        if (left := len(one) - len(common)) > 0
+    ]
+    return kept, told
+
+
+def repeated_keys(keys: npt.NDArray[Any]) -> int:
+    """Count the rows whose key another row before them has."""
+    return len(keys) - len(set(map(str, keys.tolist())))
+
+
+def _taken(found: Predictions, rows: npt.NDArray[Any] | Sequence[int]) -> Predictions:
+    """Return some rows of predictions."""
+    arrays = ("index", "label", "prediction", "probability", "keys", "groups")
+    whole: dict[str, Any] = {name: getattr(found, name) for name in arrays}
+    some: dict[str, Any] = {n: None if v is None else v[rows] for n, v in whole.items()}
+    return replace(found, **some)

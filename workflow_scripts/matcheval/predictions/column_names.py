@@ -1,0 +1,119 @@
+"""What the columns and arrays of prediction files are called, by us and by other tools.
+
+Names are compared without regard to case, spaces and punctuation: `Ground Truth`, `groundTruth` and
+`ground_truth.label` are alike.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["logits", "probabilities"]
+KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
+COLUMNS = ("index", "label", "prediction", "probability", *KINDS)
+
+# Further names of single values per datapoint, those that are taken first at the beginning.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "label": (
+        "labels", "target", "targets", "true_label", "true_labels", "y_true", "truth", "true",
+        "ground_truth", "ground_truth_label", "gt", "gt_label", "gts", "true_class", "actual",
+        "actual_label", "actual_class", "label_true", "target_label", "target_class",
+        "correct_label", "expected", "y", "y_test", "label_ids", "targs", "label_id", "class",
+        "class_id", "class_label", "class_name", "label_name", "category",
+    ),
+    "prediction": (
+        "predictions", "pred", "preds", "y_pred", "y_hat", "yhat", "predicted", "predicted_label",
+        "predicted_labels", "predicted_class", "prediction_label", "predictions_label",
+        "pred_label", "pred_labels", "pred_class", "pred_id", "pred_idx", "top1", "top_1",
+        "top1_class", "top1_label", "top1_pred", "argmax", "label_pred", "guess",
+        "model_prediction", "output_label",
+    ),
+    "probability": (
+        "probabilities", "prob", "probs", "score", "scores", "confidence", "confidences", "conf",
+        "max_prob", "max_probs", "max_probability", "p_max", "msp", "max_softmax", "pred_prob",
+        "pred_score", "pred_conf", "predicted_probability", "prediction_score",
+        "prediction_probability", "prediction_confidence", "predictions_confidence",
+        "predictions_score", "top1_prob", "top1_score", "top1_confidence", "y_conf", "certainty",
+    ),
+}  # fmt: skip
+# Of these, single values are by convention the probability of class 1 of two.
+OF_CLASS_1 = ("y_prob", "y_proba", "y_score", "positive_probability", "prob_positive", "proba")
+# Truth in some files, and the prediction in others: in the output of timm and of pipelines.
+EITHER = (
+    "label",
+    "class",
+    "label_id",
+    "class_id",
+    "class_label",
+    "class_name",
+    "label_name",
+    "category",
+)
+# Datapoints, by what is unlike in all of them.
+KEYS = (
+    "idx", "id", "image_id", "sample_id", "datapoint_id", "example_id", "doc_id", "uid", "uuid",
+    "key", "filename", "file_name", "filepath", "file_path", "path", "image_path", "image_file",
+    "img_path", "image", "img", "image_name", "file", "name", "row_id", "datapoint",
+)  # fmt: skip
+# Scores of all classes: lists, arrays of two dimensions. Others follow from their values.
+MATRICES: dict[str, Kind | None] = {
+    **dict.fromkeys((
+        "logits", "logit", "raw_logits", "predictions_logits", "log_probs", "log_prob", "logprobs",
+        "log_softmax", "log_probabilities", "filtered_resps",
+    ), "logits"),
+    **dict.fromkeys((
+        "probabilities", "probs", "prob", "probability", "softmax", "softmaxes", "y_prob",
+        "y_proba", "proba", "probas", "pred_probs", "class_probabilities", "softmax_scores",
+    ), "probabilities"),
+    **dict.fromkeys((
+        "scores", "score", "outputs", "output", "y_score", "y_scores", "preds", "pred",
+        "prediction", "predictions", "y_pred", "y_hat", "model_output", "class_scores",
+        "pred_scores", "confidences", "confidence",
+    )),
+}  # fmt: skip
+# What columns of single classes begin with; the number or name of the class follows.
+PREFIXES: dict[str, Kind | None] = {
+    **dict.fromkeys(("logits", "logit"), "logits"),
+    **dict.fromkeys(("probability", "proba", "probs", "prob", "softmax", "p"), "probabilities"),
+    **dict.fromkeys(("scores", "score", "outputs", "output", "confidence", "pred", "class"), None),
+}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PREFIXED = re.compile(rf"({'|'.join(PREFIXES)})[ _.:\-\[(]+(.+?)[\])]?", re.IGNORECASE | re.DOTALL)
+_ROLES = {name: role for role, names in SYNONYMS.items() for name in (role, *names)}
+
+
+@lru_cache(maxsize=1 << 14)
+def plain(name: str) -> str:
+    """Return a name in lower case, with `_` between its words, without the groups of HDF5."""
+    own = name.strip().rpartition("/")[2]
+    return re.sub(r"[\W_]+", "_", _CAMEL.sub("_", own).casefold()).strip("_")
+
+
+def our_name(name: str) -> str:
+    """Return our name of a column by one of its names; another name is returned as it is."""
+    small = plain(name)
+    if small in COLUMNS:
+        return small
+    kind = MATRICES.get(small)
+    return kind or _ROLES.get(small, name)
+
+
+def known_part(name: str) -> str | None:
+    """Return the part of a file's name that says what it holds: `logits` of `val_logits`."""
+    words = plain(name).split("_")
+    spans = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    parts = ["_".join(words[i:j]) for i, j in sorted(spans, key=lambda one: one[0] - one[1])]
+    return next((part for part in parts if part in MATRICES or our_name(part) in COLUMNS), None)
+
+
+def is_known(name: str) -> bool:
+    """Whether a column of this name may be read."""
+    small = plain(name)
+    known = small in COLUMNS or small in _ROLES or small in MATRICES or small in KEYS
+    return known or small in OF_CLASS_1 or split_prefix(name) is not None
+
+
+def split_prefix(name: str) -> tuple[str, str] | None:
+    """Return the beginning of the name of a class's scores, in lower case, and the class."""
+    found = _PREFIXED.fullmatch(name.strip())
+    return (found[1].casefold(), found[2]) if found else None
