@@ -120,5 +120,5 @@ def test_refused_outputs(outputs, message):
 
 def test_without_torch(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(me.InputError, match="needs torch, which is missing. Install it"):
+    with pytest.raises(me.InputError, match="needs torch, which is missing"):
         me.evaluate(model, (IMAGES, LABELS))

@@ -183,7 +183,7 @@ def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int
                     file="data", field="labels", remedy="Give a whole number for each image",
                 )  # fmt: skip
             yield images, labels.astype(np.int64)
-    except TypeError as error:  # what torch cannot put into a batch
+    except (TypeError, RuntimeError) as error:  # torch cannot put them into a batch
         raise InputError(
             f"no tensors: {(str(error).splitlines() or ['TypeError'])[0]:.200}", file="data",
             remedy="Transform images to tensors, as the model takes them: "
