@@ -94,9 +94,14 @@ EXPECTED = {
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
         r"|^WorkflowError:$|^At least one job did not complete|^check failed|^Exiting because a job"
         r"|^\d+ jobs? failed; |^Removing output files of failed job"
+        r"|was never awaited$|Enable tracemalloc"  # of Snakemake, for requests that depend on inputs
     ),
     "results deleted": r"files are not as they were made|no such file. Make it",
-    "result truncated": r"files are not as they were made|is damaged|[Dd]elete (it|them)",
+    # A damaged description of a dataset is told by the planning, with Snakemake's words around it.
+    "result truncated": (
+        r"files are not as they were made|is damaged|[Dd]elete (it|them|the folder)"
+        r"|^InputFunctionException in rule|^Error:$"
+    ),
     "SIGTERM": STOPPED,
     "SIGINT": INTERRUPTED,
     # Snakemake is interrupted while it ends.
