@@ -105,7 +105,10 @@ EXPECTED = {
     "SIGTERM": STOPPED,
     "SIGINT": INTERRUPTED,
     # Snakemake is interrupted while it ends.
-    "SIGINT twice": rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError",
+    "SIGINT twice": (
+        rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError"
+        r"|^RuleException:|^CalledProcessError in file|^Error in rule"
+    ),
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
     "SIGKILL of a job": r"[Kk]illed by SIG",
