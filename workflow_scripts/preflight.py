@@ -88,7 +88,7 @@ class Preflight:
             checks.check_resources(given, "set-resources")
 
     def _cut_groups(self) -> None:
-        """Submit no more jobs together than the time limit of their partition allows."""
+        """Reduce the size of job groups until each fits into its partition's time limit."""
         groups, longest = self._workflow.group_settings, self._wanted.longest_grouped()
         sizes = groups.group_components
         cut = checks.sizes_of_groups(sizes, groups.overwrite_groups, longest, slurm.nodes())

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from safetensors.numpy import save
 
+from damage import damaged
 from matcheval.cli.predictions import read_layout
 from matcheval.datasets.sources import load_plain_pickle
 from matcheval.downloads import fetching
@@ -51,25 +52,6 @@ def read_or_refused():
         event("right")
     except InputError:
         event("refused")
-
-
-def damaged(content, pieces, random):
-    """The bytes, changed in one to three places."""
-    changed = bytearray(content)
-    for _ in range(random.randint(1, 3)):
-        at = random.randint(0, len(changed))
-        match random.choice(["flip", "delete", "repeat", "cut", "insert", "insert"]):
-            case "flip":
-                changed[at : at + 1] = (b ^ 1 << random.randint(0, 7) for b in changed[at : at + 1])
-            case "delete":
-                del changed[at : at + random.randint(1, 30)]
-            case "repeat":
-                changed[at:at] = changed[: random.randint(1, 60)]
-            case "cut":
-                del changed[at:]
-            case "insert":
-                changed[at:at] = random.choice(pieces)
-    return bytes(changed)
 
 
 VALUES = (

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
+from damage import damaged
 from matcheval.errors import InputError
 from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.column_names import SYNONYMS, our_name
@@ -193,35 +194,9 @@ def test_rows_in_another_order_are_aligned():
     assert np.array_equal(placed.prediction, MEANT["prediction"])
 
 
-def mutated(content, random):
-    """The bytes, changed in one to three places."""
-    changed = bytearray(content)
-    pieces = [
-        *(bytes([c]) for c in b',;\t|\n"\x00\xff-.e0159[]{}:'),
-        b"nan",
-        b"null",
-        b"1e999",
-        b"label",
-    ]
-    for _ in range(random.randint(1, 3)):
-        at = random.randint(0, len(changed))
-        match random.choice(["flip", "delete", "repeat", "cut", "insert", "swap"]):
-            case "flip":
-                changed[at : at + 1] = (b ^ 1 << random.randint(0, 7) for b in changed[at : at + 1])
-            case "delete":
-                del changed[at : at + random.randint(1, 30)]
-            case "repeat":
-                changed[at:at] = changed[: random.randint(1, 60)]
-            case "cut":
-                del changed[at:]
-            case "insert":
-                changed[at:at] = random.choice(pieces)
-            case "swap":
-                other = random.randint(0, len(changed))
-                changed[at : at + 8], changed[other : other + 8] = (
-                    changed[other : other + 8], changed[at : at + 8],
-                )  # fmt: skip
-    return bytes(changed)
+PIECES = [
+    *(bytes([c]) for c in b',;\t|\n"\x00\xff-.e0159[]{}:'), b"nan", b"null", b"1e999", b"label",
+]  # fmt: skip
 
 
 def renamed(content, random):
@@ -250,7 +225,7 @@ def test_mutations_are_read_or_refused(tmp_path, random):
     for beside in FILES.glob(f"{Path(name).parent}/*labels*") if "/" in name else ():
         shutil.copy(beside, tmp_path)
     path, content = tmp_path / Path(name).name, (FILES / name).read_bytes()
-    changed = renamed(content, random) if rename else mutated(content, random)
+    changed = renamed(content, random) if rename else damaged(content, PIECES, random)
     path.write_bytes(changed)
     try:
         found = read(path)

@@ -158,7 +158,7 @@ class ComparisonResult(Shown):
         return comparison_output.describe(self._compared, "to_pandas(...) has all")
 
     def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
-        """Return a table of the results; all accuracies and gaps are fractions.
+        """Return one of the result tables; accuracies and gaps are fractions.
 
         Parameters
         ----------
@@ -444,7 +444,7 @@ class MatchResult(Shown):
         )
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
-        """Return a table of the results.
+        """Return one of the result tables.
 
         Parameters
         ----------

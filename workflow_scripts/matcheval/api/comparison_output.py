@@ -43,7 +43,7 @@ Row = tuple[str, ...]
 
 
 def describe(compared: Compared, where: str) -> str:
-    """Format a comparison as text: of one model all numbers, of many an overview.
+    """Format a comparison as text: all numbers for one model, an overview for several.
 
     `where` says where the numbers of all models are.
     """

@@ -159,10 +159,8 @@ def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]]
             raise InputError(problem, file="data", remedy="Give a label for every image")
         data = [(images[i : i + batch_size], labels[i : i + batch_size])
                 for i in range(0, len(images), batch_size)]  # fmt: skip
-    elif isinstance(data, DataLoader | IterableDataset) or not hasattr(data, "__getitem__"):
-        pass  # it yields batches
-    elif not isinstance(data, list):
-        data = DataLoader(data, batch_size)
+    elif hasattr(data, "__getitem__") and not isinstance(data, list | DataLoader | IterableDataset):
+        data = DataLoader(data, batch_size)  # all others yield batches
     if not isinstance(data, Iterable):
         remedy = "Give a DataLoader, a dataset, or images and labels"
         raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)

@@ -15,7 +15,7 @@ from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions.alignment import Alignment, repeated_keys, shared_datapoints
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import InMemory, suffix_of
+from matcheval.predictions.formats import InMemory, stem_of
 from matcheval.predictions.group_files import Texts, groups_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
@@ -307,8 +307,7 @@ def _set_name(source: Path | InMemory, model: str) -> str:
     """Return what a set is called by its file, or by its role."""
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")
-    stem = source.name[: -len(suffix_of(source)) or None]
-    return stem or source.resolve().parent.name
+    return stem_of(source) or source.resolve().parent.name
 
 
 def warnings_of(compared: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:

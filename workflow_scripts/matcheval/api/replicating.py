@@ -146,7 +146,7 @@ class ReplicationResult(Shown):
         return "\n".join(lines)
 
     def to_pandas(self, table: Table = "results") -> pd.DataFrame:
-        """Return a table of the results; accuracies and gaps are fractions.
+        """Return one of the result tables; accuracies and gaps are fractions.
 
         Parameters
         ----------

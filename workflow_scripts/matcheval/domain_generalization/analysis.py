@@ -92,22 +92,22 @@ class DomainGeneralization(Analysis):
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
-        """The models of the plan."""
+        """The models that the plan trains."""
         return self.expansion.trained
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
-        """Both parts of every source, for every seed."""
+        """The training and the validation part of every source dataset, for every seed."""
         return self.expansion.derivations
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
-        """The models of the plan on their targets, and scored ones on their sources."""
+        """Models to run on their target datasets; those with scores also run on their sources."""
         return self.expansion.tested | self.expansion.tested_on_sources
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """The sources and the targets."""
+        """Names of all datasets that models are trained or tested on."""
         blocks = self.expansion.blocks
         return tuple(dict.fromkeys(n for block in blocks for n in (*block.sources, *block.targets)))
 

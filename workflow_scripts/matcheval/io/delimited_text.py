@@ -106,14 +106,15 @@ def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
 def check_has_header(table: "pa.Table", path: Path) -> None:
     """Refuse a table whose first line holds numbers in place of names."""
     names = table.schema.names
-    if names and all(_is_number(name) for name in names) and any("." in name for name in names):
+    if names and all(is_number(name) for name in names) and any("." in name for name in names):
         raise InputError(
             f"its first line is '{','.join(names):.60}'", file=path,
             remedy="Write the names of the columns above it, such as label,prediction,probability",
         )  # fmt: skip
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes it."""
     try:
         float(text)
     except ValueError:

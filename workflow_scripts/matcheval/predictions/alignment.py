@@ -1,5 +1,6 @@
 """The same datapoints in files of several models, in any order: aligned by `index` or by a key."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,9 +43,7 @@ class Alignment:
 
 
 def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
-    seen = dict[str, int]()
-    for key in map(str, keys.tolist()):
-        seen[key] = seen.get(key, 0) + 1
+    seen = Counter(map(str, keys.tolist()))
     repeated = [key for key, n in seen.items() if n > 1]
     if repeated:
         raise InputError(

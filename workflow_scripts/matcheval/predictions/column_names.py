@@ -12,14 +12,17 @@ Kind = Literal["logits", "probabilities"]
 KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
 COLUMNS = ("index", "label", "prediction", "probability", *KINDS)
 
+# Truth in some files, and the prediction in others: in the output of timm and of pipelines.
+EITHER = (
+    "label", "label_id", "class", "class_id", "class_label", "class_name", "label_name", "category",
+)  # fmt: skip
 # Further names of single values per datapoint, those that are taken first at the beginning.
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "label": (
         "labels", "target", "targets", "true_label", "true_labels", "y_true", "truth", "true",
         "ground_truth", "ground_truth_label", "gt", "gt_label", "gts", "true_class", "actual",
         "actual_label", "actual_class", "label_true", "target_label", "target_class",
-        "correct_label", "expected", "y", "y_test", "label_ids", "targs", "label_id", "class",
-        "class_id", "class_label", "class_name", "label_name", "category",
+        "correct_label", "expected", "y", "y_test", "label_ids", "targs", *EITHER[1:],
     ),
     "prediction": (
         "predictions", "pred", "preds", "y_pred", "y_hat", "yhat", "predicted", "predicted_label",
@@ -38,17 +41,6 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Of these, single values are by convention the probability of class 1 of two.
 OF_CLASS_1 = ("y_prob", "y_proba", "y_score", "positive_probability", "prob_positive", "proba")
-# Truth in some files, and the prediction in others: in the output of timm and of pipelines.
-EITHER = (
-    "label",
-    "class",
-    "label_id",
-    "class_id",
-    "class_label",
-    "class_name",
-    "label_name",
-    "category",
-)
 # Datapoints, by what is unlike in all of them.
 KEYS = (
     "idx", "id", "image_id", "sample_id", "datapoint_id", "example_id", "doc_id", "uid", "uuid",

@@ -97,7 +97,7 @@ def with_keys(
 
 def _objects(column: Column, order: npt.NDArray[np.int64] | None) -> npt.NDArray[Any]:
     """Return the values of a column as objects, in an order."""
-    values = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    values = formats.as_list(column)
     found = np.empty(len(values), object)
     found[:] = values
     return found if order is None else found[order]
@@ -120,10 +120,10 @@ def read_contents(
     if layout.classes is not None:
         numbers["classes"] = len(layout.classes)
     is_complete = {"prediction", "probability"} <= set(columns)
-    if scores or not is_complete:
-        _check_order(raw, scores=True)
+    reads_scores = scores or not is_complete
+    _check_order(raw, scores=reads_scores)
+    if reads_scores:
         matrix = find_scores(raw)
-    _check_order(raw, scores=False)
     if matrix is not None:
         told = [text.replace("scores =", f"{matrix.kind} =", 1) for text in raw.told]
         raw = replace(raw, told=told)

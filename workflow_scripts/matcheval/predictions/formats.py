@@ -1,4 +1,4 @@
-"""Formats of prediction files, and tables in memory: all are read as named columns, unchecked."""
+"""Read prediction files of any format, and tables in memory, as columns with unchecked values."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +58,11 @@ def suffix_of(path: Path) -> str:
     return (before + last if last.lower() in COMPRESSED else last).lower()
 
 
+def stem_of(path: Path) -> str:
+    """Return a file's name without this suffix."""
+    return path.name[: len(path.name) - len(suffix_of(path))]
+
+
 def load(source: Source) -> Loaded:
     """Open a prediction file of any format, or take the columns of a table in memory."""
     if isinstance(source, InMemory):
@@ -73,16 +78,16 @@ def load(source: Source) -> Loaded:
     plain = suffix
     for packed in COMPRESSED:
         plain = plain.removesuffix(packed)
+    if plain in _TEXT:
+        table, written = read_delimited(path)
+        check_has_header(table, path)
+        return _of_table(table, path, written)
     if plain not in _READERS:
         known = ", ".join((*(s for s in PREDICTION_SUFFIXES if s.count(".") == 1), *NAMED_SUFFIXES))
         raise InputError(
             f"unknown format of prediction file '{suffix}'", file=path,
             remedy=f"Use {known}; text may be compressed ({', '.join(COMPRESSED)})",
         )  # fmt: skip
-    if plain in _TEXT:
-        table, written = read_delimited(path)
-        check_has_header(table, path)
-        return _of_table(table, path, written)
     return _of_table(_READERS[plain](path), path)
 
 
@@ -94,12 +99,9 @@ def read_lists(source: Source, names: Sequence[str]) -> dict[str, list[Any]]:
     found = {}
     for name in [name for name in names if name in by_small]:
         column = columns[by_small[name]]
-        if not isinstance(column, np.ndarray):
-            found[name] = column.to_pylist()
-        elif column.ndim == 1:
-            found[name] = column.tolist()
-        else:
+        if isinstance(column, np.ndarray) and column.ndim != 1:
             raise InputError(f"has shape {column.shape}, not (n,)", file=source, field=name)
+        found[name] = as_list(column)
     return found
 
 
@@ -210,6 +212,11 @@ def _from_xlsx(path: Path) -> pa.Table:
         return pa.Table.from_pandas(sheet, preserve_index=False)
 
 
+def as_list(column: Column) -> list[Any]:
+    """Return the values of a column as objects of Python."""
+    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+
+
 def texts_of(column: Column) -> npt.NDArray[Any] | None:
     """Return a column of texts as objects; None if it holds anything else."""
     if isinstance(column, np.ndarray):
@@ -223,7 +230,6 @@ def texts_of(column: Column) -> npt.NDArray[Any] | None:
 _TEXT = (".csv", ".tsv", ".txt", ".psv")
 _READERS: Mapping[str, Callable[[Path], pa.Table]] = {
     ".parquet": _from_parquet,
-    **dict.fromkeys(_TEXT, lambda path: read_delimited(path)[0]),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), _from_json),
     **dict.fromkeys((".feather", ".arrow", ".ipc"), _from_arrow),
     ".xlsx": _from_xlsx,

@@ -9,7 +9,7 @@ import numpy as np
 from matcheval.errors import InputError, listed
 from matcheval.names import NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.predictions.column_names import plain
-from matcheval.predictions.formats import Column, load, suffix_of
+from matcheval.predictions.formats import Column, as_list, load, stem_of, suffix_of
 from matcheval.predictions.recognition import RawFile, recognise
 
 _TRUTHS = (
@@ -75,12 +75,12 @@ def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
 
 def _labels_file(path: Path) -> Path | None:
     """Return the file of the true classes of a prediction file; of two that fit, none is taken."""
-    stem = plain(path.name[: -len(suffix_of(path))])
+    stem = plain(stem_of(path))
     own = {_SCORES.sub(truth, stem) for truth in _TRUTHS}
     own = {*own, *(f"{stem}_{truth}" for truth in _TRUTHS)} - {stem}
     readable = {*PREDICTION_SUFFIXES, *NAMED_SUFFIXES}
     files = [one for one in sorted(path.parent.iterdir()) if suffix_of(one) in readable]
-    stems = {one: plain(one.name[: -len(suffix_of(one))]) for one in files if one.is_file()}
+    stems = {one: plain(stem_of(one)) for one in files if one.is_file()}
     for wanted in (own - {*_TRUTHS}, {*_TRUTHS}):
         found = [one for one, name in stems.items() if name in wanted and one != path]
         if len(found) > 1:
@@ -95,10 +95,7 @@ def _labels_file(path: Path) -> Path | None:
 
 def _rows_of(wanted: Column, there: Column, file: Path, field: str) -> list[int]:
     """Return the row of each wanted key."""
-    keys, ours = (
-        list(map(str, column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()))
-        for column in (there, wanted)
-    )
+    keys, ours = (list(map(str, as_list(column))) for column in (there, wanted))
     position = {key: row for row, key in enumerate(keys)}
     if len(position) < len(keys):
         raise InputError(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError, suggest
+from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
 from matcheval.predictions.column_names import COLUMNS, our_name
@@ -180,7 +181,7 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
     """Return the names in a column of class names."""
     names = {value.strip() for value in values.tolist() if isinstance(value, str)}
-    numbers = sorted(filter(_is_number, names))
+    numbers = sorted(filter(is_number, names))
     if numbers and len(numbers) < len(names):
         name = min(names.difference(numbers))
         raise InputError(
@@ -188,11 +189,3 @@ def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
             file=file, remedy="Correct them; if all are names, give the names of all classes",
         )  # fmt: skip
     return names
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

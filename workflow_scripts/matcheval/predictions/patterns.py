@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.names import MODEL, PREDICTION_SUFFIXES
-from matcheval.predictions.formats import suffix_of
+from matcheval.predictions.formats import stem_of, suffix_of
 
 REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
 
@@ -38,10 +38,7 @@ def set_names(original: str, replication: str) -> tuple[str, str] | None:
 
 def _without_model(part: str) -> str:
     """Return a part of a pattern without the model, its suffix and repeated separators."""
-    suffix = (
-        suffix_of(Path(part))
-        if MODEL in part or suffix_of(Path(part)) in PREDICTION_SUFFIXES
-        else ""
-    )
-    name = part.removesuffix(suffix).replace(MODEL, "")
+    path = Path(part)
+    is_file = MODEL in part or suffix_of(path) in PREDICTION_SUFFIXES
+    name = (stem_of(path) if is_file else part).replace(MODEL, "")
     return re.sub(r"([-_. ])[-_. ]+", r"\1", name).strip("-_. /")

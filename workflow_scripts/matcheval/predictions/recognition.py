@@ -34,7 +34,6 @@ from matcheval.predictions.column_names import (
 from matcheval.predictions.formats import Column, Loaded, texts_of
 from matcheval.predictions.layout import Layout
 
-_SCALARS = ("label", "prediction", "probability")
 _SHOWN = 3  # columns that a message names
 _SPACES = re.compile(r"([\d.])\s+(?=[-+\d.])")  # between the numbers of NumPy's texts
 
@@ -232,7 +231,7 @@ class _Search:
 
     def _other_names(self) -> None:
         """Take columns by other names of a role; truth and prediction of one form, if there are."""
-        by_role = {role: self._candidates(role) for role in _SCALARS}
+        by_role = {role: self._candidates(role) for role in SYNONYMS}
         truths, guesses = by_role["label"], by_role["prediction"]
         forms = [f for f in dict.fromkeys(map(self._form, truths)) if f in map(self._form, guesses)]
         for role in ("label", "prediction"):

@@ -80,7 +80,7 @@ class Predictions:
 
     @property
     def datapoints_digest(self) -> str:
-        """SHA-256 of indices and labels: equal for all models that ran on the same datapoints."""
+        """SHA-256 of indices and labels; models run on the same datapoints have the same digest."""
         return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
 
     @cached_property

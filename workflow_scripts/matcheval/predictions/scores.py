@@ -1,4 +1,4 @@
-"""Scores of all classes in a prediction file, and other columns as numbers, checked."""
+"""Read and check the scores of all classes in a prediction file, and other columns as numbers."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -204,9 +204,9 @@ def _checked_scores(
 
 def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
     """Tell the kind of scores by their values, if they can be of one only."""
-    if not len(matrix) or not np.isfinite(matrix).all() or are_distributions(matrix).all():
-        return "probabilities" if are_distributions(matrix).all() else "logits"
-    if matrix.min() < 0:
+    if are_distributions(matrix).all():
+        return "probabilities"
+    if not np.isfinite(matrix).all() or matrix.min() < 0:
         return "logits"  # logarithms of probabilities, too: their softmax are these
     theirs = f"{raw.classes.prefix}*" if raw.classes is not None else raw.names.get(name, name)
     raise InputError(

@@ -194,11 +194,11 @@ class StageJobs:
         }
 
     def model_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what one model is run from on one dataset."""
+        """Return the inputs of the job that runs one model on one dataset."""
         return self._run_files([wildcards.model], [wildcards.dataset])
 
     def tested_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what models that an analysis tests together are run from."""
+        """Return the inputs of the job that runs the models which an analysis tests together."""
         tested = self._study.tested[wildcards.tested]
         return self._run_files(tested.models, tested.datasets)
 
