@@ -93,6 +93,7 @@ def _notes(compared: Compared, criterion: Criterion) -> list[str]:
         f"selection {points(gap['source_selection'])}, dropped targets "
         f"{points(gap['dropped_targets'])}",
         gap["remarks"],
+        compared.unsteady(criterion),
     ]
     return ["", f"{criterion.description}:", *(_wrapped(line, "  ") for line in lines if line)]
 

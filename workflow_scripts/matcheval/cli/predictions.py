@@ -16,7 +16,7 @@ from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
 from matcheval.names import MODEL
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def read_layout(
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
     parser.description = "Compare a model's accuracy on two sets before and after matching."
-    _add_common(parser, n_files="?")
+    _add_common(parser, N_SEEDS_COMPARED, n_files="?")
     parser.add_argument(
         "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
         help="matching criterion; repeat for several (default: both)",
@@ -152,7 +152,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description = "Match a model's predictions on two sets."
-    _add_common(parser)
+    _add_common(parser, N_SEEDS)
     parser.add_argument(
         "--criterion", choices=[c.value for c in Criterion],
         default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
@@ -169,7 +169,9 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_match)
 
 
-def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
+def _add_common(
+    parser: argparse.ArgumentParser, n_seeds: int, n_files: str | None = None
+) -> None:
     """Add the arguments that `compare` and `match` share."""
     parser.epilog = _PAIR_FILES
     parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
@@ -179,7 +181,7 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
         help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--seeds", type=int, default=N_SEEDS, metavar="N",
+        "--seeds", type=int, default=n_seeds, metavar="N",
         help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
     )  # fmt: skip
     add_layout(parser)
@@ -269,7 +271,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
     models, source = _given_models(arguments)
-    from matcheval.api.comparison import chosen_analyses, compare_models
+    from matcheval.api.comparison import chosen_analyses, compare_sets
 
     analyses = chosen_analyses(arguments.analyses)
     options = _options(
@@ -284,7 +286,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     read = _read(arguments, models, options)
     if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
-    compared = compare_models(read, analyses, progress=True)
+    compared = compare_sets(read, analyses, progress=True)
     from matcheval.api.comparison_output import describe, write_comparison
 
     for text in compared.warnings[:_MAX_WARNINGS]:
