@@ -81,7 +81,7 @@ class TestCompare:
         words = " ".join(out.split())
         for part in (
             r"criterion 1 \(predicted label and probability\)", r"criterion 2 \(probability\)",
-            "ε = 0.005, 10 seeds, ±", "a gap of which confidence gives no warning",
+            "ε = 0.005, 100 seeds, ±", "a gap of which confidence gives no warning",
             r"matched gap: -?[\d.]+ \[-?[\d.]+, [\d.]+\], (within|beyond) sampling",
             r"of it, [\d.]+ \[-?[\d.]+, [\d.]+\] goes with confidence",
         ):  # fmt: skip

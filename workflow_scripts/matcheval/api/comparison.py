@@ -110,9 +110,9 @@ class Compared:
             return ""
         needed = math.ceil(n * (spread / (half_width * _VISIBLE)) ** 2)
         return (
-            f"the matched gap varies by {100 * spread:.2f} points with the order of picks (standard "
-            f"deviation of means over {counted(n, 'seed')}), more than a tenth of the half-width of "
-            f"its interval; about {needed:,} seeds bring it below"
+            f"the matched gap varies by {100 * spread:.2f} points with the order of picks "
+            f"(standard deviation of means over {counted(n, 'seed')}), more than a tenth of the "
+            f"half-width of its interval; about {needed:,} seeds bring it below"
         )
 
     @property

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
@@ -22,6 +23,7 @@ from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Crit
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matcheval.api.comparison import Compared
     from matcheval.api.pairs import GivenModel, PairOptions
     from matcheval.predictions.formats import InMemory
     from matcheval.predictions.layout import Layout
@@ -29,10 +31,18 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
-_MAX_WARNINGS = 5  # on the terminal
+MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
+# What --fail-if knows, and the columns of what depends on the matching.
+_OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
+    "unmatched-targets": "fraction_unmatched"
+}
+_QUANTITIES = [
+    *with_bounds("gap"), *_OF_MATCHING, *with_bounds("confidence-part", "conditional-part"),
+    "accuracy-original", "accuracy-replication",
+]  # fmt: skip
 
-_FILES = """\
+FILES = """\
 Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
 tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
 (prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
@@ -45,7 +55,7 @@ _PAIR_FILES = f"""\
 SOURCE and TARGET hold one model's predictions on two test sets, a row per datapoint, as other
 tools write them; with {{model}} in both, the files of all models.
 
-{_FILES}
+{FILES}
 A column `group` names a writer or a video, whose datapoints are not independent. With two files,
 the first is the source; of patterns, the larger set is.
 """
@@ -53,7 +63,7 @@ the first is the source; of patterns, the larger set is.
 _ACCURACY_FILES = f"""\
 Files hold one model's predictions, a row per datapoint, as other tools write them.
 
-{_FILES}
+{FILES}
 Only BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes.
 Files that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
 .statistics.npz) are found and used.
@@ -145,6 +155,11 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
+    known = [*_QUANTITIES, *(f"{name}:{c.value}" for name in _OF_MATCHING for c in Criterion)]
+    add_fail_if(
+        parser, known, "; those of matching are of the first criterion, others are named like "
+        "matched-gap:probability",
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_compare, parser=parser)
 
@@ -169,9 +184,7 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_match)
 
 
-def _add_common(
-    parser: argparse.ArgumentParser, n_seeds: int, n_files: str | None = None
-) -> None:
+def _add_common(parser: argparse.ArgumentParser, n_seeds: int, n_files: str | None = None) -> None:
     """Add the arguments that `compare` and `match` share."""
     parser.epilog = _PAIR_FILES
     parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
@@ -270,13 +283,18 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
+    criteria = arguments.criterion or [criterion.value for criterion in Criterion]
+    for condition in arguments.fail_if:
+        named = condition.quantity.partition(":")[2]
+        if named and named not in criteria:
+            arguments.parser.error(f"--fail-if '{condition.text}' needs --criterion {named}")
     models, source = _given_models(arguments)
     from matcheval.api.comparison import chosen_analyses, compare_sets
 
     analyses = chosen_analyses(arguments.analyses)
     options = _options(
-        arguments, arguments.criterion or [criterion.value for criterion in Criterion],
-        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
+        arguments, criteria, source=source, paired=arguments.paired,
+        groups_shared=arguments.groups_shared,
     )  # fmt: skip
     folder = arguments.output
     if folder is not None:
@@ -289,10 +307,10 @@ def run_compare(arguments: argparse.Namespace) -> None:
     compared = compare_sets(read, analyses, progress=True)
     from matcheval.api.comparison_output import describe, write_comparison
 
-    for text in compared.warnings[:_MAX_WARNINGS]:
+    for text in compared.warnings[:MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-    if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
+    if (more := len(compared.warnings) - MAX_WARNINGS) > 0:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
     if not arguments.json:
         sys.stdout.write(printable(describe(compared, where)))
@@ -310,6 +328,22 @@ def run_compare(arguments: argparse.Namespace) -> None:
             "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
             "written": written,
         })  # fmt: skip
+    end_if_met(arguments.fail_if, _quantities(compared))
+
+
+def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
+    """Return what `--fail-if` compares, in percent, by model."""
+    found = defaultdict[str, dict[str, float]](dict)
+    for criterion, table in compared.tables.items():
+        gaps = compared.gaps.models[criterion.value].set_index("model")
+        joined = gaps.join(table.set_index("model"), rsuffix=" of table")
+        for model, row in joined.iterrows():
+            of_model = found[str(model) if len(joined) > 1 else compared.title]
+            for name in _QUANTITIES:
+                value = 100 * float(row[_OF_MATCHING.get(name, name.replace("-", "_"))])
+                of_model.setdefault(name, value)  # of the first criterion
+                of_model[f"{name}:{criterion.value}"] = value
+    return found
 
 
 def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str | None]":

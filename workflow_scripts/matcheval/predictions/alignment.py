@@ -23,13 +23,13 @@ class Alignment:
     _positions: dict[str, int] = field(default_factory=dict)
 
     def place(self, found: Predictions, file: object) -> Predictions:
-        """Return predictions with such positions as `index`, in increasing order, without keys."""
+        """Return predictions with such positions as `index`, in increasing order."""
         keys = found.keys
         if keys is None:
             return found
         if self._first is None:
             self._first, self._file = keys, file
-        placed = replace(found, keys=None, is_identified=True)
+        placed = replace(found, is_identified=True)
         if np.array_equal(keys, self._first):
             return placed
         if not self._positions:
