@@ -139,7 +139,7 @@ def test_as_a_process(files, tmp_path, monkeypatch):
     assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
     result = run("compare", *files)
     assert result.returncode == 0
-    assert "? = 0.005, 10 seeds" in result.stdout
+    assert "? = 0.005, 100 seeds" in result.stdout
 
 
 def test_compare_writes_what_the_workflow_writes(files, tmp_path):

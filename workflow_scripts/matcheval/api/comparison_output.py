@@ -18,6 +18,8 @@ from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, counted, markdown, write_readable
+from matcheval.predictions.alignment import datapoint_names
+from matcheval.predictions.layout import class_names
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
@@ -88,8 +90,8 @@ def _worth_a_look(compared: Compared) -> list[str]:
     rows = wrong[np.argsort(-found.probability[wrong], kind="stable")[:_N_FIRST]]
     if not len(rows):
         return []
-    names, true = found.names, layout.names(found.label[rows])
-    shown = zip(rows, true, layout.names(found.prediction[rows]), strict=True)
+    names, true = datapoint_names(found), class_names(layout, found.label[rows])
+    shown = zip(rows, true, class_names(layout, found.prediction[rows]), strict=True)
     texts = [
         f"{shortened(names[row], _NAME_WIDTH)} ({label} as {predicted}, "
         f"{100 * found.probability[row]:.1f} %)"

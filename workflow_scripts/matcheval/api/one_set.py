@@ -13,11 +13,11 @@ from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
 from matcheval.errors import InputError, check_known
 from matcheval.figures.style import shortened
 from matcheval.io.text_tables import aligned
-from matcheval.predictions.alignment import Alignment, shared_datapoints
+from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import groups_of
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import suspicions
 from matcheval.protocol.blocks import groups, groups_of_models, paired_images
@@ -259,10 +259,10 @@ def _disagreements(one: Predictions, other: Predictions, layout: Layout) -> pd.D
     which = np.where(one.correct, "second", np.where(other.correct, "first", "both"))
     table = pd.DataFrame({
         "index": one.index,
-        "datapoint": (other if one.keys is None else one).names,
-        "label": layout.names(one.label),
-        "first": layout.names(one.prediction), "first_probability": one.probability,
-        "second": layout.names(other.prediction), "second_probability": other.probability,
+        "datapoint": datapoint_names(other if one.keys is None else one),
+        "label": class_names(layout, one.label),
+        "first": class_names(layout, one.prediction), "first_probability": one.probability,
+        "second": class_names(layout, other.prediction), "second_probability": other.probability,
         "wrong": which, "wrong_probability": np.maximum(*wrong).astype(np.float32),
     })[one.prediction != other.prediction]  # fmt: skip
     return table.sort_values("wrong_probability", ascending=False, kind="stable", ignore_index=True)

@@ -328,7 +328,8 @@ def run_compare(arguments: argparse.Namespace) -> None:
             "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
             "written": written,
         })  # fmt: skip
-    end_if_met(arguments.fail_if, _quantities(compared))
+    if arguments.fail_if:
+        end_if_met(arguments.fail_if, _quantities(compared))
 
 
 def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
@@ -336,7 +337,8 @@ def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
     found = defaultdict[str, dict[str, float]](dict)
     for criterion, table in compared.tables.items():
         gaps = compared.gaps.models[criterion.value].set_index("model")
-        joined = gaps.join(table.set_index("model"), rsuffix=" of table")
+        accuracies = table.set_index("model")[["accuracy_original", "accuracy_replication"]]
+        joined = gaps.join(accuracies)
         for model, row in joined.iterrows():
             of_model = found[str(model) if len(joined) > 1 else compared.title]
             for name in _QUANTITIES:

@@ -76,6 +76,11 @@ def shared_datapoints(
     return kept, told
 
 
+def datapoint_names(found: Predictions) -> list[str]:
+    """Return what datapoints are called, shape (n,): by their file, or by their index."""
+    return [str(name) for name in (found.index if found.keys is None else found.keys).tolist()]
+
+
 def repeated_keys(keys: npt.NDArray[Any]) -> int:
     """Count the rows whose key another row before them has."""
     return len(keys) - len(set(map(str, keys.tolist())))

@@ -59,12 +59,6 @@ class Layout:
         texts = {"columns": ",".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE"}
         return f"--{option.replace('_', '-')} {texts.get(option, value)}"
 
-    def names(self, labels: npt.NDArray[Any]) -> list[str]:
-        """Return what the caller calls labels: names of classes, or numbers from `first_label`."""
-        if self.classes is None:
-            return [str(label + self.first_label) for label in labels.tolist()]
-        return [self.classes[label] for label in labels.tolist()]
-
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
         """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
         wrong = partial(InputError, file=file, field=field)
@@ -103,6 +97,13 @@ class Layout:
                 remedy=remedy or suggest(texts[row], classes),
             )
         return np.array(found, np.int64)
+
+
+def class_names(layout: Layout, labels: npt.NDArray[Any]) -> list[str]:
+    """Return what the caller calls labels: names of classes, or numbers from `first_label`."""
+    if layout.classes is None:
+        return [str(label + layout.first_label) for label in labels.tolist()]
+    return [layout.classes[label] for label in labels.tolist()]
 
 
 def layout_of(spec: "DatasetSpec") -> Layout:

@@ -83,11 +83,6 @@ class Predictions:
         """SHA-256 of indices and labels: equal for all models that ran on the same datapoints."""
         return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
 
-    @property
-    def names(self) -> list[str]:
-        """What datapoints are called, shape (n,): by their file, or by their index."""
-        return [str(name) for name in (self.index if self.keys is None else self.keys).tolist()]
-
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
         """Whether each prediction equals its label, shape (n,)."""
