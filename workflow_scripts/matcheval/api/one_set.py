@@ -114,42 +114,7 @@ class ModelComparison:
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare-models` prints."""
-        return self.text('to_pandas("datapoints") has all')
-
-    def text(self, where: str) -> str:
-        """Return all numbers and the first datapoints; `where` says where the others are."""
-        first, second = (shortened(name, _NAME_WIDTH) for name in (self.first, self.second))
-        low, high = self.difference.low, self.difference.high
-        verdict = "within" if low <= 0 <= high else "beyond"
-        design = f"by {self._n_groups} groups" if self._n_groups else "by image"
-        accuracies = [f"{100 * one:.2f} %" for one in (self.accuracy_first, self.accuracy_second)]
-        lines = [
-            f"{self.first} against {self.second}, on the same {self.n:,} datapoints", "",
-            *aligned([("", first, second), ("accuracy", *accuracies)]), "",
-            f"difference {self.difference} points; "
-            + (self.remark or f"{verdict} sampling error of 0"),
-            f"McNemar's exact test: p = {self.p:.2g}",
-            f"Brackets: 95 % interval for the sampling of the images, paired {design}.", "",
-            *aligned([
-                ("datapoints", f"{second} right", f"{second} wrong"),
-                (f"{first} right", f"{self.both_right:,}", f"{self.only_first:,}"),
-                (f"{first} wrong", f"{self.only_second:,}", f"{self.both_wrong:,}"),
-            ]),
-        ]  # fmt: skip
-        rows = self._datapoints.head(N_SHOWN)
-        if len(rows):
-            cells = [
-                (
-                    shortened(row["datapoint"], _NAME_WIDTH), row["label"],
-                    *(f"{row[of]} ({100 * row[f'{of}_probability']:.1f} %)" for of in ROLES),
-                )
-                for _, row in rows.iterrows()
-            ]  # fmt: skip
-            heading = "Worth a look, as the models disagree; the most confident wrong one first:"
-            lines += ["", heading, *aligned([("datapoint", "true", first, second), *cells])]
-        if (more := len(self._datapoints) - len(rows)) > 0:
-            lines.append(f"... and {more:,} more: {where}")
-        return "\n".join([*lines, ""])
+        return describe(self, 'to_pandas("datapoints") has all')
 
 
 def compare_models(
@@ -251,6 +216,42 @@ def compare_on_one_set(
         notes=tuple(t for n, r in zip(names, read, strict=True) for t in told_of(n, r)),
         _datapoints=_disagreements(one, other, layout), _n_groups=blocks.n if blocks.grouped else 0,
     )  # fmt: skip
+
+
+def describe(found: ModelComparison, where: str) -> str:
+    """Return all numbers and the first datapoints; `where` says where the others are."""
+    first, second = (shortened(name, _NAME_WIDTH) for name in (found.first, found.second))
+    low, high = found.difference.low, found.difference.high
+    verdict = "within" if low <= 0 <= high else "beyond"
+    design = f"by {found._n_groups} groups" if found._n_groups else "by image"
+    accuracies = [f"{100 * one:.2f} %" for one in (found.accuracy_first, found.accuracy_second)]
+    lines = [
+        f"{found.first} against {found.second}, on the same {found.n:,} datapoints", "",
+        *aligned([("", first, second), ("accuracy", *accuracies)]), "",
+        f"difference {found.difference} points, "
+        + (found.remark or f"{verdict} sampling error of 0"),
+        f"McNemar's exact test: p = {found.p:.2g}",
+        *([] if found.remark else [f"Brackets: 95 % interval, paired {design}."]), "",
+        *aligned([
+            ("datapoints", f"{second} right", f"{second} wrong"),
+            (f"{first} right", f"{found.both_right:,}", f"{found.only_first:,}"),
+            (f"{first} wrong", f"{found.only_second:,}", f"{found.both_wrong:,}"),
+        ]),
+    ]  # fmt: skip
+    rows = found._datapoints.head(N_SHOWN)
+    if len(rows):
+        cells = [
+            (
+                shortened(row["datapoint"], _NAME_WIDTH), row["label"],
+                *(f"{row[of]} ({100 * row[f'{of}_probability']:.1f} %)" for of in ROLES),
+            )
+            for _, row in rows.iterrows()
+        ]  # fmt: skip
+        heading = "Worth a look, as the models disagree; the most confident wrong one first:"
+        lines += ["", heading, *aligned([("datapoint", "true", first, second), *cells])]
+    if (more := len(found._datapoints) - len(rows)) > 0:
+        lines.append(f"... and {more:,} more: {where}")
+    return "\n".join([*lines, ""])
 
 
 def _disagreements(one: Predictions, other: Predictions, layout: Layout) -> pd.DataFrame:

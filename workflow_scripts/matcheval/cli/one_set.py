@@ -56,7 +56,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
         if os.path.realpath(output) in map(os.path.realpath, sources):
             raise InputError("is read, and would be overwritten", file=output, field="--output")
     layout, n_classes = read_layout(arguments, sources)
-    from matcheval.api.one_set import compare_on_one_set
+    from matcheval.api.one_set import compare_on_one_set, describe
 
     found = compare_on_one_set(sources, layout, n_classes)
     for text in found.notes:
@@ -66,19 +66,16 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     datapoints = found.to_pandas("datapoints")
     if not arguments.json:
         where = "--output FILE writes all" if output is None else f"all are in {output}"
-        sys.stdout.write(printable(found.text(where)))
+        sys.stdout.write(printable(describe(found, where)))
     if output is not None:
         import pyarrow as pa
 
         from matcheval.io.tables import write_table
 
         write_table(pa.Table.from_pandas(datapoints, preserve_index=False), output)
-    numbers = found.to_pandas()
+    numbers = found.to_pandas().to_dict("records")[0]
     if arguments.json:
         written = [] if output is None else [str(output)]
-        print_json({
-            **json_rows(numbers)[0], "datapoints": json_rows(datapoints), "written": written,
-        })  # fmt: skip
-    row = numbers.iloc[0]
-    values = {name: 100 * float(row[name.replace("-", "_")]) for name in _QUANTITIES}
+        print_json(numbers | {"datapoints": json_rows(datapoints), "written": written})
+    values = {name: 100 * numbers[name.replace("-", "_")] for name in _QUANTITIES}
     end_if_met(arguments.fail_if, {f"{found.first} and {found.second}": values})
