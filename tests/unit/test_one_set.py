@@ -9,6 +9,7 @@ import pytest
 
 import matcheval as me
 from helpers import simulate
+from matcheval.cli.conditions import Condition
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
 
@@ -96,7 +97,7 @@ class TestFailIf:
         ("condition", "fails"),
         [
             ("difference > 25", False), ("difference>=25", True), ("difference-low < -23.9", True),
-            ("accuracy-second <= 37.4", False), ("accuracy-second < 37.6", True),
+            ("accuracy-second < 37.5", False), ("accuracy-second <= 37.5", True),
         ],
     )  # fmt: skip
     def test_limits_are_in_points(self, models, caplog, condition, fails):
@@ -107,6 +108,10 @@ class TestFailIf:
             main(["compare-models", *models, "--fail-if", condition])
         assert ended.value.code == 3
         assert "old and new" in caplog.text
+
+    def test_a_percentage_is_not_above_itself(self):
+        assert 100 * 0.07 > 7
+        assert not Condition.read("gap > 7", ["gap"]).is_met(100 * 0.07)
 
     def test_what_is_not_defined_fails(self, models, capsys, caplog):
         with pytest.raises(SystemExit) as ended:
@@ -151,7 +156,8 @@ class TestFailIf:
             assert re.findall(r"\((\w+)\)$", caplog.text, re.MULTILINE) == ["bad"]
 
 
-def test_too_few_seeds_are_told():
+@pytest.mark.usefixtures("undrawn")
+def test_too_few_seeds_are_told(tmp_path):
     """Where random picks move the mean by more than a tenth of the half-width of the interval."""
     old = {"a": frame(600, 1), "b": frame(600, 2)}
     new = {"a": frame(300, 3, accuracy=0.7), "b": frame(300, 4, accuracy=0.7)}
@@ -165,6 +171,9 @@ def test_too_few_seeds_are_told():
         told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
         assert bool(told) == (excess > 1)
         if told:
+            result.write(tmp_path)
+            for page in ("summary.md", "report.html"):
+                assert told[0] in (tmp_path / page).read_text(encoding="utf-8")
             assert told.groups() == (f"{100 * spread:.2f}", f"{np.ceil(seeds * excess**2):.0f}")
         said.add(bool(told))
     assert said == {True, False}

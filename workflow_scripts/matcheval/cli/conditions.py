@@ -44,7 +44,8 @@ class Condition:
 
     def is_met(self, value: float) -> bool:
         """Whether a value meets it; one that is not defined does, as it shows nothing."""
-        return value != value or _COMPARED[self.comparison](value, self.limit)
+        rounded = round(value, 9)  # 100 * 0.07 is above 7
+        return value != value or _COMPARED[self.comparison](rounded, self.limit)
 
 
 def with_bounds(*names: str) -> list[str]:
