@@ -15,6 +15,8 @@ for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
             f"{OWN}/benchmarks/{one.place}.tsv"
         wildcard_constraints:
             **{name: one_of(values) for name, values in one.values.items()},
+        # Before trainings that wait, as the checks of a plan of trainings save their time.
+        priority: 1
         conda:
             f"../envs/{one.environment}.yaml"
         threads: one.threads
@@ -27,8 +29,6 @@ for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
             code=digest("analyse", one.function, *one.code),
         message:
             one.message
-        # Before trainings that wait, as the checks of a plan of trainings save their time.
-        priority: 1
         script:
             "../workflow_scripts/analyse.py"
 

@@ -63,10 +63,13 @@ def test_outputs_in_any_form(model, expected, wrap):
     np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
 
 
-def test_what_it_returns_can_be_compared(model):
-    outputs = me.evaluate(model, (IMAGES, LABELS), progress=False)
-    result = me.compare(outputs, outputs, names=("a", "b"), paired=True)
-    assert result.gaps["probability"].gap.value == 0
+def test_a_model_is_run_on_both_sets_and_compared(model):
+    sets = (IMAGES, LABELS), TensorDataset(IMAGES[:6], LABELS[:6])
+    at_once = me.compare(model, *sets, names=("a", "b"))
+    outputs = [me.evaluate(model, one, progress=False) for one in sets]
+    by_outputs = me.compare(*outputs, names=("a", "b"))
+    assert at_once.to_pandas().equals(by_outputs.to_pandas())
+    assert by_outputs.original == "a"
 
 
 def test_the_model_is_left_as_it_was(model):

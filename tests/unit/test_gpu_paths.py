@@ -180,6 +180,7 @@ class TestDoctor:
         assert numbers["images/s in fp32"] == gpu_checks.FAST_IMAGES / 4
         assert numbers["batch halved in fp32"] is False
 
+    @pytest.mark.slow
     def test_failed_checks_are_told_and_the_others_run(self, cuda, capsys, monkeypatch):
         """A GPU that is busy, one that computes something else, a training that begins anew."""
         kept = ("device", "inference in fp32", "training resumed in fp32", "training in fp32")

@@ -217,6 +217,9 @@ class TestPredictAccuracy:
             found = result.to_pandas()
             wanted = pd.DataFrame(expected).drop(columns="base").astype(found.dtypes)
             pd.testing.assert_frame_equal(found, wanted, check_exact=True)
+        main(["predict-accuracy", str(base), str(target), "--resamples", "5"])
+        assert str(by_files) == capsys.readouterr().out
+        assert by_files._repr_html_().startswith("<pre>base c: ")
         first = by_files.predictions[0]
         assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
         assert len(by_files.plot().axes) == 1
@@ -274,6 +277,10 @@ class TestReplicationTable:
         assert (line.slope, line.offset, line.r_squared) == pytest.approx((2, -100, 1))
         assert result.change == pytest.approx(-0.2)
         assert (result.models, result.spearman) == (("a", "b", "c"), pytest.approx(1))
+        assert "3 models on replication after original: mean accuracy changes by -20.00" in str(
+            result
+        )
+        assert "linear fit: slope 2.00 [" in str(result)
         assert result.to_pandas().accuracy_original_low.isna().all()
         assert result.to_pandas("fits").scale.tolist() == ["linear", "probit"]
         assert result.plot("probit").axes

@@ -17,7 +17,15 @@ from matcheval.api.comparison import (
     compare_sets,
     reliability_figure,
 )  # fmt: skip
-from matcheval.api.inputs import Data, Estimate, Models, layout_of, source_of, warn_each
+from matcheval.api.evaluating import evaluate
+from matcheval.api.inputs import (
+    Data,
+    Estimate,
+    Shown,
+    layout_of,
+    source_of,
+    warn_each,
+)  # fmt: skip
 from matcheval.api.pairs import (
     GivenModel,
     Origin,
@@ -96,7 +104,7 @@ class GapEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonResult:
+class ComparisonResult(Shown):
     """Models on two sets, before and after matching; what `compare` returns.
 
     `print(result)` shows what `matched-eval compare` prints: of many models an overview.
@@ -233,8 +241,9 @@ class ComparisonResult:
 
 
 def compare(
-    original: Models,
-    replication: Models,
+    original: Any,
+    replication: Any,
+    replication_of_model: Any = None,
     *,
     source: Origin | None = None,
     criteria: str | Sequence[str] = ("label_probability", "probability"),
@@ -273,6 +282,9 @@ def compare(
           shape (n, n_classes)), or `prediction` (int) and `probability` (float), shape (n,); and
           optionally `index` (int) and `group` (text or int), shape (n,);
         - a mapping of any of these by the names of models.
+    replication_of_model : optional
+        `compare(model, original, replication)` runs a model on both sets first, as `evaluate` does:
+        a network or function, and a `DataLoader`, a dataset or arrays of each set.
     source : str, optional
         `original` or `replication`: the set in which matches are sought for every datapoint of the
         other. By default the larger one, the original if both are equally large.
@@ -348,6 +360,9 @@ def compare(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
     chosen = chosen_analyses(analyses)
+    if replication_of_model is not None:
+        run, sets = original, (replication, replication_of_model)
+        original, replication = (evaluate(run, one, progress=progress) for one in sets)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
     read = read_compared(models, options, layout, n_classes, progress=progress)
@@ -363,7 +378,7 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False)
-class MatchResult:
+class MatchResult(Shown):
     """One model's predictions on two sets, matched once per seed; what `match` returns.
 
     Attributes
@@ -418,6 +433,16 @@ class MatchResult:
             warnings=tuple(warnings_of(compared, {method.criterion: share})),
             notes=compared.told,
         )  # fmt: skip
+
+    def __str__(self) -> str:
+        """Return what was matched, and means over the seeds."""
+        accuracies = self.matched_accuracy_source, self.matched_accuracy_target
+        source, target = (f"{100 * one:.2f} %" for one in accuracies)
+        return (
+            f"{self.model}: {self.target} matched in {self.source} by {self.criterion}, ε = "
+            f"{self.epsilon:g}\nmatched accuracy: {source} on {self.source}, {target} on "
+            f"{self.target}; {100 * self.fraction_unmatched:.2f} % of the targets are unmatched"
+        )
 
     def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
         """Return a table of the results.

@@ -1,5 +1,6 @@
 """What the functions of the Python interface share: given predictions, their layout, estimates."""
 
+import html
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,13 @@ Models: TypeAlias = "Data | Mapping[str, Data]"
 
 # Names of arrays in lower case, which models and sets cannot have in a mapping.
 _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
+
+
+class Shown:
+    """A result that notebooks show as `print` does."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 class InputWarning(UserWarning):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.analyses.paired_gaps import paired_row
-from matcheval.api.inputs import Data, Estimate, layout_of, source_of, warn_each
+from matcheval.api.inputs import Data, Estimate, Shown, layout_of, source_of, warn_each
 from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
 from matcheval.errors import InputError, check_known
 from matcheval.figures.style import shortened
@@ -32,7 +32,7 @@ _TABLES = ("numbers", "datapoints")
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison:
+class ModelComparison(Shown):
     """Two models on the same images; what `compare_models` returns.
 
     `print(result)` shows what `matched-eval compare-models` prints. Accuracies are fractions.

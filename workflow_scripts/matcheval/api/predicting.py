@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     N_RESAMPLES,
     choose_methods,
@@ -19,6 +20,7 @@ from matcheval.api.inputs import (
     Data,
     Estimate,
     Models,
+    Shown,
     check_whole,
     features_of,
     is_of_several,
@@ -149,8 +151,10 @@ class PredictedAccuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class AccuracyPredictions:
+class AccuracyPredictions(Shown):
     """Predicted accuracies of a model on sets; what `predict_accuracy` returns.
+
+    `print(result)` shows what `matched-eval predict-accuracy` prints.
 
     Attributes
     ----------
@@ -175,6 +179,10 @@ class AccuracyPredictions:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     _table: pd.DataFrame = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return the text that `matched-eval predict-accuracy` prints."""
+        return describe(self.base, self._table.to_dict("records"))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all predictions as a table; accuracies are fractions.

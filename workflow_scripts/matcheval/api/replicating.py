@@ -14,6 +14,7 @@ import pandas as pd
 
 from matcheval.api.inputs import (
     Models,
+    Shown,
     check_whole,
     is_number,
     is_of_several,
@@ -33,6 +34,7 @@ from matcheval.api.pairs import (
 )  # fmt: skip
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
+from matcheval.io.text_tables import counted
 from matcheval.names import MODEL
 from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
@@ -45,7 +47,7 @@ from matcheval.predictions.records import Predictions, check_predictions, checke
 from matcheval.predictions.scores import find_scores, values_of
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
-from matcheval.statistics.intervals import check_level
+from matcheval.statistics.intervals import check_level, percent
 from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
@@ -87,8 +89,10 @@ class ReplicationFit:
 
 
 @dataclass(frozen=True, eq=False)
-class ReplicationResult:
+class ReplicationResult(Shown):
     """Accuracies of models on two sets, ranks and fits; what `replication_table` returns.
+
+    `print(result)` shows the mean change, the correlations of ranks and the fitted lines.
 
     Attributes
     ----------
@@ -122,6 +126,24 @@ class ReplicationResult:
     warnings: tuple[str, ...]
     _tables: Mapping[Table, pd.DataFrame] = field(repr=False)
     _region: pd.DataFrame = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return a line of the accuracies, one of the ranks, and one per fit."""
+        what = "accuracy" if self.top == 1 else f"top-{self.top} accuracy"
+        lines = [
+            f"{counted(len(self.models), 'model')} on {self.replication} after {self.original}: "
+            f"mean {what} changes by {100 * self.change:+.2f} points",
+            f"ranks: Spearman's ρ {self.spearman:.3f}, Kendall's τ {self.kendall:.3f}",
+        ]
+        for fit in self.fits.values():
+            unit = " points" if fit.scale == "linear" else ""
+            lines.append(
+                f"{fit.scale} fit: slope {fit.slope:.2f} [{fit.slope_low:.2f}, "
+                f"{fit.slope_high:.2f}], offset {fit.offset:.2f} [{fit.offset_low:.2f}, "
+                f"{fit.offset_high:.2f}]{unit}, R² {fit.r_squared:.3f} "
+                f"({percent(self.confidence)} intervals)"
+            )
+        return "\n".join(lines)
 
     def to_pandas(self, table: Table = "results") -> pd.DataFrame:
         """Return a table of the results; accuracies and gaps are fractions.

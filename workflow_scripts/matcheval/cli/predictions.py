@@ -2,13 +2,11 @@
 
 import argparse
 import logging
-import math
 import os
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -417,6 +415,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
     for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
         check_is_file(path)
+    from matcheval.accuracy_prediction.estimates_text import describe
     from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}
@@ -431,7 +430,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([{"base": base.name, **row} for row in json_rows(table)])
     else:
-        sys.stdout.write(printable(_as_text(base.name, table)))
+        sys.stdout.write(printable(describe(base.name, table.to_pylist())))
 
 
 def _check_named_once(arguments: argparse.Namespace) -> None:
@@ -449,46 +448,3 @@ def _check_named_once(arguments: argparse.Namespace) -> None:
             raise InputError(f"is named twice in {found[-1]}", file=path, remedy="Name it once")
         if len(found) > 1:
             LOGGER.warning("warning: %s is in %s", path, " and in ".join(found))
-
-
-def _as_text(base: str, table: "pa.Table") -> str:
-    """Return a block of lines per target, with accuracies in percent."""
-    rows = table.to_pylist()
-    first = rows[0]
-    lines = [
-        f"base {base}: {first['n_base']:,} datapoints, accuracy {_percent(first['accuracy_base'])}"
-    ]
-    width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
-    for target, of_target in groupby(rows, lambda row: row["target"]):
-        lines += ["", *_block(target, list(of_target), width)]
-    lines += [
-        "",
-        "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
-        "a method's assumption.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _block(target: str, rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
-    accuracy = rows[0]["accuracy"]
-    has_truth = not math.isnan(accuracy)
-    truth = f"accuracy {_percent(accuracy)}" if has_truth else "no labels"
-    yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"
-    error = f"{'error':>8}" if has_truth else ""
-    yield f"{'method'.ljust(width)}{'predicted':>9}{'95 % interval':>19}{error}"
-    for row in rows:
-        variant = f" ({row['variant']})" if row["variant"] else ""
-        name = f"{row['title']}{variant}".ljust(width)
-        if math.isnan(row["predicted"]):
-            yield f"{name}      n/a   {row['reason']}"
-            continue
-        low, high = (_percent(row[f"predicted_{side}"]) for side in ("low", "high"))
-        interval = "" if math.isnan(row["predicted_low"]) else f"{low[:-2]} – {high}"
-        error = f"{100 * row['error']:>8.2f}" if has_truth else ""
-        line = f"{name}{_percent(row['predicted']):>9}{interval:>19}{error}"
-        yield f"{line}   {row['reason']}".rstrip()
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f} %"
