@@ -75,8 +75,8 @@ def test_two_models_on_the_same_images_are_noticed(folder, caplog):
     table(2).to_csv("old_b.csv", index=False)
     main(["compare", "old_a.csv", "old_b.csv", "--seeds", "1"])
     assert "labels row by row, as of the same images" in caplog.text
-    assert "--paired --analyses paired_gaps compares row by row" in caplog.text
-    with pytest.warns(me.InputWarning, match=r"paired=True, analyses=\['paired_gaps'\] compares"):
+    assert "`matched-eval compare-models` compares two models" in caplog.text
+    with pytest.warns(me.InputWarning, match=r"`me.compare_models` compares two models"):
         me.compare("old_a.csv", "old_b.csv", seeds=1)
     by_class = table(2).sort_values("target")  # as of folders of images: no evidence
     for name in ("old_a.csv", "old_b.csv"):

@@ -81,7 +81,7 @@ class TestCompare:
         words = " ".join(out.split())
         for part in (
             r"criterion 1 \(predicted label and probability\)", r"criterion 2 \(probability\)",
-            "ε = 0.005, 10 seeds, ±", "a gap of which confidence gives no warning",
+            "ε = 0.005, 100 seeds, ±", "a gap of which confidence gives no warning",
             r"matched gap: -?[\d.]+ \[-?[\d.]+, [\d.]+\], (within|beyond) sampling",
             r"of it, [\d.]+ \[-?[\d.]+, [\d.]+\] goes with confidence",
         ):  # fmt: skip
@@ -139,7 +139,7 @@ def test_as_a_process(files, tmp_path, monkeypatch):
     assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
     result = run("compare", *files)
     assert result.returncode == 0
-    assert "? = 0.005, 10 seeds" in result.stdout
+    assert "? = 0.005, 100 seeds" in result.stdout
 
 
 def test_compare_writes_what_the_workflow_writes(files, tmp_path):

@@ -42,6 +42,8 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
         (["--help"], "warehouse", set()),
         (["--version"], "pyarrow", set()),
         (["compare", "--help"], "--paired", set()),
+        (["compare-models", "--help"], "--fail-if", set()),
+        (["compare-models", "good.csv", "none.csv"], "none.csv: no such file", set()),
         (["predict-accuracy", "--help"], "--calibrate-on", set()),
         (["replicate", "sample", "--help"], "--frequencies", set()),
         (["doctor", "--help"], "--gpu", set()),

@@ -6,6 +6,8 @@ from matcheval.api.comparing import match as match
 from matcheval.api.evaluating import evaluate as evaluate
 from matcheval.api.inputs import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
+from matcheval.api.one_set import ModelComparison as ModelComparison
+from matcheval.api.one_set import compare_models as compare_models
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions
 from matcheval.api.predicting import PredictedAccuracy as PredictedAccuracy
 from matcheval.api.predicting import predict_accuracy as predict_accuracy

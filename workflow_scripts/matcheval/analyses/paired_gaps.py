@@ -1,5 +1,6 @@
 """Plain gaps of every model on two sets of the same images, with paired tests."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,28 +48,29 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     first = compared.comparisons[0]
     paired_images(first.source, first.target)
     rights = [(one.original.correct, one.replication.correct) for one in compared.comparisons]
+    row = partial(paired_row, blocks=compared.blocks, level=compared.pair.confidence)
     rows = []
     for one, (original, replication) in zip(compared.comparisons, rights, strict=True):
         only = int((original & ~replication).sum()), int((replication & ~original).sum())
         rows.append({
-            "model": one.model, **_row(compared, original, replication), "only_original": only[0],
+            "model": one.model, **row(original, replication), "only_original": only[0],
             "only_replication": only[1], "p": float(mcnemar(*only)),
         })  # fmt: skip
     means = [np.mean([right[side] for right in rights], axis=0) for side in (0, 1)]
     unknown = {"only_original": -1, "only_replication": -1, "p": float("nan")}
-    table = pd.DataFrame([*rows, {"model": MEAN, **_row(compared, *means), **unknown}])
+    table = pd.DataFrame([*rows, {"model": MEAN, **row(*means), **unknown}])
     return table.assign(pair=compared.pair.name)[SCHEMA.names]
 
 
-def _row(
-    compared: ComparedModels, original: npt.NDArray[Any], replication: npt.NDArray[Any]
+def paired_row(
+    original: npt.NDArray[Any], replication: npt.NDArray[Any], blocks: Blocks | None, level: float
 ) -> dict[str, Any]:
     """Accuracies, and standard errors of their difference; correctness may be a mean of models."""
     difference = original.astype(np.float64) - replication
     n, gap = len(difference), float(difference.mean())
-    reason = _why_none(difference, compared.blocks)
-    error = float("nan") if reason else _error(difference, compared.blocks)
-    low, high = error_interval(gap, error, compared.blocks, compared.pair.confidence)
+    reason = _why_none(difference, blocks)
+    error = float("nan") if reason else _error(difference, blocks)
+    low, high = error_interval(gap, error, blocks, level)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
         "n": n, "accuracy_original": float(original.mean()),

@@ -1,5 +1,6 @@
 """Models compared on a pair of sets: matched, tabulated, their gaps and further analyses."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from matcheval.api.pairs import UNNAMED, warnings_of
 from matcheval.errors import InputError, check_known
 from matcheval.io.terminal import each
+from matcheval.io.text_tables import counted
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
 from matcheval.protocol.settings import Criterion
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
 
+_VISIBLE = 0.1  # spread between orders of picks, in half-widths of the interval
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
 
 
@@ -89,8 +92,28 @@ class Compared:
 
     @property
     def suspicions(self) -> list[tuple[str, str]]:
-        """Models, and what looks wrong about their predictions."""
-        return [(one.model, text) for one in self.models.comparisons for text in suspicions_of(one)]
+        """Models and matchings, and what looks wrong about their predictions and results."""
+        of_picks = {c.description: self.unsteady(c) for c in self.tables}
+        return [
+            *((one.model, text) for one in self.models.comparisons for text in suspicions_of(one)),
+            *((title, text) for title, text in of_picks.items() if text),
+        ]
+
+    def unsteady(self, criterion: Criterion) -> str:
+        """Say if other random picks would move the mean matched gap visibly; else nothing."""
+        means, n = self.gaps.means, len(self.models.seeds)
+        mean = means[means["matching"] == criterion.value].iloc[0]
+        half_width = (mean["matched_gap_high"] - mean["matched_gap_low"]) / 2
+        errors = self.tables[criterion]["matched_gap_sem"].dropna()  # picks of models: independent
+        spread = math.sqrt((errors**2).sum()) / max(len(errors), 1)
+        if not spread > half_width * _VISIBLE:
+            return ""
+        needed = math.ceil(n * (spread / (half_width * _VISIBLE)) ** 2)
+        return (
+            f"the matched gap varies by {100 * spread:.2f} points with the order of picks "
+            f"(standard deviation of means over {counted(n, 'seed')}), more than a tenth of the "
+            f"half-width of its interval; about {needed:,} seeds bring it below"
+        )
 
     @property
     def warnings(self) -> list[str]:
@@ -139,7 +162,7 @@ def reliability_figure(matched: MatchedModel) -> "Figure":
     return plot_reliability(data)
 
 
-def compare_models(
+def compare_sets(
     models: ComparedModels,
     analyses: "Sequence[type[PairTableAnalysis]]" = (),
     *,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -16,7 +17,9 @@ from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import counted, markdown, write_readable
+from matcheval.io.text_tables import aligned, counted, markdown, write_readable
+from matcheval.predictions.alignment import datapoint_names
+from matcheval.predictions.layout import class_names
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
@@ -77,7 +80,25 @@ def _of_one(compared: Compared) -> list[str]:
         "The standard deviation is of the random choices of the matching, not of the sampling of "
         f"the sets.\n{_brackets(first)}"
     )
-    return ["", *_aligned(rows), "", footer, "", _parts(first), *notes]
+    return ["", *aligned(rows), "", footer, "", _parts(first), *notes, *_worth_a_look(compared)]
+
+
+def _worth_a_look(compared: Compared) -> list[str]:
+    """Name the most confident wrong predictions on the replication."""
+    found, layout = compared.models.comparisons[0].replication, compared.models.layout
+    (wrong,) = np.nonzero(~found.correct)
+    rows = wrong[np.argsort(-found.probability[wrong], kind="stable")[:_N_FIRST]]
+    if not len(rows):
+        return []
+    names, true = datapoint_names(found), class_names(layout, found.label[rows])
+    shown = zip(rows, true, class_names(layout, found.prediction[rows]), strict=True)
+    texts = [
+        f"{shortened(names[row], _NAME_WIDTH)} ({label} as {predicted}, "
+        f"{100 * found.probability[row]:.1f} %)"
+        for row, label, predicted in shown
+    ]
+    heading = f"worth a look on {compared.models.pair.replication}, confident and wrong: "
+    return ["", _wrapped(heading + ", ".join(texts))]
 
 
 def _notes(compared: Compared, criterion: Criterion) -> list[str]:
@@ -93,6 +114,7 @@ def _notes(compared: Compared, criterion: Criterion) -> list[str]:
         f"selection {points(gap['source_selection'])}, dropped targets "
         f"{points(gap['dropped_targets'])}",
         gap["remarks"],
+        compared.unsteady(criterion),
     ]
     return ["", f"{criterion.description}:", *(_wrapped(line, "  ") for line in lines if line)]
 
@@ -162,16 +184,6 @@ def _matched_rows(compared: Compared, criterion: Criterion, row: pd.Series) -> l
     ]  # fmt: skip
 
 
-def _aligned(rows: Sequence[Row]) -> list[str]:
-    """Align texts and numbers; a row with a title only does not widen the first column."""
-    columns = zip(*(row for row in rows if any(row[1:])), strict=True)
-    first, *widths = (max(map(len, cells)) for cells in columns)
-    return [
-        "  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]).rstrip()
-        for name, *numbers in rows
-    ]
-
-
 def _hundredfold(mean: float, deviation: float = float("nan"), unit: str = "") -> str:
     """Return percent, or percentage points, with the standard deviation if there is one."""
     if pd.isna(mean):
@@ -186,13 +198,13 @@ def _of_many(compared: Compared, where: str) -> list[str]:
     lines = [
         f"{row['n_original']:,} and {row['n_replication']:,} datapoints, source {row['source']}; "
         f"ε = {row['epsilon']:g}, {counted(row['n_seeds'], 'seed')}; gaps in percentage points",
-        "", *_aligned(_overview(compared)), "", _brackets(row), "", _parts(row),
+        "", *aligned(_overview(compared)), "", _brackets(row), "", _parts(row),
     ]  # fmt: skip
     for criterion in compared.tables:
         lines += _notes(compared, criterion)
     n = len(compared.models.comparisons)
     n_shown = n if n <= _MAX_SHOWN else _N_FIRST
-    lines += ["", *_aligned(_first_models(compared, n_shown))]
+    lines += ["", *aligned(_first_models(compared, n_shown))]
     if n > n_shown:
         lines.append(f"... and {n - n_shown} more models, less accurate on the original: {where}")
     return lines

@@ -32,9 +32,11 @@ _MAX_SHOWN = 5  # names in a message
 _MIN_ROWS = 20  # labels of fewer rows may agree by chance
 _SAME_IMAGES = tuple(
     "both files have the same labels row by row, as of the same images; `compare` is for one model "
-    f"on two sets. For two models on one set, or two versions of the images, {option} compares "
-    "row by row"
-    for option in ("paired=True, analyses=['paired_gaps']", "--paired --analyses paired_gaps")
+    f"on two sets. {other} compares two models on one set; {option}, two versions of the images"
+    for other, option in (
+        ("`me.compare_models`", "paired=True, analyses=['paired_gaps']"),
+        ("`matched-eval compare-models`", "--paired --analyses paired_gaps"),
+    )
 )
 
 
@@ -219,7 +221,7 @@ def read_compared(
             if not options.paired and _are_of_same_images(*both.values()):
                 noticed[_SAME_IMAGES[layout.caller == "command"]] = None
             for origin, found in both.items():
-                told |= dict.fromkeys(_told(pair.datasets[origin], found))
+                told |= dict.fromkeys(told_of(pair.datasets[origin], found))
                 placed = alignments[origin].place(found, one.sets[origin])
                 moved |= placed.index is not found.index
                 read[origin][name] = replace(placed, told=())
@@ -232,7 +234,7 @@ def read_compared(
         found_groups = map(groups_of, read[origin].values(), sources[origin])
         groups[origin] = groups_of_models(found_groups, sources[origin])
     comparisons = tuple(
-        Comparison(name, pair, *(replace(read[o][name], groups=None) for o in ORIGINS))
+        Comparison(name, pair, *(_slim(read[o][name], named=len(models) == 1) for o in ORIGINS))
         for name in read["original"]
     )
     files = tuple(
@@ -243,11 +245,17 @@ def read_compared(
     compared = ComparedModels(
         pair, comparisons, options.methods, tuple(range(options.n_seeds)),
         files=files if has_files else (), told=tuple(told), noticed=(*noticed, *left_out),
+        layout=layout,
     )  # fmt: skip
     return replace(compared, blocks=blocks_of_pair(comparisons[0], groups))
 
 
-def _told(name: str, found: Predictions) -> list[str]:
+def _slim(found: Predictions, *, named: bool) -> Predictions:
+    """Leave groups out, and unless they are shown, which is of a single model, names."""
+    return replace(found, groups=None, keys=found.keys if named else None)
+
+
+def told_of(name: str, found: Predictions) -> list[str]:
     """Say what was recognised in a file, and whether rows repeat what should be unlike in all."""
     told = [f"{name}: {', '.join(found.told)}"] if found.told else []
     if found.keys is not None and (n := repeated_keys(found.keys)):
@@ -284,18 +292,14 @@ def _shared(
 
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
     """Return the pair, whose sets have names that differ: with folders or roles if need be."""
-    by_file = one.set_names or tuple(_set_name(source, one.name) for source in one.sets.values())
+    by_file = one.set_names or tuple(set_name(source, one.name) for source in one.sets.values())
     names: dict[str, str] = {
         o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)
     }
     if options.names is not None:
         names = dict(zip(ORIGINS, options.names, strict=True))
-    if names["original"] == names["replication"]:
-        for origin, source in one.sets.items():
-            if isinstance(source, Path):
-                names[origin] = f"{source.resolve().parent.name}/{names[origin]}"
-    if names["original"] == names["replication"]:
-        names = {origin: f"{name} ({origin})" for origin, name in names.items()}
+    found = distinct_names([*names.values()], [*one.sets.values()], ORIGINS)
+    names = dict(zip(ORIGINS, found, strict=True))
     source_name = None if options.source is None else names[options.source]
     return Pair(
         options.pair, names["original"], names["replication"], source_name, bool(options.paired),
@@ -303,7 +307,22 @@ def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions
     )  # fmt: skip
 
 
-def _set_name(source: Path | InMemory, model: str) -> str:
+def distinct_names(
+    names: Sequence[str], sources: Sequence[Path | InMemory], roles: tuple[str, str]
+) -> tuple[str, str]:
+    """Make two names differ: with the folders of files, or with roles, if need be."""
+    first, second = names
+    if first == second:
+        first, second = (
+            f"{source.resolve().parent.name}/{name}" if isinstance(source, Path) else name
+            for source, name in zip(sources, names, strict=True)
+        )
+    if first == second:
+        first, second = (f"{first} ({role})" for role in roles)
+    return first, second
+
+
+def set_name(source: Path | InMemory, model: str) -> str:
     """Return what a set is called by its file, or by its role."""
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")

@@ -21,6 +21,10 @@ _COMMANDS = (
         "matcheval.cli.predictions.add_compare",
     ),
     (
+        "compare-models", "compare two models on the same images",
+        "matcheval.cli.one_set.add_compare_models",
+    ),
+    (
         "match", "write the measured quantities of every seed, and optionally matched pairs",
         "matcheval.cli.predictions.add_match",
     ),

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
 from matcheval.names import MODEL
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from matcheval.api.comparison import Compared
     from matcheval.api.pairs import GivenModel, PairOptions
     from matcheval.predictions.formats import InMemory
     from matcheval.predictions.layout import Layout
@@ -27,10 +29,18 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
-_MAX_WARNINGS = 5  # on the terminal
+MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
+# What --fail-if knows, and the columns of what depends on the matching.
+_OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
+    "unmatched-targets": "fraction_unmatched"
+}
+_QUANTITIES = [
+    *with_bounds("gap"), *_OF_MATCHING, *with_bounds("confidence-part", "conditional-part"),
+    "accuracy-original", "accuracy-replication",
+]  # fmt: skip
 
-_FILES = """\
+FILES = """\
 Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
 tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
 (prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
@@ -43,7 +53,7 @@ _PAIR_FILES = f"""\
 SOURCE and TARGET hold one model's predictions on two test sets, a row per datapoint, as other
 tools write them; with {{model}} in both, the files of all models.
 
-{_FILES}
+{FILES}
 A column `group` names a writer or a video, whose datapoints are not independent. With two files,
 the first is the source; of patterns, the larger set is.
 """
@@ -51,7 +61,7 @@ the first is the source; of patterns, the larger set is.
 _ACCURACY_FILES = f"""\
 Files hold one model's predictions, a row per datapoint, as other tools write them.
 
-{_FILES}
+{FILES}
 Only BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes.
 Files that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
 .statistics.npz) are found and used.
@@ -108,7 +118,7 @@ def read_layout(
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
     parser.description = "Compare a model's accuracy on two sets before and after matching."
-    _add_common(parser, n_files="?")
+    _add_common(parser, N_SEEDS_COMPARED, n_files="?")
     parser.add_argument(
         "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
         help="matching criterion; repeat for several (default: both)",
@@ -143,6 +153,11 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
+    known = [*_QUANTITIES, *(f"{name}:{c.value}" for name in _OF_MATCHING for c in Criterion)]
+    add_fail_if(
+        parser, known, "; those of matching are of the first criterion, others are named like "
+        "matched-gap:probability",
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_compare, parser=parser)
 
@@ -150,7 +165,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description = "Match a model's predictions on two sets."
-    _add_common(parser)
+    _add_common(parser, N_SEEDS)
     parser.add_argument(
         "--criterion", choices=[c.value for c in Criterion],
         default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
@@ -167,7 +182,7 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_match)
 
 
-def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
+def _add_common(parser: argparse.ArgumentParser, n_seeds: int, n_files: str | None = None) -> None:
     """Add the arguments that `compare` and `match` share."""
     parser.epilog = _PAIR_FILES
     parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
@@ -177,7 +192,7 @@ def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> 
         help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--seeds", type=int, default=N_SEEDS, metavar="N",
+        "--seeds", type=int, default=n_seeds, metavar="N",
         help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
     )  # fmt: skip
     add_layout(parser)
@@ -266,13 +281,18 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
+    criteria = arguments.criterion or [criterion.value for criterion in Criterion]
+    for condition in arguments.fail_if:
+        named = condition.quantity.partition(":")[2]
+        if named and named not in criteria:
+            arguments.parser.error(f"--fail-if '{condition.text}' needs --criterion {named}")
     models, source = _given_models(arguments)
-    from matcheval.api.comparison import chosen_analyses, compare_models
+    from matcheval.api.comparison import chosen_analyses, compare_sets
 
     analyses = chosen_analyses(arguments.analyses)
     options = _options(
-        arguments, arguments.criterion or [criterion.value for criterion in Criterion],
-        source=source, paired=arguments.paired, groups_shared=arguments.groups_shared,
+        arguments, criteria, source=source, paired=arguments.paired,
+        groups_shared=arguments.groups_shared,
     )  # fmt: skip
     folder = arguments.output
     if folder is not None:
@@ -282,13 +302,13 @@ def run_compare(arguments: argparse.Namespace) -> None:
     read = _read(arguments, models, options)
     if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
-    compared = compare_models(read, analyses, progress=True)
+    compared = compare_sets(read, analyses, progress=True)
     from matcheval.api.comparison_output import describe, write_comparison
 
-    for text in compared.warnings[:_MAX_WARNINGS]:
+    for text in compared.warnings[:MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-    if (more := len(compared.warnings) - _MAX_WARNINGS) > 0:
+    if (more := len(compared.warnings) - MAX_WARNINGS) > 0:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
     if not arguments.json:
         sys.stdout.write(printable(describe(compared, where)))
@@ -306,6 +326,24 @@ def run_compare(arguments: argparse.Namespace) -> None:
             "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
             "written": written,
         })  # fmt: skip
+    if arguments.fail_if:
+        end_if_met(arguments.fail_if, _quantities(compared))
+
+
+def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
+    """Return what `--fail-if` compares, in percent, by model."""
+    found = defaultdict[str, dict[str, float]](dict)
+    for criterion, table in compared.tables.items():
+        gaps = compared.gaps.models[criterion.value].set_index("model")
+        accuracies = table.set_index("model")[["accuracy_original", "accuracy_replication"]]
+        joined = gaps.join(accuracies)
+        for model, row in joined.iterrows():
+            of_model = found[str(model) if len(joined) > 1 else compared.title]
+            for name in _QUANTITIES:
+                value = 100 * float(row[_OF_MATCHING.get(name, name.replace("-", "_"))])
+                of_model.setdefault(name, value)  # of the first criterion
+                of_model[f"{name}:{criterion.value}"] = value
+    return found
 
 
 def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str | None]":

@@ -121,6 +121,16 @@ def latex(columns: Sequence[TextColumn]) -> str:
     )
 
 
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Align texts and numbers; a row with a title only does not widen the first column."""
+    columns = zip(*(row for row in rows if any(row[1:])), strict=True)
+    first, *widths = (max(map(len, cells)) for cells in columns)
+    return [
+        "  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]).rstrip()
+        for name, *numbers in rows
+    ]
+
+
 def outward(low: float, high: float, digits: int) -> tuple[str, str]:
     """Format the bounds of an interval, rounded outward so that they enclose the interval."""
     unit = 10.0**digits

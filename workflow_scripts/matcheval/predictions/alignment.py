@@ -24,13 +24,13 @@ class Alignment:
     _positions: dict[str, int] = field(default_factory=dict)
 
     def place(self, found: Predictions, file: object) -> Predictions:
-        """Return predictions with such positions as `index`, in increasing order, without keys."""
+        """Return predictions with such positions as `index`, in increasing order."""
         keys = found.keys
         if keys is None:
             return found
         if self._first is None:
             self._first, self._file = keys, file
-        placed = replace(found, keys=None, is_identified=True)
+        placed = replace(found, is_identified=True)
         if np.array_equal(keys, self._first):
             return placed
         if not self._positions:
@@ -73,6 +73,11 @@ def shared_datapoints(
         if (left := len(one) - len(common)) > 0
     ]
     return kept, told
+
+
+def datapoint_names(found: Predictions) -> list[str]:
+    """Return what datapoints are called, shape (n,): by their file, or by their index."""
+    return [str(name) for name in (found.index if found.keys is None else found.keys).tolist()]
 
 
 def repeated_keys(keys: npt.NDArray[Any]) -> int:

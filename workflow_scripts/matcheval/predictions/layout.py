@@ -100,6 +100,13 @@ class Layout:
         return np.array(found, np.int64)
 
 
+def class_names(layout: Layout, labels: npt.NDArray[Any]) -> list[str]:
+    """Return what the caller calls labels: names of classes, or numbers from `first_label`."""
+    if layout.classes is None:
+        return [str(label + layout.first_label) for label in labels.tolist()]
+    return [layout.classes[label] for label in labels.tolist()]
+
+
 def layout_of(spec: "DatasetSpec") -> Layout:
     """Return how the prediction files of a dataset are laid out."""
     if spec.kind != PREDICTIONS_KIND:

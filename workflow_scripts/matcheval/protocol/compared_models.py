@@ -216,6 +216,8 @@ class ComparedModels:
         Each model's prediction files by origin, for what is not in the predictions: logits.
     told, noticed : tuple of str
         What was recognised in the files; which datapoints are left out, and what looks wrong.
+    layout : Layout
+        What a caller calls classes, for texts.
 
     Raises
     ------
@@ -231,6 +233,7 @@ class ComparedModels:
     files: tuple[Mapping[str, PredictionFile], ...] = ()
     told: tuple[str, ...] = ()
     noticed: tuple[str, ...] = ()
+    layout: Layout = field(default_factory=Layout)
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""
@@ -260,14 +263,14 @@ def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison
             if ours is not theirs and ours.datapoints_digest != theirs.datapoints_digest:
                 raise InputError(
                     f"model '{one.model}' has other indices or labels on '{dataset}' than "
-                    f"model '{first.model}': {_difference(ours, theirs)}",
+                    f"model '{first.model}': {differing(ours, theirs)}",
                     remedy="Predict the same datapoints with all models; without a column "
                     "`index`, in the same order",
                 )
         yield one
 
 
-def _difference(ours: Predictions, theirs: Predictions) -> str:
+def differing(ours: Predictions, theirs: Predictions) -> str:
     """Say what the datapoints of two models differ in."""
     if len(ours) != len(theirs):
         return f"{len(ours):,} datapoints, not {len(theirs):,}"

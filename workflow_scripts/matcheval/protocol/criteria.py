@@ -6,6 +6,8 @@ from enum import StrEnum
 EPSILON = 0.005
 MAX_SEEDS = 10_000  # matches of all runs are held in memory
 N_SEEDS = 10
+# Of a comparison without a study, so that the name of a file hardly changes its result.
+N_SEEDS_COMPARED = 100
 
 
 class Criterion(StrEnum):

@@ -12,6 +12,7 @@ from matcheval.errors import InputError
 from matcheval.protocol.criteria import EPSILON as EPSILON
 from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
 from matcheval.protocol.criteria import N_SEEDS as N_SEEDS
+from matcheval.protocol.criteria import N_SEEDS_COMPARED as N_SEEDS_COMPARED
 from matcheval.protocol.criteria import Criterion as Criterion
 from matcheval.settings import Count, Integer, Named, Names, Number, Settings, Unique, UniqueItems
 

@@ -1,0 +1,269 @@
+"""`matcheval.compare_models`: two models on the same images, datapoint by datapoint."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from matcheval.analyses.paired_gaps import paired_row
+from matcheval.api.inputs import Data, Estimate, Shown, layout_of, source_of, warn_each
+from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
+from matcheval.errors import InputError, check_known
+from matcheval.figures.style import shortened
+from matcheval.io.text_tables import aligned
+from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.group_files import groups_of
+from matcheval.predictions.layout import Layout, class_names
+from matcheval.predictions.records import Predictions
+from matcheval.predictions.suspicions import suspicions
+from matcheval.protocol.blocks import groups, groups_of_models, paired_images
+from matcheval.protocol.compared_models import differing
+from matcheval.statistics.intervals import LEVEL
+from matcheval.statistics.significance import mcnemar
+
+ROLES = ("first", "second")
+N_SHOWN = 5  # datapoints in a text
+_NAME_WIDTH = 30
+_TABLES = ("numbers", "datapoints")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison(Shown):
+    """Two models on the same images; what `compare_models` returns.
+
+    `print(result)` shows what `matched-eval compare-models` prints. Accuracies are fractions.
+
+    Attributes
+    ----------
+    first, second : str
+        Names of the models.
+    n : int
+        Datapoints that both predict.
+    accuracy_first, accuracy_second : float
+        Their accuracies on these.
+    difference : Estimate
+        Accuracy of the first minus that of the second; the interval is paired: of the datapoints'
+        differences, or of groups where there are groups.
+    p : float
+        McNemar's exact two-sided p-value, which takes datapoints as independent.
+    both_right, only_first, only_second, both_wrong : int
+        Datapoints by which of the models is right.
+    remark : str
+        Why there is no interval; most often empty.
+    warnings : tuple of str
+        What looks wrong about the input, and which datapoints are left out.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
+    """
+
+    first: str
+    second: str
+    n: int
+    accuracy_first: float
+    accuracy_second: float
+    difference: Estimate
+    p: float
+    both_right: int
+    only_first: int
+    only_second: int
+    both_wrong: int
+    remark: str
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    _datapoints: pd.DataFrame = field(repr=False)
+    _n_groups: int = field(repr=False)
+
+    def to_pandas(self, table: str = "numbers") -> pd.DataFrame:
+        """Return a table of the results.
+
+        Parameters
+        ----------
+        table : str
+            `numbers`: one row with all numbers, fractions and counts; `datapoints`: those on which
+            the models predict different classes, the most confident wrong prediction first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table. Columns of `datapoints`: `index`, `datapoint` (its file name or other name,
+            or its index), `label`, `first`, `first_probability`, `second`, `second_probability`
+            (classes as text; float32), `wrong` (`first`, `second` or `both`) and
+            `wrong_probability`, of the more confident wrong prediction.
+
+        Raises
+        ------
+        InputError
+            If there is no such table.
+        """
+        check_known("table", [table], _TABLES)
+        if table == "datapoints":
+            return self._datapoints.copy()
+        names = ("first", "second", "n", "accuracy_first", "accuracy_second")
+        others = ("p", "both_right", "only_first", "only_second", "both_wrong", "remark")
+        bounds = {"low": self.difference.low, "high": self.difference.high}
+        return pd.DataFrame([
+            {name: getattr(self, name) for name in names}
+            | {"difference": self.difference.value}
+            | {f"difference_{end}": value for end, value in bounds.items()}
+            | {name: getattr(self, name) for name in others}
+        ])  # fmt: skip
+
+    def __str__(self) -> str:
+        """Return the text that `matched-eval compare-models` prints."""
+        return describe(self, 'to_pandas("datapoints") has all')
+
+
+def compare_models(
+    first: Data,
+    second: Data,
+    *,
+    names: tuple[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> ModelComparison:
+    """Compare the accuracies of two models on the same images.
+
+    Parameters
+    ----------
+    first, second : path-like, table or mapping of arrays
+        Each model's predictions, a row per datapoint, with labels, as for `compare`. Rows are
+        aligned by index or file name, where both have them.
+    names : tuple of str, optional
+        What the models are called; by default as predictions or files say.
+    columns, classes, first_label
+        As for `compare`.
+
+    Returns
+    -------
+    ModelComparison
+
+    Raises
+    ------
+    InputError
+        As `compare`; and if the datapoints of the models differ in labels or number.
+
+    Warns
+    -----
+    InputWarning
+        For input that looks wrong, and datapoints that only one model predicts.
+
+    Examples
+    --------
+    >>> import matcheval as me
+    >>> old = {"label": [0, 1, 1, 0], "prediction": [0, 0, 1, 0], "probability": [0.9] * 4}
+    >>> new = {"label": [0, 1, 1, 0], "prediction": [0, 1, 1, 1], "probability": [0.8] * 4}
+    >>> result = me.compare_models(old, new)
+    >>> result.difference.value, result.only_first, result.only_second, result.p
+    (0.0, 1, 1, 1.0)
+    """
+    if names is not None:
+        check_names(names)
+    sources = [source_of(one, role) for one, role in zip((first, second), ROLES, strict=True)]
+    layout, n_classes = layout_of(sources, columns, classes, first_label)
+    result = compare_on_one_set(sources, layout, n_classes, names)
+    warn_each(result.warnings)
+    return result
+
+
+def compare_on_one_set(
+    sources: Sequence[Path | InMemory],
+    layout: Layout,
+    n_classes: int | None = None,
+    names: tuple[str, str] | None = None,
+) -> ModelComparison:
+    """Read the predictions of two models on one set, align and compare them."""
+    read = [read_predictions(source, n_classes, layout) for source in sources]
+    if names is None:
+        given = [one.metadata.get("model", "") for one in read]
+        named = [own or set_name(one, "") for own, one in zip(given, sources, strict=True)]
+        names = distinct_names(named, sources, ROLES)
+    alignment = Alignment()
+    placed = [alignment.place(one, source) for one, source in zip(read, sources, strict=True)]
+    shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
+    one, other = shared.values()
+    if one.datapoints_digest != other.datapoints_digest:
+        raise InputError(
+            f"{names[1]} is not of the datapoints of {names[0]}: {differing(other, one)}",
+            remedy="Give the predictions of both models on the same images",
+        )  # fmt: skip
+    texts = [groups_of(*both) for both in zip((one, other), sources, strict=True)]
+    of_all = groups_of_models(texts, sources)
+    blocks = paired_images(one, other) if of_all is None else groups(of_all, of_all, shared=True)
+    row = paired_row(one.correct, other.correct, blocks, LEVEL)
+    only = int((one.correct & ~other.correct).sum()), int((other.correct & ~one.correct).sum())
+    both = int((one.correct & other.correct).sum())
+    warnings = [
+        *left_out,
+        *(
+            f"{name}: {text}"
+            for name, of in shared.items()
+            for text in suspicions(of.label, of.prediction, of.probability, of.metadata)
+        ),
+    ]
+    if np.array_equal(one.prediction, other.prediction):
+        warnings.append("both models predict the same: is a file compared with itself?")
+    return ModelComparison(
+        *names, n=len(one), accuracy_first=row["accuracy_original"],
+        accuracy_second=row["accuracy_replication"],
+        difference=Estimate(row["gap"], row["gap_low"], row["gap_high"]), p=float(mcnemar(*only)),
+        both_right=both, only_first=only[0], only_second=only[1],
+        both_wrong=len(one) - both - sum(only), remark=row["reason"], warnings=tuple(warnings),
+        notes=tuple(t for n, r in zip(names, read, strict=True) for t in told_of(n, r)),
+        _datapoints=_disagreements(one, other, layout), _n_groups=blocks.n if blocks.grouped else 0,
+    )  # fmt: skip
+
+
+def describe(found: ModelComparison, where: str) -> str:
+    """Return all numbers and the first datapoints; `where` says where the others are."""
+    first, second = (shortened(name, _NAME_WIDTH) for name in (found.first, found.second))
+    low, high = found.difference.low, found.difference.high
+    verdict = "within" if low <= 0 <= high else "beyond"
+    design = f"by {found._n_groups} groups" if found._n_groups else "by image"
+    accuracies = [f"{100 * one:.2f} %" for one in (found.accuracy_first, found.accuracy_second)]
+    lines = [
+        f"{found.first} against {found.second}, on the same {found.n:,} datapoints", "",
+        *aligned([("", first, second), ("accuracy", *accuracies)]), "",
+        f"difference {found.difference} points, "
+        + (found.remark or f"{verdict} sampling error of 0"),
+        f"McNemar's exact test: p = {found.p:.2g}",
+        *([] if found.remark else [f"Brackets: 95 % interval, paired {design}."]), "",
+        *aligned([
+            ("datapoints", f"{second} right", f"{second} wrong"),
+            (f"{first} right", f"{found.both_right:,}", f"{found.only_first:,}"),
+            (f"{first} wrong", f"{found.only_second:,}", f"{found.both_wrong:,}"),
+        ]),
+    ]  # fmt: skip
+    rows = found._datapoints.head(N_SHOWN)
+    if len(rows):
+        cells = [
+            (
+                shortened(row["datapoint"], _NAME_WIDTH), row["label"],
+                *(f"{row[of]} ({100 * row[f'{of}_probability']:.1f} %)" for of in ROLES),
+            )
+            for _, row in rows.iterrows()
+        ]  # fmt: skip
+        heading = "Worth a look, as the models disagree; the most confident wrong one first:"
+        lines += ["", heading, *aligned([("datapoint", "true", first, second), *cells])]
+    if (more := len(found._datapoints) - len(rows)) > 0:
+        lines.append(f"... and {more:,} more: {where}")
+    return "\n".join([*lines, ""])
+
+
+def _disagreements(one: Predictions, other: Predictions, layout: Layout) -> pd.DataFrame:
+    """Tabulate the datapoints of other predicted classes, the most confident wrong one first."""
+    wrong = [np.where(side.correct, -1, side.probability) for side in (one, other)]
+    which = np.where(one.correct, "second", np.where(other.correct, "first", "both"))
+    table = pd.DataFrame({
+        "index": one.index,
+        "datapoint": datapoint_names(other if one.keys is None else one),
+        "label": class_names(layout, one.label),
+        "first": class_names(layout, one.prediction), "first_probability": one.probability,
+        "second": class_names(layout, other.prediction), "second_probability": other.probability,
+        "wrong": which, "wrong_probability": np.maximum(*wrong).astype(np.float32),
+    })[one.prediction != other.prediction]  # fmt: skip
+    return table.sort_values("wrong_probability", ascending=False, kind="stable", ignore_index=True)

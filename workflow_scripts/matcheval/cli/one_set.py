@@ -1,0 +1,81 @@
+"""The command `compare-models`: two models on the same images."""
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+
+from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
+from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, read_layout
+from matcheval.errors import InputError, printable
+from matcheval.io.files import check_is_file, check_place
+from matcheval.io.terminal import add_json, json_rows, print_json
+
+LOGGER = logging.getLogger(__name__)
+_QUANTITIES = [*with_bounds("difference"), "accuracy-first", "accuracy-second"]
+
+
+def add_compare_models(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compare-models`."""
+    parser.description = (
+        "Compare two models on the same images: accuracies, their difference with a paired "
+        "interval, McNemar's exact test, and the datapoints on which the models disagree."
+    )
+    parser.epilog = (
+        "FIRST and SECOND hold two models' predictions, a row per datapoint, as other tools write "
+        f"them. Rows\nare aligned by index or file name, where both files have them.\n\n{FILES}"
+    )
+    parser.add_argument("first", type=Path, metavar="FIRST", help="predictions of a model")
+    parser.add_argument(
+        "second", type=Path, metavar="SECOND",
+        help="those of another model; differences are FIRST minus SECOND",
+    )  # fmt: skip
+    add_layout(parser)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the datapoints on which the models disagree, as .csv or .parquet",
+    )
+    add_fail_if(parser, _QUANTITIES)
+    add_json(parser)
+    parser.set_defaults(run=run_compare_models)
+
+
+def run_compare_models(arguments: argparse.Namespace) -> None:
+    """Print a comparison of two models, and optionally write where they disagree."""
+    sources, output = [arguments.first, arguments.second], arguments.output
+    for path in sources:
+        check_is_file(path)
+    if output is not None:
+        from matcheval.io.tables import check_suffix
+
+        check_suffix(output)
+        check_place(output)
+        if os.path.realpath(output) in map(os.path.realpath, sources):
+            raise InputError("is read, and would be overwritten", file=output, field="--output")
+    layout, n_classes = read_layout(arguments, sources)
+    from matcheval.api.one_set import compare_on_one_set, describe
+
+    found = compare_on_one_set(sources, layout, n_classes)
+    for text in found.notes:
+        LOGGER.info("%s", text)
+    for text in found.warnings[:MAX_WARNINGS]:
+        LOGGER.warning("warning: %s", text)
+    datapoints = found.to_pandas("datapoints")
+    if not arguments.json:
+        where = "--output FILE writes all" if output is None else f"all are in {output}"
+        sys.stdout.write(printable(describe(found, where)))
+    if output is not None:
+        import pyarrow as pa
+
+        from matcheval.io.tables import write_table
+
+        write_table(pa.Table.from_pandas(datapoints, preserve_index=False), output)
+    numbers = found.to_pandas().to_dict("records")[0]
+    if arguments.json:
+        written = [] if output is None else [str(output)]
+        print_json(numbers | {"datapoints": json_rows(datapoints), "written": written})
+    values = {name: 100 * numbers[name.replace("-", "_")] for name in _QUANTITIES}
+    end_if_met(arguments.fail_if, {f"{found.first} and {found.second}": values})
