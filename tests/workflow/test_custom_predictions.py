@@ -222,6 +222,12 @@ def test_a_replaced_file_repeats_what_is_made_from_it(copy):
         os.utime(copy.folder / name, (1, 1))  # than what was made of it
 
     assert copy.plan().jobs == {}
+    named = "{original: own, replication: again, source: own}"  # a text file; it is the default
+    (copy.folder / "named.yaml").write_text(
+        CONFIG.replace("{original: own, replication: again}", named)
+    )
+    shown = {"write_report": 1, "all": 1}  # the settings that were given
+    assert copy.plan("--configfile", "named.yaml").jobs == shown
     replace_by_older("labels/vgg.json", json.dumps([0] * N).encode())
     counted = {
         "count_correct": 1, "tabulate_replication": 1, "fit_replication": 1,

@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
-from matcheval.errors import check_known, configuration_error
+from matcheval.errors import InputError, check_known, configuration_error
 from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
+from matcheval.names import PREDICTIONS_KIND
+from matcheval.predictions.layout import layout_of
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.study.rules import Command, Rule, drawn_together, made_together
@@ -310,13 +312,21 @@ class StudyContents:
         return default if same else pair
 
     def _n_predictions(self, dataset: str) -> int:
-        """Return the length of the first file of predictions that there is; 0 without any."""
-        files = (Path(self.predictions_file(dataset, model)) for model in self.models)
-        for file in files:
-            if file.suffix == ".parquet":
-                with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says so
+        """Return the length of the first file of predictions that can be read; 0 without any."""
+        for file in (Path(self.predictions_file(dataset, model)) for model in self.models):
+            with suppress(OSError, pa.ArrowInvalid, InputError):  # whoever reads the file says so
+                if file.suffix == ".parquet":
                     return int(pq.read_metadata(file).num_rows)
+                if self.datasets[dataset].kind == PREDICTIONS_KIND:
+                    return self._n_read(dataset, str(file), tuple(file_states([str(file)])))
         return 0
+
+    @cache  # noqa: B019 - lives as long as the study; each job of a pair asks
+    def _n_read(self, dataset: str, file: str, _state: tuple[tuple[int, int], ...]) -> int:
+        """Return the length of a file that has to be read for it."""
+        from matcheval.predictions.files import read_predictions  # few plans need it
+
+        return len(read_predictions(Path(file), layout=layout_of(self.datasets[dataset])))
 
     # --- checks that analyses share
 
