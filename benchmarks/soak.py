@@ -112,8 +112,12 @@ EXPECTED = {
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
     "SIGKILL of a job": r"[Kk]illed by SIG",
-    # Snakemake's log cannot be written, either, which Python tells for each of its lines.
-    "full disk": r"No space left on device|disk of \S+ is full|Logging error|Arguments: \(",
+    # Snakemake's log cannot be written, either, which Python tells for each of its lines, nor the
+    # script that it makes for a job.
+    "full disk": (
+        r"No space left on device|disk of \S+ is full|Logging error|Arguments: \("
+        r"|^RuleException:$|^OSError in file"
+    ),
     "read-only folder": r"Read-only file system|ProtectedOutputException",
     **dict.fromkeys(
         # Snakemake's marks of unfinished results are by path.
