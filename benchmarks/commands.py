@@ -20,7 +20,7 @@ from common import ROOT, copy_workflow, write_results
 REPEATS = 5
 SIZES = {"old": 10_000, "new": 2_000}
 MODELS = ("a", "b")
-PATTERNS = ("--original", "old/{model}.csv", "--replication", "new/{model}.csv")
+PATTERNS = ("old/{model}.csv", "new/{model}.csv")
 COMMANDS = {
     "matched-eval --help": ("--help",),
     "a missing file": ("compare", "old/a.csv", "new/none.csv"),

@@ -87,14 +87,6 @@ def test_two_models_on_the_same_images_are_noticed(folder, caplog):
     assert "same images" not in caplog.text
 
 
-def test_patterns_by_position(folder, capsys):
-    main(["compare", "old_{model}.csv", "new_{model}.csv", "--seeds", "1", "--json"])
-    by_position = capsys.readouterr().out
-    main(["compare", "--original", "old_{model}.csv", "--replication", "new_{model}.csv",
-          "--seeds", "1", "--json"])  # fmt: skip
-    assert capsys.readouterr().out == by_position
-
-
 @pytest.mark.parametrize(
     ("patterns", "names"),
     [

@@ -47,24 +47,25 @@ def fails(capsys, *arguments):
 class TestMatch:
     @pytest.mark.parametrize("criterion", list(Criterion))
     def test_same_as_the_library(self, files, tmp_path, criterion):
-        out, pairs_file = tmp_path / "out" / "runs.csv", tmp_path / "pairs.parquet"
+        out = tmp_path / "out"
         main(["match", *files, "--criterion", criterion.value, "--epsilon", "0.01", "--seeds", "3",
               "--model", "m", "--pair", "p", "--output", str(out),
-              "--pairs", str(pairs_file)])  # fmt: skip
+              "--pairs"])  # fmt: skip
         sets = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
         expected = matched(*sets, criterion, range(3), epsilon=0.01).measured
-        frame, pairs = pd.read_csv(out), pd.read_parquet(pairs_file)
+        frame, pairs = pd.read_csv(out / "runs.csv"), pd.read_parquet(out / "pairs.parquet")
         assert list(frame.columns)[: len(RUNS.names)] == RUNS.names
         for name in RUNS.names:
             np.testing.assert_allclose(frame[name], expected[name])
         assert list(pairs.columns) == ["seed", "source_index", "target_index"]
         assert pairs.groupby("seed").size().tolist() == frame.n_matched.tolist()
 
-    def test_a_larger_target_and_epsilon_1_are_allowed(self, files, tmp_path, caplog):
-        main(["match", *reversed(files), "--epsilon", "1", "--criterion", "probability",
-              "--output", str(tmp_path / "r.csv")])  # fmt: skip
-        assert "TARGET (800 datapoints) is larger than SOURCE (300)" in caplog.text
-        runs = pd.read_csv(tmp_path / "r.csv")
+    def test_a_larger_target_and_epsilon_1_are_allowed(self, files, tmp_path):
+        options = ["--epsilon", "1", "--criterion", "probability", "--output", str(tmp_path)]
+        main(["match", *reversed(files), *options])
+        assert (pd.read_csv(tmp_path / "runs.csv").n_target == 300).all()  # the smaller set
+        main(["match", *reversed(files), *options, "--source", "original"])
+        runs = pd.read_csv(tmp_path / "runs.csv")
         assert (runs.n_target == 800).all()
         assert (runs.n_matched == 300).all()
 
@@ -88,8 +89,8 @@ class TestCompare:
             assert re.search(part, words)
 
     def test_one_criterion_one_seed_and_the_other_original(self, files, capsys):
-        def printed(*options):
-            main(["compare", *files, "--criterion", "probability", "--seeds", "1", *options])
+        def printed(*files):
+            main(["compare", *files, "--criteria", "probability", "--seeds", "1"])
             out = capsys.readouterr().out
             assert "criterion 1" not in out
             assert "±" not in out
@@ -97,7 +98,7 @@ class TestCompare:
             lines = out.splitlines()
             return float(next(line for line in lines if line.startswith("accuracy  ")).split()[-1])
 
-        assert printed("--original", "target") == -printed() != 0
+        assert printed(*reversed(files)) == -printed(*files) != 0
 
     def test_pairs_and_groups(self, files, tmp_path, capsys):
         main(["compare", files[0], files[0], "--paired"])
@@ -117,12 +118,11 @@ class TestCompare:
         out = capsys.readouterr().out
         assert "undefined" in out
         assert "No target was matched by criterion 1" in out
-        runs = tmp_path / "r.parquet"
-        found = told(capsys, "match", *files, "--seeds", "1", "--output", runs)
+        found = told(capsys, "match", *files, "--seeds", "1", "--output", tmp_path)
         (run,) = found["runs"]
         assert "no target was matched" in caplog.text
         assert run["matched_accuracy_source"] is None
-        assert pd.read_parquet(runs).matched_accuracy_source.isna().all()
+        assert pd.read_parquet(tmp_path / "runs.parquet").matched_accuracy_source.isna().all()
 
 
 def test_as_a_process(files, tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ class TestComparingManyModels:
                 if (name, model) != ("new", "alone"):
                     one = simulate(len(label), 5, 10 * i + len(name), label=label)
                     write_predictions(one, tmp_path / name / f"{model}.csv")
-        return ["--original", "old/{model}.csv", "--replication", "new/{model}.csv", "--seeds", "2"]
+        return ["old/{model}.csv", "new/{model}.csv", "--seeds", "2"]
 
     def test_all_models_are_compared_and_written(self, folders, capsys, caplog):
         main(["compare", *folders, "--output", "out"])
@@ -243,14 +243,28 @@ class TestComparingManyModels:
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
         [
-            (["--original", "a", "--replication", "b/{model}"], 1, "each must hold {model} once"),
-            (["--original", "a/{model}", "--replication", "b/{model}"], 1, "no files of this name"),
-            (["x", "y", "--original", "z"], 2, "name two files"),
+            (["a", "b/{model}"], 1, "each must hold {model} once"),
+            (["a/{model}", "b/{model}"], 1, "no files of this name"),
+            (["x", "y", "--original", "z"], 2, "any more: `matched-eval compare FILE FILE`, the"),
+            (["--analyses", "x", "y"], 2, "take several values come after them)"),
+            (
+                ["x", "y", "--critera", "z"],
+                2,
+                "unknown option '--critera'. Did you mean '--criteria'",
+            ),
+            (["x", "y", "--criteria", "z"], 2, "unknown name 'z'. Known: label_probability, prob"),
+            (["x", "y", "z"], 2, "unexpected argument 'z'"),
         ],
     )
     def test_invalid_patterns(self, capsys, arguments, code, said):
         found, err = fails(capsys, "compare", *arguments)
         assert (found, said in " ".join(err.split())) == (code, True)
+
+
+def test_what_is_no_command(capsys):
+    assert "unknown command 'cmpare'. Did you mean 'compare'" in fails(capsys, "cmpare")[1]
+    assert fails(capsys)[0] == 0
+    assert "unknown step 'counts'" in fails(capsys, "replicate", "counts")[1]
 
 
 class TestJson:

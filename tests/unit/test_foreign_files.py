@@ -74,7 +74,7 @@ READ = {
     "wandb.table.json": "label = `truth`, probability = `score`",
     "wandb_scores.table.json": "label = `truth`, probabilities = 3 class columns",
 }  # fmt: skip
-EITHER = "If it is the prediction, .* --columns prediction=label,label=TRUTH, .* as labels.csv"
+EITHER = "If it is the prediction, .* --columns prediction=label label=TRUTH, .* as labels.csv"
 ORDER = "which class has which number is not known: .* in order of their labels: --classes FILE"
 # What a refused file is told, and the options that mend it, if there are any.
 REFUSED = {
@@ -84,10 +84,10 @@ REFUSED = {
     "percent.csv": ("These look like percentages: divide them by 100", None),
     "numpy_savetxt.csv": ("its first line is '2.0.*Write the names of the columns above it", None),
     "numpy_positional.npz": (
-        r"found arr_0 \(float64 12×3\), arr_1 .*--columns label=arr_1,logits=arr_0",
+        r"found arr_0 \(float64 12×3\), arr_1 .*--columns label=arr_1 logits=arr_0",
         {"columns": {"label": "arr_1", "logits": "arr_0"}},
     ),
-    "tuple.pt": ("--columns label=.1.,logits=.0.", {"columns": {"label": "[1]", "logits": "[0]"}}),
+    "tuple.pt": ("--columns label=.1. logits=.0.", {"columns": {"label": "[1]", "logits": "[0]"}}),
     "module.pt": ("Save plain tensors", None),
     "relu.npz": (
         "'outputs': holds no negative scores, .*--columns logits=outputs",

@@ -146,7 +146,7 @@ class TestDoctor:
 
     @pytest.mark.slow
     def test_all_checks(self, cuda, capsys):
-        main(["doctor", "--gpu", "--output", "sent.json"])
+        main(["doctor", "--gpu", "--file", "sent.json"])
         lines = capsys.readouterr().out.splitlines()
         assert lines[-1] == "all checks passed: sent.json"
         told = json.loads(Path("sent.json").read_text())

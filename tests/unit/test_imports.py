@@ -49,7 +49,7 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
         (["doctor", "--help"], "--gpu", set()),
         (["init", "--help"], "ORIGINAL", {"numpy", "pyarrow", "pydantic"}),
         (["compare", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["match", "good.csv", "none.csv", "--output", "x.csv"], "none.csv: no such file", set()),
+        (["match", "good.csv", "none.csv", "--output", "x"], "none.csv: no such file", set()),
         (["predict-accuracy", "good.csv", "none.csv"], "none.csv: no such file", set()),
         (["check-study", "none.yaml"], "none.yaml: no such file", set()),
         (

@@ -239,7 +239,7 @@ class TestFiles:
 
     def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys):
         Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
-        err = refused(capsys, *DIGITS, "--models", "m.yaml", "--output", "m.yaml", "--force")
+        err = refused(capsys, *DIGITS, "--models", "m.yaml", "--file", "m.yaml", "--force")
         assert "is the catalogue of models, too" in err
         assert "name: a" in Path("m.yaml").read_text()
 
@@ -295,7 +295,7 @@ def test_what_is_refused(capsys):
         ("mixed q", "several formats: .csv, .parquet"),
         ("p old", "prediction files, the other images"),
         ("digits digits-new-writers --name ../x", "not a valid name"),
-        ("digits digits-new-writers --output x.txt", "ends in .yaml"),
+        ("digits digits-new-writers --file x.txt", "ends in .yaml"),
         ("digits digits-new-writers --resize 0", "--resize 0"),
         ("digits digits-new-writers --name predictions", "predictions"),
     ):

@@ -58,12 +58,12 @@ class TestCompareModels:
         assert table.loc[3, ["label", "first", "second"]].tolist() == ["cat", "dog", "emu"]
 
     def test_the_command_has_the_same(self, models, capsys):
-        found = told(capsys, "compare-models", *models, "--output", "all.csv")
+        found = told(capsys, "compare-models", *models, "--output", "found")
         result = me.compare_models(*models)
         expected = result.to_pandas().to_dict("records")[0]
         assert {name: found[name] for name in expected} == pytest.approx(expected)
         columns = ["datapoint", "first", "second", "wrong"]
-        written = pd.read_csv("all.csv")
+        written = pd.read_csv("found/disagreements.csv")
         assert written[columns].equals(result.to_pandas("datapoints")[columns])
         main(["compare-models", *models])
         lines = capsys.readouterr().out.splitlines()
@@ -126,12 +126,12 @@ class TestFailIf:
             ("gapp > 5", "Did you mean 'gap'"), ("gap == 5", "is not of the form"),
             ("gap > 5 or 1", "is not of the form"), ("gap > x", "is not of the form"),
             ("gap:probability > 5", "unknown quantity"),
-            ("matched-gap:label_probability > 5", "needs --criterion label_probability"),
+            ("matched-gap:label_probability > 5", "needs --criteria label_probability"),
         ],
     )  # fmt: skip
     def test_a_wrong_condition_is_a_wrong_command(self, capsys, condition, said):
         with pytest.raises(SystemExit) as ended:
-            main(["compare", "none", "none", "--criterion", "probability", "--fail-if", condition])
+            main(["compare", "none", "none", "--criteria", "probability", "--fail-if", condition])
         assert ended.value.code == 2
         assert said in capsys.readouterr().err
 

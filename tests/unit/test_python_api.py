@@ -101,8 +101,8 @@ class TestCompare:
         assert (result.source, result.models) == ("old/a", ("model",))
 
     def test_many_models_by_name_or_by_pattern(self, folder, patterns, capsys, tmp_path):
-        options = ["--original", patterns[0], "--replication", patterns[1], "--seeds", 2]
-        expected = printed(capsys, "compare", *options, "--json", "--criterion", "probability")
+        options = [*patterns, "--seeds", 2]
+        expected = printed(capsys, "compare", *options, "--json", "--criteria", "probability")
         by_pattern = me.compare(*patterns, seeds=2, criteria="probability")
         sets = [
             {model: pd.read_csv(folder / part / f"{model}.csv") for model in "ab"}
@@ -125,7 +125,7 @@ class TestCompare:
     def test_further_analyses_have_the_workflows_numbers(self, folder, patterns, capsys, tmp_path):
         names = ["mcnemar", "class_gaps", "maximum_matching", "epsilon_sweep"]
         result = me.compare(*patterns, seeds=2, analyses=names)
-        options = ["--original", patterns[0], "--replication", patterns[1], "--seeds", 2]
+        options = [*patterns, "--seeds", 2]
         told = printed(capsys, "compare", *options, "--json", "--analyses", ",".join(names))
         assert result.analyses == tuple(names)
         methods = {c.value: MatchingMethod(criterion=c) for c in Criterion}
@@ -197,8 +197,8 @@ class TestCompare:
 class TestMatch:
     def test_has_the_commands_numbers(self, folder, tmp_path):
         files = folder / "old" / "c.npz", folder / "new" / "c.npz"
+        main(["match", *map(str, files), "--output", str(tmp_path), "--pairs"])
         runs, pairs = tmp_path / "runs.parquet", tmp_path / "pairs.parquet"
-        main(["match", *map(str, files), "--output", str(runs), "--pairs", str(pairs)])
         result = me.match(*(dict(np.load(file)) for file in files))
         pd.testing.assert_frame_equal(result.to_pandas(), pd.read_parquet(runs))
         pd.testing.assert_frame_equal(result.to_pandas("pairs"), pd.read_parquet(pairs))

@@ -36,7 +36,7 @@ def test_the_rule_of_version_4(keywords, tmp_path):
     path.write_text(json.dumps({"all": counts}))
     main(
         ["replicate", "allocate", str(path), "--one-per", "30", "--top-keywords", "250",
-         "--output", str(tmp_path / "targets.json")]
+         "--file", str(tmp_path / "targets.json")]
     )  # fmt: skip
     targets = json.loads((tmp_path / "targets.json").read_text())["all"]
     assert sum(targets.values()) == 2023

@@ -204,8 +204,8 @@ def test_the_steps_by_command_line(folders, sets, tmp_path, capfd):
         return json.loads(capfd.readouterr().out)["written"]
 
     annotations, counted = tmp_path / "annotations.csv", tmp_path / "f.parquet"
-    assert written("simulate", *sets, "--seed", 1, "--output", annotations) == [str(annotations)]
-    count = ["count", *sets, "--annotations", annotations, "--output", counted]
+    assert written("simulate", *sets, "--seed", 1, "--file", annotations) == [str(annotations)]
+    count = ["count", *sets, "--annotations", annotations, "--file", counted]
     assert written(*count) == [str(counted)]
     frequencies = schemas.FREQUENCIES.read(counted).to_pandas()
     assert len(frequencies[frequencies.origin == "pool"]) == 497
@@ -280,7 +280,7 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
         (("--per-class", 4), {"tabby": 3, "tom": 1}, {"pug": 4}),
         (("--one-per", 2), {"tabby": 2, "tom": 1}, {"pug": 1}),
     ):
-        replicate("allocate", counts, *option, "--output", output)
+        replicate("allocate", counts, *option, "--file", output)
         assert json.loads(output.read_text()) == {"cat": cats, "dog": dogs}
     (tmp_path / "wrong.json").write_text("[1, 2]")
     for file, number, message in (
@@ -288,14 +288,14 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
         (tmp_path / "wrong.json", 4, "not readable as JSON"),
     ):
         with pytest.raises(SystemExit):
-            replicate("allocate", file, "--one-per", number, "--output", output)
+            replicate("allocate", file, "--one-per", number, "--file", output)
         assert message in capsys.readouterr().err
 
 
 def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
     search = ["duplicates", *(str(folders / name) for name in ("known", "train"))]
-    search += ["--output", str(output), "--neighbours"]
+    search += ["--file", str(output), "--neighbours"]
     main([*search, "2", "--sheet", str(sheet), "--json"])
     told = json.loads(capsys.readouterr().out)
     assert (len(told["neighbours"]), told["written"]) == (1200, [str(output), str(sheet)])

@@ -130,7 +130,7 @@ class TestOneName:
         # Pixel ranges of datasets may differ.
         compared(old, TestPairs.NEW, **MODEL | {"transform": "resize 256; uint8 / 16"})
 
-    @pytest.mark.parametrize("command", ["compare", "match --output r.csv", "predict-accuracy"])
+    @pytest.mark.parametrize("command", ["compare", "match --output r", "predict-accuracy"])
     def test_commands_refuse_them(self, tmp_path, capsys, command):
         files = [str(tmp_path / name) for name in ("old.parquet", "new.parquet")]
         for file, weights in zip(files, ("aa", "bb"), strict=True):

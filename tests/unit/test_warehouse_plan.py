@@ -85,7 +85,7 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
     main(["warehouse", "plan"])
     printed = capfd.readouterr().out
     assert len(printed.splitlines()) == 1841
-    main(["warehouse", "plan", "--output", str(tmp_path / "plan.csv")])
+    main(["warehouse", "plan", "--file", str(tmp_path / "plan.csv")])
     assert (tmp_path / "plan.csv").read_text() == printed
     empty = tmp_path / "empty.yaml"
     empty.write_text("warehouse: w\nclasses: [a, b]\n")

@@ -16,7 +16,7 @@ def test_the_command_line_gives_the_workflows_numbers(workflow, tmp_path):
     """`matched-eval match` with the study's names repeats the workflow's runs."""
     files = [f"{workflow.results}/predictions/{name}/cnn.v1.parquet" for name in SIZES]
     main(["match", *files, "--pair", "new-writers", "--seeds", "4",
-          "--output", str(tmp_path / "runs.parquet")])  # fmt: skip
+          "--source", "original", "--output", str(tmp_path)])  # fmt: skip
     mine = pd.read_parquet(tmp_path / "runs.parquet")
     batches = (workflow.results / "digits/matched/new-writers/label_probability").glob("*.parquet")
     theirs = pd.concat(pd.read_parquet(path) for path in sorted(batches))

@@ -12,7 +12,23 @@ FLAGS = {
     "matched-eval completion": (
         "`shtab matcheval.cli.main.build_parser` prints the same, without names of files"
     ),
+    "matched-eval compare --original FILE --replication FILE": (
+        "`matched-eval compare FILE FILE`, the original first; `--source` names the set in which "
+        "matches are sought, which otherwise is the larger one"
+    ),
     "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
+    "matched-eval init --output FILE": "`--file FILE`",
+    "matched-eval match --output FILE --pairs FILE": (
+        "`--output DIR --pairs`, which writes runs.csv, runs.parquet and pairs.parquet to DIR; the "
+        "larger set is the source, unless `--source` says otherwise"
+    ),
+    "matched-eval doctor --output FILE": "`--file FILE`",
+    "matched-eval duplicates --output FILE": "`--file FILE`",
+    "matched-eval warehouse plan --output FILE": "`--file FILE`",
+    **{
+        f"matched-eval replicate {step} --output FILE": "`--file FILE`"
+        for step in ("simulate", "count", "allocate")
+    },
     "matched-eval domainbed": (
         "`python -m domainbed.scripts.collect_results` of DomainBed prints the same tables"
     ),

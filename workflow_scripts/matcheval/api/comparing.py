@@ -479,9 +479,10 @@ class MatchResult(Shown):
 
 
 def match(
-    source: Data,
-    target: Data,
+    original: Data,
+    replication: Data,
     *,
+    source: Origin | None = None,
     criterion: str = "label_probability",
     epsilon: float = EPSILON,
     seeds: int = N_SEEDS,
@@ -497,9 +498,11 @@ def match(
 
     Parameters
     ----------
-    source, target : path-like, table or mapping of arrays
-        One model's predictions on each set, as for `compare`. The protocol takes the larger set as
-        source; here it is the caller's choice.
+    original, replication : path-like, table or mapping of arrays
+        One model's predictions on each set, as for `compare`.
+    source : str, optional
+        `original` or `replication`: the set in which matches are sought for every datapoint of the
+        other. By default the larger one, the original if both are equally large.
     criterion : str
         `label_probability`: the predicted label agrees, and the probability up to `epsilon`
         (Algorithm 1); `probability`: the latter (Algorithm 2).
@@ -527,16 +530,17 @@ def match(
     Examples
     --------
     >>> import matcheval as me
-    >>> source = {"label": [0, 1, 1], "prediction": [0, 1, 0], "probability": [0.9, 0.8, 0.6]}
-    >>> target = {"label": [0, 1], "prediction": [0, 0], "probability": [0.901, 0.7]}
-    >>> result = me.match(source, target, seeds=1)
+    >>> old = {"label": [0, 1, 1], "prediction": [0, 1, 0], "probability": [0.9, 0.8, 0.6]}
+    >>> new = {"label": [0, 1], "prediction": [0, 0], "probability": [0.901, 0.7]}
+    >>> result = me.match(old, new, seeds=1)
     >>> result.to_pandas("pairs").values.tolist()
     [[0, 0, 0]]
     >>> result.fraction_unmatched
     0.5
     """
-    options = PairOptions(criterion, epsilon, seeds, pair, model, "original")
-    given = GivenModel("", source_of(source, "source"), source_of(target, "target"))
+    options = PairOptions(criterion, epsilon, seeds, pair, model, source)
+    both = source_of(original, "original"), source_of(replication, "replication")
+    given = GivenModel("", *both)
     layout, n_classes = layout_of(all_sources([given]), columns, classes, first_label)
     result = MatchResult.of(read_compared([given], options, layout, n_classes))
     warn_each(result.warnings)

@@ -37,7 +37,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         help="run inference, mixed precision, compilation, training and lack of memory on each GPU",
     )  # fmt: skip
     parser.add_argument(
-        "--output", type=Path, default=Path("gpu-checks.json"), metavar="FILE",
+        "--file", type=Path, default=Path("gpu-checks.json"), metavar="FILE",
         help="what --gpu writes, with versions and errors in full (default: gpu-checks.json)",
     )  # fmt: skip
     add_json(parser)
@@ -71,13 +71,11 @@ def _run_on_gpus(arguments: argparse.Namespace) -> None:
             sys.stdout.write(printable(f"{line}\n"))
             sys.stdout.flush()
 
-    report = check_gpus(arguments.output, tell)
+    report = check_gpus(arguments.file, tell)
     if arguments.json:
-        print_json(report | {"written": [str(arguments.output)]})
+        print_json(report | {"written": [str(arguments.file)]})
     else:
-        tell(
-            f"\n{'all checks passed' if report['works'] else 'a check failed'}: {arguments.output}"
-        )
+        tell(f"\n{'all checks passed' if report['works'] else 'a check failed'}: {arguments.file}")
     if not report["works"]:
         raise SystemExit(1)
 

@@ -56,10 +56,10 @@ def with_bounds(*names: str) -> list[str]:
 def add_fail_if(parser: argparse.ArgumentParser, known: Collection[str], more: str = "") -> None:
     """Add the option, whose quantities must be known."""
     parser.add_argument(
-        "--fail-if", type=partial(Condition.read, known=known), action="append", default=[],
-        metavar="'QUANTITY > NUMBER'",
+        "--fail-if", type=partial(Condition.read, known=known), nargs="+", action="extend",
+        default=[], metavar="'QUANTITY > NUMBER'",
         help=f"end with exit code {EXIT_CODE} if a quantity, in percent or percentage points, "
-        "is as given (<, <=, > or >=) or not defined, of any model; repeat for several. "
+        "is as given (<, <=, > or >=) or not defined, of any model. "
         f"Quantities: {', '.join(one for one in known if ':' not in one)}{more}",
     )  # fmt: skip
 

@@ -28,7 +28,6 @@ ORIGINAL and OTHER are each
   the name of a published set                            cifar10, cifar10.1, imagenet, imagenetv2
 OTHER may also be a folder of sets of either kind.
 
-  matched-eval init photos/old photos/new
   matched-eval init 'old/{model}.csv' 'new/{model}.csv'
   matched-eval init cifar10 cifar10.1
   matched-eval init photos/old photos/shifted
@@ -50,7 +49,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--name", help="name of the study (default: from the names of the sets)")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE",
+        "--file", type=Path, metavar="FILE",
         help="the study file (default: <name>.yaml, in the folder studies/ of a checkout)",
     )  # fmt: skip
     parser.add_argument(
@@ -128,7 +127,7 @@ def _draft(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
 def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
     """Write the data of an example; return its draft with its name and file."""
     unused = (arguments.original, arguments.other, arguments.models, arguments.train,
-              arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
+              arguments.resize, arguments.classes, arguments.columns or None)  # fmt: skip
     if any(one is not None for one in unused):
         arguments.parser.error("--example takes no sets, models or images")
     example, name = EXAMPLES[arguments.example], f"example-{arguments.example}"
@@ -147,11 +146,11 @@ def _place(
 
     name = arguments.name
     if name is None:
-        name = as_name(arguments.output.stem) if arguments.output else default
+        name = as_name(arguments.file.stem) if arguments.file else default
     if not is_name(name):
         remedy = "Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first"
         raise InputError(f"--name '{name}' is not a valid name", remedy=remedy)
-    file = arguments.output or Path("studies" if _in_checkout() else "", f"{name}.yaml")
+    file = arguments.file or Path("studies" if _in_checkout() else "", f"{name}.yaml")
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("a study file ends in .yaml", file=file)
     files = {"study": file, "results": Path(arguments.results, name)}
@@ -204,10 +203,7 @@ def _compare(draft: Draft, output: Path) -> str | None:
     original, other = blocks[draft.original], blocks[draft.replication]
     if {"aliases", "columns", "classes", "first_label"} & {*original, *other}:
         return None
-    return own_command_line(
-        ["compare", "--original", original["files"], "--replication", other["files"],
-         "--output", str(output)]
-    )  # fmt: skip
+    return own_command_line(["compare", original["files"], other["files"], "--output", str(output)])
 
 
 def _described(told: dict[str, Any], draft: Draft) -> str:

@@ -3,52 +3,72 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
+from textwrap import fill
 from typing import Any
 
+from matcheval.cli.parser import CommandParser, chosen
 from matcheval.execution.entry_points import run_command
 
-# Names with their summaries, and what adds description and arguments. The module is imported for
-# the command that is given, as some take a second.
+
+@dataclass(frozen=True)
+class _Command:
+    """A command: what adds its arguments is imported if it is given, as some take a second."""
+
+    name: str
+    summary: str
+    add: str
+    example: str
+    is_first: bool = False
+
+
 _COMMANDS = (
-    (
+    _Command(
         "init", "write a first study file, from images, prediction files or set names",
-        "matcheval.cli.init.add_init",
+        "matcheval.cli.init.add_init", "init photos/old photos/new", is_first=True,
     ),
-    (
-        "compare", "compare two sets: print a table; with --output, write tables and figures",
-        "matcheval.cli.predictions.add_compare",
+    _Command(
+        "compare", "compare a model, or many, on two labelled sets",
+        "matcheval.cli.predictions.add_compare", "compare old.csv new.csv --output compared",
+        is_first=True,
     ),
-    (
-        "compare-models", "compare two models on the same images",
-        "matcheval.cli.one_set.add_compare_models",
-    ),
-    (
-        "match", "write the measured quantities of every seed, and optionally matched pairs",
-        "matcheval.cli.predictions.add_match",
-    ),
-    (
-        "replicate", "build a new test set from annotated candidates",
-        "matcheval.analyses.sampling.commands.add_replicate",
-    ),
-    (
+    _Command(
         "predict-accuracy", "predict a model's accuracy on sets without labels",
         "matcheval.cli.predictions.add_predict_accuracy",
+        "predict-accuracy labelled.npz photos.npz sketches.npz", is_first=True,
     ),
-    (
+    _Command(
+        "check-study", "check a study file, and what it names, without running it",
+        "matcheval.cli.checks.add_check_study", "check-study mine.yaml", is_first=True,
+    ),
+    _Command(
+        "doctor", "look at this machine: what works, and what to do about the rest",
+        "matcheval.cli.checks.add_doctor", "doctor", is_first=True,
+    ),
+    _Command(
+        "compare-models", "compare two models on the same images",
+        "matcheval.cli.one_set.add_compare_models", "compare-models released.csv candidate.csv",
+    ),
+    _Command(
+        "match", "write the measured quantities of every seed, and optionally matched pairs",
+        "matcheval.cli.predictions.add_match", "match old.csv new.csv --output matched --pairs",
+    ),
+    _Command(
+        "replicate", "build a new test set from annotated candidates",
+        "matcheval.analyses.sampling.commands.add_replicate",
+        "replicate allocate counts.json --per-class 200 --file targets.json",
+    ),
+    _Command(
         "duplicates", "search for near duplicates: the nearest images of another set",
         "matcheval.analyses.near_duplicates.search.add_search",
+        "duplicates results/datasets/test results/datasets/train --file near.csv",
     ),
-    (
+    _Command(
         "warehouse", "build a suite of sets from images of one's own",
-        "matcheval.warehouse.commands.add_warehouse",
+        "matcheval.warehouse.commands.add_warehouse", "warehouse plan mine.yaml --file plan.csv",
     ),
-    (
-        "check-study", "check a study file without running it",
-        "matcheval.cli.checks.add_check_study",
-    ),
-    ("doctor", "look at this machine: what works", "matcheval.cli.checks.add_doctor"),
 )  # fmt: skip
 
 
@@ -58,28 +78,43 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if argv is None else argv
     command = next((one for one in given if not one.startswith("-")), "")
-    arguments = build_parser(command).parse_args(given)
+    parser = build_parser(command)
+    arguments, unknown = parser.parse_known_args(given or ["--help"])
+    if unknown:
+        chosen(parser, given).refuse(unknown)
     run_command(arguments.run, arguments)
 
 
-def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+def build_parser(command: str | None = None) -> CommandParser:
     """Build the parser of `matched-eval`; with a command, only that one gets its arguments."""
-    parser = argparse.ArgumentParser(
-        prog="matched-eval",
-        description="Evaluate a classifier on similar-but-non-identical test sets.",
+    listed = "".join(
+        f"{title}:\n"
+        + "".join(f"  {one.name:18}{one.summary}\n" for one in _COMMANDS if one.is_first is first)
+        for title, first in (("commands", True), ("\nmore", False))
     )
+    parser = CommandParser(
+        prog="matched-eval", usage="matched-eval COMMAND ...",
+        description="Evaluate a classifier on similar-but-non-identical test sets.",
+        epilog=f"{listed}\nmatched-eval COMMAND --help describes a command, with an example.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     parser.add_argument(
         "--version", action=_ShowVersions, nargs=0, default=argparse.SUPPRESS,
         help="print the versions of what matters",
     )  # fmt: skip
-    commands = parser.add_subparsers(title="commands", required=True)
-    for name, summary, place in _COMMANDS:
-        of_command = commands.add_parser(name, help=summary)
-        if command in (None, name):
-            module, _, add = place.rpartition(".")
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command", required=True, prog="matched-eval",
+        help=argparse.SUPPRESS,
+    )  # fmt: skip
+    for one in _COMMANDS:
+        of_command = commands.add_parser(one.name)
+        if command in (None, one.name):
+            module, _, add = one.add.rpartition(".")
             getattr(import_module(module), add)(of_command)
-            if of_command.epilog:
-                of_command.formatter_class = argparse.RawDescriptionHelpFormatter
+            of_command.formatter_class = argparse.RawDescriptionHelpFormatter
+            of_command.description = fill(of_command.description or one.summary, 99)
+            more = f"\n\n{of_command.epilog}" if of_command.epilog else "\n"
+            of_command.epilog = f"example:\n  matched-eval {one.example}{more}"
     return parser
 
 

@@ -2,17 +2,17 @@
 
 import argparse
 import logging
-import os
 import sys
 from pathlib import Path
 
 from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
-from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, read_layout
-from matcheval.errors import InputError, printable
-from matcheval.io.files import check_is_file, check_place
+from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
+from matcheval.errors import printable
+from matcheval.io.files import check_is_file
 from matcheval.io.terminal import add_json, json_rows, print_json
 
 LOGGER = logging.getLogger(__name__)
+_FILES = ("disagreements.csv", "disagreements.parquet")
 _QUANTITIES = [*with_bounds("difference"), "accuracy-first", "accuracy-second"]
 
 
@@ -33,11 +33,9 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_layout(parser)
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write the datapoints on which the models disagree, as .csv or .parquet",
-    )
+        "--output", type=Path, metavar="DIR",
+        help=f"write the datapoints on which the models disagree to DIR: {' and '.join(_FILES)}",
+    )  # fmt: skip
     add_fail_if(parser, _QUANTITIES)
     add_json(parser)
     parser.set_defaults(run=run_compare_models)
@@ -49,12 +47,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     for path in sources:
         check_is_file(path)
     if output is not None:
-        from matcheval.io.tables import check_suffix
-
-        check_suffix(output)
-        check_place(output)
-        if os.path.realpath(output) in map(os.path.realpath, sources):
-            raise InputError("is read, and would be overwritten", file=output, field="--output")
+        check_outputs(output, _FILES, sources)
     layout, n_classes = read_layout(arguments, sources)
     from matcheval.api.one_set import compare_on_one_set, describe
 
@@ -64,18 +57,20 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     for text in found.warnings[:MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
     datapoints = found.to_pandas("datapoints")
+    written = [] if output is None else [output / name for name in _FILES]
     if not arguments.json:
-        where = "--output FILE writes all" if output is None else f"all are in {output}"
+        where = f"all are in {written[0]}" if written else "--output DIR writes all"
         sys.stdout.write(printable(describe(found, where)))
-    if output is not None:
+    if written:
         import pyarrow as pa
 
         from matcheval.io.tables import write_table
 
-        write_table(pa.Table.from_pandas(datapoints, preserve_index=False), output)
+        for file in written:
+            write_table(pa.Table.from_pandas(datapoints, preserve_index=False), file)
     numbers = found.to_pandas().to_dict("records")[0]
     if arguments.json:
-        written = [] if output is None else [str(output)]
-        print_json(numbers | {"datapoints": json_rows(datapoints), "written": written})
+        rows = json_rows(datapoints)
+        print_json(numbers | {"datapoints": rows, "written": list(map(str, written))})
     values = {name: 100 * numbers[name.replace("-", "_")] for name in _QUANTITIES}
     end_if_met(arguments.fail_if, {f"{found.first} and {found.second}": values})

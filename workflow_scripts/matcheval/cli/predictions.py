@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
+from matcheval.cli.parser import Several
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
@@ -31,6 +32,7 @@ LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
 MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
+_RUNS, _RUNS_TEXT, _PAIRS = "runs.parquet", "runs.csv", "pairs.parquet"
 # What --fail-if knows, and the columns of what depends on the matching.
 _OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
     "unmatched-targets": "fraction_unmatched"
@@ -50,12 +52,15 @@ has two meanings is refused with the option that tells it. docs/cli.md has all f
 """
 
 _PAIR_FILES = f"""\
-SOURCE and TARGET hold one model's predictions on two test sets, a row per datapoint, as other
-tools write them; with {{model}} in both, the files of all models.
+ORIGINAL and REPLICATION hold one model's predictions on two test sets, a row per datapoint, as
+other tools write them.
 
 {FILES}
-A column `group` names a writer or a video, whose datapoints are not independent. With two files,
-the first is the source; of patterns, the larger set is.
+A column `group` names a writer or a video, whose datapoints are not independent.
+"""
+_PATTERNS = """
+With {model} in both, all models are compared that have both files:
+  matched-eval compare 'old/{model}.csv' 'new/{model}.csv' --output compared
 """
 
 _ACCURACY_FILES = f"""\
@@ -77,9 +82,9 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
         "files hold names, all that occur, sorted)",
     )  # fmt: skip
     parser.add_argument(
-        "--columns", metavar="OURS=THEIRS,...",
-        help="names of the files' columns: label=target,prediction=pred,probability=conf; scores "
-        "with a column per class by what these begin with: probabilities=score_*",
+        "--columns", action=Several, metavar="OURS=THEIRS",
+        help="names of the files' columns: label=target prediction=pred probability=conf; scores "
+        "with a column per class by what these begin with: 'probabilities=score_*'",
     )  # fmt: skip
     parser.add_argument(
         "--first-label", type=int, choices=[0, 1], default=0,
@@ -94,13 +99,13 @@ def read_layout(
     from matcheval.api.inputs import layout_of
     from matcheval.predictions.layout import read_classes
 
-    text, columns = arguments.columns, dict[str, str]()
-    for part in () if text is None else text.split(","):
+    columns = dict[str, str]()
+    for part in arguments.columns:
         ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
         if not is_pair or ours in columns:
             raise InputError(
-                f"--columns '{text}': '{part}' is not of the form ours=theirs, or occurs twice",
-                remedy="Write it like --columns label=target,prediction=pred,probability=conf",
+                f"--columns: '{part}' is not of the form ours=theirs, or occurs twice",
+                remedy="Write it like --columns label=target prediction=pred probability=conf",
             )
         columns[ours] = theirs
     given = None if arguments.classes is None else read_classes(arguments.classes)
@@ -118,22 +123,16 @@ def read_layout(
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
     parser.description = "Compare a model's accuracy on two sets before and after matching."
-    _add_common(parser, N_SEEDS_COMPARED, n_files="?")
-    parser.add_argument(
-        "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
-        help="matching criterion; repeat for several (default: both)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--original", default="source", metavar="source|target|FILE",
-        help="which of SOURCE and TARGET is the original; gaps are original minus replication "
-        "(default: source). Or, with --replication, the file of the original",
-    )  # fmt: skip
-    parser.add_argument(
-        "--replication", metavar="FILE",
-        help="the file of the replication, in place of SOURCE and TARGET; the larger set is the "
-        "source. For many models, {model} in both FILEs stands for their names: --original "
-        "'old/{model}.csv' --replication 'new/{model}.csv'",
-    )  # fmt: skip
+    _add_common(parser, N_SEEDS_COMPARED)
+    parser.epilog = _PAIR_FILES + _PATTERNS
+    known = [criterion.value for criterion in Criterion]
+    for name, told in (
+        ("--criteria", f"matching criteria: {', '.join(known)} (default: both)"),
+        ("--criterion", argparse.SUPPRESS),  # its name in 0.2
+    ):
+        parser.add_argument(
+            name, dest="criteria", action=Several, known=known, metavar="NAME", help=told
+        )
     parser.add_argument(
         "--paired", action="store_true",
         help="both sets show the same images, row by row: indices and labels must agree",
@@ -144,18 +143,18 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "itself)",
     )  # fmt: skip
     parser.add_argument(
-        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        "--analyses", action=Several, metavar="NAME",
         help="further analyses of the matched predictions, with default settings, such as "
-        "mcnemar,class_gaps,epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
+        "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="DIR",
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
-    known = [*_QUANTITIES, *(f"{name}:{c.value}" for name in _OF_MATCHING for c in Criterion)]
+    quantities = [*_QUANTITIES, *(f"{name}:{one}" for name in _OF_MATCHING for one in known)]
     add_fail_if(
-        parser, known, "; those of matching are of the first criterion, others are named like "
+        parser, quantities, "; those of matching are of the first criterion, others are named like "
         "matched-gap:probability",
     )  # fmt: skip
     add_json(parser)
@@ -171,22 +170,29 @@ def add_match(parser: argparse.ArgumentParser) -> None:
         default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE",
-        help="table of runs, as .parquet or .csv",
+        "--output", type=Path, required=True, metavar="DIR",
+        help="write the table of runs to DIR: runs.csv and runs.parquet",
     )  # fmt: skip
     parser.add_argument(
-        "--pairs", type=Path, metavar="FILE",
-        help="also write the matched pairs of indices, as .parquet or .csv",
+        "--pairs", action="store_true",
+        help="also write pairs.parquet: the matched pairs of indices",
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_match)
 
 
-def _add_common(parser: argparse.ArgumentParser, n_seeds: int, n_files: str | None = None) -> None:
+def _add_common(parser: argparse.ArgumentParser, n_seeds: int) -> None:
     """Add the arguments that `compare` and `match` share."""
     parser.epilog = _PAIR_FILES
-    parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
-    parser.add_argument("target", type=Path, metavar="TARGET", nargs=n_files)
+    for name in ("original", "replication"):
+        parser.add_argument(
+            name, type=Path, metavar=name.upper(), help=f"predictions on the {name} set"
+        )
+    parser.add_argument(
+        "--source", choices=["original", "replication"],
+        help="the set in which a match is sought for each datapoint of the other "
+        "(default: the larger set, the original if both are equally large)",
+    )  # fmt: skip
     parser.add_argument(
         "--epsilon", type=float, default=EPSILON,
         help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
@@ -211,88 +217,84 @@ def _options(
 ) -> "PairOptions":
     from matcheval.api.pairs import PairOptions
 
-    epsilon, seeds, pair = arguments.epsilon, arguments.seeds, arguments.pair
-    return PairOptions(criteria, epsilon, seeds, pair, arguments.model or "", **others)
+    return PairOptions(
+        criteria, arguments.epsilon, arguments.seeds, arguments.pair, arguments.model or "",
+        arguments.source, **others,
+    )  # fmt: skip
 
 
 def _read(
     arguments: argparse.Namespace, models: "Sequence[GivenModel]", options: "PairOptions"
 ) -> "ComparedModels":
-    """Read the predictions of models; tell if a target is larger than the source that was named."""
+    """Read the predictions of models, and tell what was recognised."""
     from matcheval.api.pairs import all_sources, read_compared
 
     layout, n_classes = read_layout(arguments, all_sources(models))
     compared = read_compared(models, options, layout, n_classes, progress=True)
     for text in compared.told:
         LOGGER.info("%s", text)
-    n_source, n_target = len(compared.comparisons[0].source), len(compared.comparisons[0].target)
-    if n_target > n_source:
-        LOGGER.warning(
-            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
-            "be matched. The protocol takes the larger set as source: swap the files (with "
-            "'compare', add --original target)", n_target, n_source,
-        )  # fmt: skip
     return compared
 
 
 def run_match(arguments: argparse.Namespace) -> None:
     """Match two sets, and write the table of runs and optionally the matched pairs."""
-    _check_outputs(arguments)
+    both = arguments.original, arguments.replication
+    for path in both:
+        check_is_file(path)
+    check_outputs(arguments.output, (_RUNS, _RUNS_TEXT, _PAIRS), both)
     from matcheval.api.comparing import MatchResult
     from matcheval.api.pairs import GivenModel
     from matcheval.io.tables import write_table
     from matcheval.protocol.schemas import RUNS
 
-    model = GivenModel("", arguments.source, arguments.target)
-    options = _options(arguments, [arguments.criterion], source="original")
+    model = GivenModel("", arguments.original, arguments.replication)
+    options = _options(arguments, [arguments.criterion])
     result = MatchResult.of(_read(arguments, [model], options))
     runs: pa.Table = result._runs
     identity = {
         "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
         "criterion": result.criterion,
     }  # fmt: skip
-    columns = {name: runs[name].to_numpy() for name in RUNS.names}
-    write_table(RUNS.table(columns, identity), arguments.output)
+    table = RUNS.table({name: runs[name].to_numpy() for name in RUNS.names}, identity)
+    tables = {_RUNS: table, _RUNS_TEXT: table}
+    if arguments.pairs:
+        tables[_PAIRS] = result._matched.pairs()
+    for name, one in tables.items():
+        write_table(one, arguments.output / name)
     for text in result.warnings:
         LOGGER.warning("warning: %s", text)
-    if arguments.pairs is not None:
-        write_table(result._matched.pairs(), arguments.pairs)
     if arguments.json:
-        written = [str(path) for path in (arguments.output, arguments.pairs) if path is not None]
+        written = [str(arguments.output / name) for name in tables]
         print_json({**identity, "runs": json_rows(runs), "written": written})
+    else:
+        sys.stdout.write(printable(f"{result}\n"))
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Check the formats of the outputs, and that no output overwrites another file given."""
-    inputs = (arguments.source, arguments.target)
-    for path in inputs:
-        check_is_file(path)
-    taken = {os.path.realpath(path) for path in inputs}
-    from matcheval.io.tables import check_suffix
-
-    for path in filter(None, (arguments.output, arguments.pairs)):
-        check_suffix(path)
-        check_place(path)
-        if os.path.realpath(path) in taken:
-            problem = "occurs twice on the command line, and would be overwritten"
-            raise InputError(problem, file=path, remedy="Give every output a file of its own")
-        taken.add(os.path.realpath(path))
+def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
+    """Check that files can be written to a folder, and that none of them is read."""
+    if folder.suffix in (".csv", ".parquet") and not folder.is_dir():
+        problem, remedy = "looks like a file, and --output is a folder", "Give --output matched"
+        raise InputError(problem, file=folder, remedy=remedy)
+    read = set(map(os.path.realpath, inputs))
+    for name in names:
+        check_place(folder / name)
+        if os.path.realpath(folder / name) in read:
+            raise InputError("is read, and would be overwritten", file=folder / name)
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
     """Print a comparison of two sets, and optionally write a report, tables and figures."""
-    criteria = arguments.criterion or [criterion.value for criterion in Criterion]
+    criteria = arguments.criteria or [criterion.value for criterion in Criterion]
     for condition in arguments.fail_if:
         named = condition.quantity.partition(":")[2]
         if named and named not in criteria:
-            arguments.parser.error(f"--fail-if '{condition.text}' needs --criterion {named}")
-    models, source = _given_models(arguments)
+            arguments.parser.error(f"--fail-if '{condition.text}' needs --criteria {named}")
+    models = _given_models(arguments)
     from matcheval.api.comparison import chosen_analyses, compare_sets
 
     analyses = chosen_analyses(arguments.analyses)
     options = _options(
-        arguments, criteria, source=source, paired=arguments.paired,
-        groups_shared=arguments.groups_shared,
+        arguments, criteria, paired=arguments.paired, groups_shared=arguments.groups_shared
     )  # fmt: skip
     folder = arguments.output
     if folder is not None:
@@ -346,37 +348,21 @@ def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
     return found
 
 
-def _given_models(arguments: argparse.Namespace) -> "tuple[list[GivenModel], str | None]":
-    """Return SOURCE and TARGET with the role of the source, or all models that patterns name."""
-    original, replication = arguments.original, arguments.replication
-    has_roles = original in ("source", "target")
-    pattern = str(arguments.source or "")
-    if replication is None and MODEL in pattern and arguments.target is not None and has_roles:
-        patterns = (pattern, str(arguments.target))
-        original, replication = patterns if original == "source" else patterns[::-1]
-        arguments.source = arguments.target = None
-        has_roles = False
-    if replication is None:
-        if arguments.target is None or not has_roles:
-            arguments.parser.error(
-                "name two files, SOURCE and TARGET (--original is 'source' or 'target'), or give "
-                "both --original and --replication, each a file or a pattern like old/{model}.csv"
-            )
-        for path in (arguments.source, arguments.target):
+def _given_models(arguments: argparse.Namespace) -> "list[GivenModel]":
+    """Return the model of two files, or all models that patterns name."""
+    both = arguments.original, arguments.replication
+    if not any(MODEL in str(one) for one in both):
+        for path in both:
             check_is_file(path)
         from matcheval.api.pairs import GivenModel
 
-        if original == "source":
-            return [GivenModel("", arguments.source, arguments.target)], "original"
-        return [GivenModel("", arguments.target, arguments.source)], "replication"
-    if arguments.source is not None or has_roles:
-        arguments.parser.error("--replication needs --original FILE, and no other files")
+        return [GivenModel("", *both)]
     from matcheval.api.pairs import by_pattern
 
-    models, left_out = by_pattern(original, replication)
+    models, left_out = by_pattern(*map(str, both))
     for text in left_out:
         LOGGER.warning("warning: %s", text)
-    return models, None
+    return models
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -391,7 +377,7 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
     )
     parser.add_argument(
-        "--methods", nargs="+", action="extend", default=[], metavar="NAME",
+        "--methods", action=Several, metavar="NAME",
         help="methods, or variants as method:variant (default: those that need no further sets, "
         "and with --calibrate-on all)",
     )  # fmt: skip

@@ -57,7 +57,7 @@ class Layout:
             return f"`{option}` of the dataset" + (
                 f", {json.dumps(value)}".replace('"', "") if option == "columns" else ""
             )
-        texts = {"columns": ",".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE"}
+        texts = {"columns": " ".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE"}
         return f"--{option.replace('_', '-')} {texts.get(option, value)}"
 
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:

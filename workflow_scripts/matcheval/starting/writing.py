@@ -116,7 +116,7 @@ def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
     if present and not force:
         raise InputError(
             f"there already: {', '.join(present)}",
-            remedy="Give another --name or --output, or replace them with --force",
+            remedy="Give another --name or --file, or replace them with --force",
         )
 
 

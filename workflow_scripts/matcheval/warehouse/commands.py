@@ -22,7 +22,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
         "colour (docs/warehouse.md)."
     )
-    steps = parser.add_subparsers(title="steps", required=True)
+    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     plan = steps.add_parser(
         "plan", help="write the query plan: what to search for, for every set and class",
         description="Write the query plan as a table with a row per set and class. Nothing is "
@@ -33,7 +33,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         help=f"{_FILE}; CIFAR-10-Warehouse by default",
     )  # fmt: skip
     plan.add_argument(
-        "--output", type=Path, metavar="FILE",
+        "--file", type=Path, metavar="FILE",
         help="table to write (.csv, .parquet); printed as CSV by default",
     )  # fmt: skip
     plan.set_defaults(run=run_plan)
@@ -88,7 +88,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
     from matcheval.warehouse.sets import tabulate_plan
     from matcheval.warehouse.settings import read_warehouse
 
-    output = arguments.output
+    output = arguments.file
     if output is not None:
         check_suffix(output)
     settings = read_warehouse(arguments.warehouse)

@@ -295,7 +295,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         help="resize images to squares of this side first: needed for image files",
     )  # fmt: skip
     parser.add_argument(
-        "--output", required=True, metavar="FILE",
+        "--file", required=True, metavar="FILE",
         help="table of the nearest images (.parquet, .csv)",
     )  # fmt: skip
     parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
@@ -305,7 +305,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def run_search(arguments: argparse.Namespace) -> None:
     """Search, write the table, and draw the contact sheet if requested."""
-    check_suffix(arguments.output)
+    check_suffix(arguments.file)
     if arguments.sheet is not None:
         check_figure(arguments.sheet)
     if arguments.neighbours < 1:
@@ -313,9 +313,9 @@ def run_search(arguments: argparse.Namespace) -> None:
     sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
     queries, references = (labelled_pixels(one, arguments.compare_size) for one in sets)
     table = find_near_duplicates(queries, references, arguments.neighbours)
-    write_table(table, arguments.output)
+    write_table(table, arguments.file)
     if arguments.sheet is not None:
         save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
     if arguments.json:
-        written = filter(None, (arguments.output, arguments.sheet))
+        written = filter(None, (arguments.file, arguments.sheet))
         print_json({"neighbours": json_rows(table), "written": list(written)})

@@ -157,7 +157,7 @@ class Sampling(Analysis):
 
         simulate = Command(
             name="simulate_annotations",
-            command="sample simulate {params.arguments:q} --output {output:q}",
+            command="sample simulate {params.arguments:q} --file {output:q}",
             input={"sets": both_sets},
             output={"annotations": self.annotations},
             params={"arguments": simulate_arguments, "version": SAMPLING_VERSION},
@@ -168,7 +168,7 @@ class Sampling(Analysis):
         count = Command(
             name="count_selections",
             command="sample count {params.arguments:q} --annotations {input.annotations:q} "
-            "--output {output:q}",
+            "--file {output:q}",
             input={
                 "sets": both_sets,
                 "annotations": lambda w: (

@@ -15,7 +15,7 @@ def add_replicate(parser: argparse.ArgumentParser) -> None:
         "Build a replication test set (docs/analyses/sampling.md). Datasets are given as folders "
         "written by the workflow."
     )
-    steps = parser.add_subparsers(title="steps", required=True)
+    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     for step, add, summary in (
         ("simulate", add_simulate, "simulate workers' annotations, for trial runs"),
         ("count", add_count, "count workers' annotations: selection frequencies"),
@@ -101,7 +101,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
         "--top-keywords", type=int, default=50,
         help="only the most frequent keywords of a class (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--output", required=True, metavar="FILE.json", help="the allocation")
+    parser.add_argument("--file", required=True, metavar="FILE.json", help="the allocation")
     add_json(parser)
     parser.set_defaults(run=run_allocate)
 
@@ -121,10 +121,10 @@ def run_allocate(arguments: argparse.Namespace) -> None:
             name: allocate({k: int(n) for k, n in of.items()}, number, arguments.top_keywords)
             for name, of in json.loads(Path(arguments.counts).read_text(encoding="utf-8")).items()
         }
-    with atomic_file(arguments.output) as partial_file:
+    with atomic_file(arguments.file) as partial_file:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial_file.write_text(text + "\n", encoding="utf-8")
-    _tell(arguments, [arguments.output])
+    _tell(arguments, [arguments.file])
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +137,8 @@ def _add_sets(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser, step: str, metavar: str, what: str) -> None:
     """Add what a step writes, and the function that runs it."""
-    parser.add_argument("--output", required=True, metavar=metavar, help=what)
+    name = "--output" if metavar == "DIR" else "--file"
+    parser.add_argument(name, dest="output", required=True, metavar=metavar, help=what)
     add_json(parser)
     parser.set_defaults(run=partial(_run, step))
 
