@@ -23,6 +23,7 @@ from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
 from matcheval.io.provenance import CodeDigests
+from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
@@ -39,6 +40,9 @@ try:
         analyses=ANALYSES,
     )
     if workflow.is_main_process:
+        # Of a key that is there twice, Snakemake takes the second without a word.
+        for file in workflow.configfiles if not config.get("__use_yte__") else ():
+            read_yaml(file)
         # Folders that cannot be read are told here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)

@@ -45,6 +45,24 @@ def test_yaml_and_csv_catalogues_say_the_same(tmp_path, form):
     assert json.loads(found.recipe_json)["options"] == options
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("model,top1,pretrained\nresnet18.a1_in1k,70.1,True\nvit_tiny_r_s16_p8_224,0,false\n",
+         ["timm", "random"]),
+        ("resnet18.a1_in1k\nresnet50.a1_in1k\n", ["timm", "timm"]),
+    ],
+)  # fmt: skip
+def test_a_list_of_timms_models(tmp_path, text, kinds):
+    (tmp_path / "m.csv").write_text(text)
+    found = read_catalogue(tmp_path / "m.csv")
+    assert [one.source.kind for one in found.values()] == kinds
+    assert [one.source.source for one in found.values()] == list(found)
+    (tmp_path / "m.csv").write_text("model,pretrained\nresnet18,maybe\n")
+    with pytest.raises(InputError, match="line 2: 'pretrained': 'maybe' is neither true nor"):
+        read_catalogue(tmp_path / "m.csv")
+
+
 def test_yaml_catalogues_have_models_of_every_kind(tmp_path):
     rows = [
         {"name": 18, "kind": "checkpoint", "source": "w.safetensors", "architecture": "resnet_a",

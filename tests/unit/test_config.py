@@ -7,19 +7,23 @@ import re
 from pathlib import Path
 
 import make_settings
+import numpy as np
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from PIL import Image
 
 from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.settings import InferenceSettings
+from matcheval.io.user_files import read_yaml
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import Settings, read_settings
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import CoreConfiguration
+from matcheval.study.opened import open_some
 from matcheval.training.settings import TrainingSettings
 from studies import configuration, load
 
@@ -324,6 +328,74 @@ def test_class_folders_of_images(tmp_path):
     (tmp_path / "empty" / "a.png").touch()
     with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' not among the classes"):
         check_custom_images(study)
+    (tmp_path / "empty").rename(tmp_path / "Empty")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/a.png").touch()
+    with pytest.raises(InputError, match="'Empty' and 'empty' differ in upper and lower case only"):
+        check_custom_images(study)
+
+
+def test_some_images_and_predictions_are_opened(tmp_path):
+    config = configuration("digits")
+    photos = {**PHOTOS, "path": str(tmp_path), "resize": 8}
+    config["datasets"] = dict.fromkeys(config["datasets"], photos)
+    for i, name in enumerate("01"):
+        (tmp_path / name).mkdir()
+        for n in range(30):
+            Image.fromarray(np.full((8, 8, 3), n + i, np.uint8)).save(tmp_path / name / f"{n}.png")
+    assert "20 of 60 images of digits-train" in open_some(load(config))
+    whole = (tmp_path / "0/0.png").read_bytes()
+    (tmp_path / "0/0.png").write_bytes(whole[:-40])
+    with pytest.raises(InputError, match=r"0/0\.png: is not a readable image .*unreadable: skip"):
+        open_some(load(config))
+
+
+def test_predictions_are_opened_with_the_classes_of_the_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("m.csv").write_text("name,kind\nm,predictions\n")
+    sets = {}
+    for name in "ab":
+        Path(name).mkdir()
+        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.5\n2,1,0.6\n")
+        sets[name] = {
+            "kind": "predictions",
+            "files": f"{name}/{{model}}.csv",
+            "classes": ["x", "y"],
+        }
+    pairs = {"p": {"original": "a", "replication": "b"}}
+    study = load({"study": "s", "models": "m.csv", "datasets": sets, "pairs": pairs})
+    with pytest.raises(InputError, match=r"a/m\.csv: 'label': row 1: 2 is too large; the maximum"):
+        open_some(study)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def make():\n    ...\n", "there is no 'build' in .*own.py. Known: make"),
+        ("def make(\n", "own.py: not readable as Python"),
+        ("from models import *\n", None), ("build = make = 1\n", None),
+        ("if True:\n    def build(): ...\n", None), ("from x import y as build\n", None),
+    ],
+)  # fmt: skip
+def test_a_function_that_builds_a_model_must_be_there(tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(text)
+    Path("models.csv").write_text("name,kind,source\nm,callable,own:build\n")
+    config = configuration("digits") | {"models": "models.csv"}
+    del config["training"], config["matching"]
+    if message is None:
+        load(config)
+        return
+    with pytest.raises(InputError, match=message):
+        load(config)
+
+
+def test_a_key_that_is_there_twice(tmp_path):
+    (tmp_path / "s.yaml").write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\n")
+    assert read_yaml(tmp_path / "s.yaml")["b"] == {"x": 3, "y": 2}
+    (tmp_path / "s.yaml").write_text("a: 1\nb: {x: 1, x: 2}\n")
+    with pytest.raises(InputError, match=r"line 2, column 11: key 'x' is there twice\. Keep one"):
+        read_yaml(tmp_path / "s.yaml")
 
 
 def test_no_number_may_be_infinite_or_nan():

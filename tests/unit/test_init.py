@@ -142,6 +142,10 @@ class TestImages:
         assert study["pairs"] == {"new": {"original": "mine-old", "replication": "mine-new"}}
         rows = csv.DictReader(Path("mine-models.csv").read_text().splitlines())
         assert {row["name"][:5] for row in rows} == {"mine-"}
+        init(capsys, "old", "new")  # whose name would repeat those of the sets
+        sets = ["train", "original", "replication"]
+        assert list(written("old-new")["datasets"]) == [f"old-new-{one}" for one in sets]
+        assert list(written("old-new")["pairs"]) == ["new"]
 
 
 class TestPredictions:

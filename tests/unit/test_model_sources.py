@@ -121,7 +121,7 @@ def test_the_restored_model_of_the_paper_is_the_correct_one():
 @pytest.mark.parametrize(
     ("describe", "source", "message"),
     [
-        (describe_timm, "resnet50", "Give architecture and tag"),
+        (describe_timm, "resnet50", r"Give the tag of its weights, too: resnet50\.a1_in1k"),
         (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
         (describe_torchvision, "ResNet50_Weight.IMAGENET1K_V1", "'ResNet50_Weights.IMAGENET1K_V1'"),
         (
@@ -315,3 +315,12 @@ def test_label_spaces_must_agree(folder):
         load_model(source, weights, replace(few, classes=(second, first, *others)))
     # Plain names cannot be compared with wnids, but their number can.
     load_model(source, weights, replace(few, classes=tuple(f"word {i}" for i in range(1000))))
+
+
+def test_random_weights_are_the_same_each_time(dataset):
+    source = ModelSource("m", "random", "test_resnet")
+    first, second = (load_model(source, None, dataset).module.state_dict() for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    loaded = load_model(source, None, dataset)
+    assert loaded.n_classes == dataset.n_classes
+    assert_refused("no architecture 'test_resnt'. Did you mean", dataset, "random", "test_resnt")

@@ -5,6 +5,7 @@ to the code that uses them: names, types, defaults, ranges and the checks across
 configuration of a study (`study.configuration`) is put together from these classes.
 """
 
+import difflib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -243,7 +244,9 @@ def _reason(violation: ErrorDetails) -> str:
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         expected = str(context.get("expected", context.get("expected_tags", "")))
         names = expected.replace(" or ", ", ").replace("'", "")
-        return f"'{_shown(context.get('tag', value))}' is none of {names}"
+        given = _shown(context.get("tag", value))
+        near = difflib.get_close_matches(given, names.split(", "), n=1)
+        return f"'{given}' is none of {names}" + (f" (did you mean '{near[0]}'?)" if near else "")
     if kind == "string_pattern_mismatch":
         if context["pattern"] == NAME_PATTERN:
             return f"'{shown}' must be letters, digits, '.', '_' and '-', and not begin with a sign"

@@ -110,13 +110,16 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     from matcheval.registry import ANALYSES
     from matcheval.study.checks import check_custom_images
     from matcheval.study.configuration import load_study
+    from matcheval.study.opened import open_some
 
     study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)
+    opened = open_some(study)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
     if arguments.json:
-        print_json({"study": study.name, **parts})
+        print_json({"study": study.name, **parts, "opened": opened})
     else:
         held = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
-        text = f"study '{study.name}': {held}; nothing wrong was found\n"
+        looked = f" (opened: {opened})" if opened else ""
+        text = f"study '{study.name}': {held}; nothing wrong was found{looked}\n"
         sys.stdout.write(printable(text))

@@ -92,7 +92,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         "command": written.command,
         "compare": _compare(draft, Path(arguments.results, f"{name}-compared")),
         "report": str(Path(arguments.results, name, "report.html")),
-        "missing": written.missing or None,
+        "missing": written.missing or None, "opened": written.opened or None,
     }  # fmt: skip
     if arguments.json:
         print_json(told)
@@ -210,7 +210,9 @@ def _described(told: dict[str, Any], draft: Draft) -> str:
     lines = [f"wrote {path}" for path in told["files"]]
     lines += [
         f"{draft.title}: {counted(told['models'], 'model')}, "
-        f"{counted(len(told['datasets']), 'set')}; checked, nothing wrong was found", "",
+        f"{counted(len(told['datasets']), 'set')}"
+        + ("" if told["missing"] else "; checked, nothing wrong was found")
+        + (f" (opened: {told['opened']})" if told["opened"] else ""), "",
     ]  # fmt: skip
     if told["missing"]:
         lines += [f"Before it can run: {told['missing']}", ""]

@@ -84,6 +84,8 @@ class ImageFolder(_WithClasses, Decoded):
         """Return the classes, and the label of each class folder; None for those left out."""
         if not folders:
             raise InputError("has no class folders with files in them", file=file)
+        if self.label_map is None:
+            spaces.check_case(folders, file)
         classes = self.known_classes or spaces.folder_classes(folders, file)
         if self.label_map is not None:
             return classes, spaces.map_labels(folders, self.label_map, classes, file)

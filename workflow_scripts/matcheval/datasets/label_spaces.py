@@ -5,7 +5,7 @@ a set, only if they have the same label space, not merely the same number of cla
 """
 
 import importlib.util
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -106,6 +106,17 @@ def map_labels(
         raise InputError(problem, file=file, field="label_map", remedy=remedy)
     return {label: classes.index(label_map[label]) if label in label_map else None
             for label in counts}  # fmt: skip
+
+
+def check_case(folders: Iterable[str], file: object) -> None:
+    """Refuse folders of two classes whose names differ in upper and lower case only."""
+    seen = dict[str, str]()
+    for name in sorted(folders):
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            problem = f"class folders '{other}' and '{name}' differ in upper and lower case only"
+            remedy = "Put their images into one folder, or say what they are by `label_map`"
+            raise InputError(problem, file=file, remedy=remedy)
 
 
 def folder_classes(folders: Collection[str], file: object) -> tuple[str, ...]:

@@ -80,14 +80,36 @@ def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
     return content
 
 
+class _RepeatedKey(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no types
+    """A mapping has a key twice."""
+
+
+class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+    """Refuses a key that a mapping has twice, of which YAML's readers keep the second."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Keys of a mapping that is merged by `<<` may be replaced."""
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise _RepeatedKey(None, None, f"key '{key.value}'", key.start_mark)
+                seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
+
+
 def _read(path: str | os.PathLike[str]) -> Any:
     with readable(path, "readable as YAML", yaml.YAMLError):
         # A ValueError is of text that is not UTF-8, or of an impossible date or number.
         try:
-            return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            return yaml.load(Path(path).read_text(encoding="utf-8"), _UniqueKeys)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else path
+            if isinstance(error, _RepeatedKey):
+                problem, remedy = f"{error.problem} is there twice", "Keep one of the two"
+                raise InputError(problem, file=place, remedy=remedy) from error
             what = ", ".join(filter(None, (error.context, error.problem)))
             remedy = "Indent with spaces; write texts with ': ' or '#' in quotes"
             raise InputError(f"not readable as YAML ({what})", file=place, remedy=remedy) from error

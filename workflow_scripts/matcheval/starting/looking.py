@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from matcheval.datasets.label_spaces import check_case
 from matcheval.errors import InputError, listed, suggest
 from matcheval.io.files import files_below
 from matcheval.names import MODEL
@@ -229,6 +230,7 @@ def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
     if empty := [name for name, files in images.items() if not files]:
         problem = f"class folders without images: {listed(empty)}"
         raise InputError(problem, file=path, remedy="Delete them, or put the images there")
+    check_case(images, path)
     found = [file for files in images.values() for file in files]
     (height, width), *more = {_size(file) for file in found[:: -(-len(found) // _LOOKED_AT)]}
     is_small = not more and height == width <= _MAX_KEPT_SIDE

@@ -21,6 +21,7 @@ from matcheval.starting.commands import run_command_line
 from matcheval.starting.drafting import Draft
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import load_study
+from matcheval.study.opened import open_some
 from matcheval.study.stored import check_shared_names
 from matcheval.study.study import Study
 
@@ -103,6 +104,7 @@ class Written:
     files: tuple[Path, ...]
     command: str | None
     missing: str
+    opened: str
 
 
 def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
@@ -141,12 +143,13 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
     for path, content in files.items():
         with atomic_file(path) as partial:
             partial.write_text(content, encoding="utf-8")
+    missing = opened = ""
     try:
         check_custom_images(study)
-        missing = ""
+        opened = open_some(study)
     except InputError as error:
         missing = str(error)
-    return Written(study, tuple(reversed(files)), command, missing)
+    return Written(study, tuple(reversed(files)), command, missing, opened)
 
 
 def catalogue_of(file: Path) -> Path:

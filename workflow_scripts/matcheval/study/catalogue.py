@@ -89,14 +89,33 @@ _Rows = Iterator[tuple[str, Mapping[str, Any]]]  # place in the file, and values
 
 
 def _csv_rows(path: Path) -> _Rows:
-    header, rows = read_numbered_rows(path, "model catalogue")
-    remedy = "The first line names the columns, separated by commas"
-    check_columns(header, ("name", "kind"), path, remedy)
-    for line, row in rows:
+    header, numbered = read_numbered_rows(path, "model catalogue")
+    if len(header) == 1 and header[0] not in ("name", "kind", "model") and is_name(header[0]):
+        numbered = [(1, {"model": header[0]}), *((n, {"model": r[header[0]]}) for n, r in numbered)]
+        header = ["model"]
+    is_list = "model" in header and not {"name", "kind"} & {*header}
+    if not is_list:
+        remedy = (
+            "The first line names the columns, separated by commas; `kind` is one of "
+            f"{', '.join(KINDS)}. A list of timm's models needs a column `model` only"
+        )
+        check_columns(header, ("name", "kind"), path, remedy)
+    for line, row in numbered:
         place = f"{path}, line {line}"
         if None in row or None in row.values():
             raise InputError("the row has not as many cells as the header", file=place)
-        yield place, row
+        yield place, _of_timm(row, place) if is_list else row
+
+
+def _of_timm(row: Mapping[str, str], place: str) -> dict[str, str]:
+    """Return the row of one of timm's models, of a list with a column `model`, as timm's own."""
+    model, pretrained = row["model"].strip(), row.get("pretrained", "true").strip().lower()
+    if pretrained not in ("true", "false", "1", "0"):
+        problem = f"'{pretrained}' is neither true nor false"
+        raise InputError(problem, file=place, field="pretrained")
+    if pretrained in ("true", "1"):
+        return {"name": model, "kind": rows.TIMM, "source": model}
+    return {"name": model, "kind": rows.RANDOM, "source": model.partition(".")[0]}
 
 
 def _yaml_rows(path: Path) -> _Rows:

@@ -1,5 +1,6 @@
 """Checks of the core settings against each other and against files; analyses check their own."""
 
+import ast
 from pathlib import Path
 
 from matcheval.datasets.custom import ImageFolder
@@ -7,10 +8,17 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.suites import Pair
-from matcheval.errors import ErrorCollector, check_known, configuration_error
+from matcheval.errors import (
+    ErrorCollector,
+    InputError,
+    check_known,
+    configuration_error,
+    suggest,
+)
+from matcheval.io.files import readable
 from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
-from matcheval.models.rows import CHECKPOINT
+from matcheval.models.rows import CALLABLE, CHECKPOINT
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.predictions.group_files import GROUP
 from matcheval.study.sizes import check_one_size
@@ -37,8 +45,32 @@ def check_study(study: Study) -> None:
         if recipe is not None and recipe.pretrained and not is_file_of_weights(recipe.pretrained):
             pretrained_weights(recipe.pretrained, trained.model.name)
     _check_predictions(study)
-    for model in study.models.values():
-        _ = model.source and model.source.code_file  # raises if a callable's module is missing
+    for name, model in study.models.items():
+        # Raises if the module of a callable is missing.
+        if model.source and (file := model.source.code_file) and model.source.kind == CALLABLE:
+            _check_function(name, model.source.source.partition(":")[2], file)
+
+
+def _check_function(model: str, function: str, file: Path) -> None:
+    """Check that a module defines a function, as far as that can be told without running it."""
+    if file.suffix != ".py":
+        return
+    with readable(file, "readable as Python", SyntaxError):
+        body = ast.parse(file.read_bytes()).body
+    defined, is_open = set[str](), False  # open: names that only running it can tell
+    for one in body:
+        if isinstance(one, ast.FunctionDef | ast.ClassDef):
+            defined.add(one.name)
+        elif isinstance(one, ast.Import | ast.ImportFrom):
+            defined |= {(name.asname or name.name).partition(".")[0] for name in one.names}
+        elif isinstance(one, ast.Assign | ast.AnnAssign):
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            defined |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        else:
+            is_open |= not isinstance(one, ast.Expr)
+    if function not in defined and not is_open and not defined & {"*", "__getattr__"}:
+        problem = f"there is no '{function}' in {file}"
+        raise InputError(problem, file=model, field="source", remedy=suggest(function, defined))
 
 
 def check_custom_images(study: Study) -> None:

@@ -1,0 +1,57 @@
+"""A look into some of the user's files, for those who check a study before they run it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from matcheval.datasets.custom import ImageFolder
+from matcheval.datasets.decoding import UnreadableImageError, inspect_image
+from matcheval.datasets.kinds import PREDICTIONS_KIND
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.files import files_below
+from matcheval.io.text_tables import counted
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import layout_of
+from matcheval.study.study import Study
+
+_N_IMAGES = 20  # of each set
+
+
+def open_some(study: Study) -> str:
+    """Open some images and prediction files of each set, and say which."""
+    problems = ErrorCollector()
+    opened = ", ".join([*_images(study, problems), *_predictions(study, problems)])
+    problems.raise_any()
+    return opened
+
+
+def _images(study: Study, problems: ErrorCollector) -> Iterator[str]:
+    """Decode images of folders that are there, evenly spread."""
+    for name in study.used:
+        settings = study.datasets[name].settings
+        if not isinstance(settings, ImageFolder) or settings.unreadable == "skip":
+            continue
+        if not (folder := settings.custom_paths["path"][0]).is_dir():
+            continue
+        files = files_below(folder)
+        chosen = files[:: -(-len(files) // _N_IMAGES) or 1]
+        for file in chosen:
+            with problems.collected():
+                try:
+                    inspect_image(file.read_bytes())
+                except UnreadableImageError as error:
+                    problem = f"is not a readable image ({error})"
+                    remedy = "Replace it, or leave such files out with 'unreadable: skip'"
+                    raise InputError(problem, file=file, remedy=remedy) from error
+        yield f"{len(chosen)} of {counted(len(files), 'image')} of {name}"
+
+
+def _predictions(study: Study, problems: ErrorCollector) -> Iterator[str]:
+    """Read the first model's predictions on each set that is known by such files."""
+    for name in study.evaluated if study.models else ():
+        spec = study.datasets[name]
+        if spec.kind == PREDICTIONS_KIND:
+            file = Path(study.predictions_file(name, next(iter(study.models))))
+            classes = spec.settings.known_classes
+            with problems.collected():
+                read_predictions(file, len(classes) if classes else None, layout_of(spec))
+            yield f"the predictions of 1 of {counted(len(study.models), 'model')} on {name}"
