@@ -108,6 +108,7 @@ EXPECTED = {
     "SIGINT twice": (
         rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError"
         r"|^RuleException:|^CalledProcessError in file|^Error in rule"
+        r"|^Exception ignored|^InputFunctionException in rule|^Error:$|Traceback|^\s{2,}"
     ),
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
@@ -516,6 +517,7 @@ def _elsewhere(soak: Soak, results: str, link: bool = False) -> None:
         old.unlink()
     soak.damaged = {new / each.relative_to(old) for each in soak.damaged}
     if link:
+        shutil.rmtree(tree / "results", ignore_errors=True)  # of a job that still ran
         (tree / "results").symlink_to(results)
         soak.damaged = {tree / "results" / each.relative_to(new) for each in soak.damaged}
         results = "results"

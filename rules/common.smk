@@ -61,9 +61,12 @@ OWN = STUDY.folder
 JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
-if workflow.is_main_process:
-    remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
-    STUDY.predicted.remove_outdated_indexes()
+try:
+    if workflow.is_main_process:
+        remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
+        STUDY.predicted.remove_outdated_indexes()
+except InputError as error:
+    raise WorkflowError(str(error)) from None
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.

@@ -72,7 +72,7 @@ class Preflight:
             checks.check_executor(self._workflow.executor_plugin.name)
             if self._workflow.executor_plugin.name == checks.EXECUTOR:
                 self._check_cluster()
-        record_shared_names(self._study)
+            record_shared_names(self._study)
 
     @property
     def _rule_names(self) -> list[str]:

@@ -190,3 +190,11 @@ def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
 
     assert names(ALL_BUT_TWO[0]) == set()
     assert names("e") == names(ALL_BUT_TWO[0], without=ALL_BUT_TWO) == {"ms_aol"}
+
+
+def test_jobs_wait_for_the_description_that_they_read(tmp_path):
+    """It is in no index of predictions: without it as an input, nobody made it again."""
+    analysis = prediction(tmp_path)
+    wildcards = SimpleNamespace(suite="s", scored="linear-ce", model="linear-ce")
+    base = f"{tmp_path}/results/datasets/digits-train/dataset.json"
+    assert base in analysis.score_inputs(wildcards)

@@ -261,18 +261,28 @@ class AccuracyPrediction(CheckedPrediction):
     def _outputs(self, wildcards: Wildcards) -> list[str]:
         """Return what jobs wait for that read models' outputs on a suite and its base."""
         suite, models = wildcards.suite, self._models_of(wildcards)
-        return self.study.suite_inputs(suite, models, self._sources(suite)[:1])
+        inputs = self.study.suite_inputs(suite, models, self._sources(suite)[:1])
+        return [*inputs, *self._described(suite)]
 
     def score_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what the scores of a model or ensemble on a suite wait for."""
         suite, models = wildcards.suite, self._models_of(wildcards)
-        return self.study.suite_inputs(suite, models, self._sources(suite))
+        inputs = self.study.suite_inputs(suite, models, self._sources(suite))
+        return [*inputs, *self._described(suite)]
+
+    def _described(self, suite: str) -> list[str]:
+        """Return descriptions and datapoints of datasets that jobs read besides predictions."""
+        study, base = self.study, self.settings.suites[suite].base
+        labelled = [one for one in study.suites[suite].members if one.all_labels]
+        return [
+            *([study.dataset_files(base)[0]] if study.datasets[base].has_images else []),
+            *(study.description_files(one.dataset)[1] for one in labelled),
+        ]
 
     def _read(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a job of one model or ensemble reads."""
         study, suite = self.study, self.study.suites[wildcards.suite]
         sources = self._sources(wildcards.suite)
-        described = [name for name in sources[:1] if study.datasets[name].has_images]
         labelled = [one for one in suite.members if one.all_labels]
         return [
             *(
@@ -280,9 +290,8 @@ class AccuracyPrediction(CheckedPrediction):
                 for name in dict.fromkeys([*sources, *suite.datasets])
                 for model in self._models_of(wildcards)
             ),
-            *(study.dataset_files(name)[0] for name in described),
+            *self._described(wildcards.suite),
             *(one.all_labels for one in labelled),
-            *(study.description_files(one.dataset)[1] for one in labelled),
         ]
 
     def _custom_files(self, wildcards: Wildcards) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import run_call
 from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes
+from matcheval.io.files import disk_errors
 from matcheval.io.json_files import digest_of, read_json, write_json
 from matcheval.io.records import RESULTS, State, append_record, read_records
 
@@ -167,7 +168,8 @@ def remove_outdated(indexes: Iterable[str], results: Path) -> None:
         ]  # fmt: skip
         if changed:
             log.info("%s lists %s, which is missing or was replaced", index, changed[0])
-            index.unlink()
+            with disk_errors(index):
+                index.unlink()
 
 
 def make_calls(

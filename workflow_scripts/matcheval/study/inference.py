@@ -17,7 +17,7 @@ from matcheval.execution.resources import CORE_FLOPS
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import file_digest, read_index, recorded_inputs
-from matcheval.io.files import file_states
+from matcheval.io.files import disk_errors, file_states
 from matcheval.io.json_files import digest_of
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.batches import INFERENCE_SECONDS, in_batches
@@ -233,7 +233,8 @@ class Predicted:
         for index, is_untouched in self._existing_indexes:
             if not is_untouched:
                 log.info("%s lists predictions that are missing or were replaced", index.path)
-                index.path.unlink(missing_ok=True)
+                with disk_errors(index.path):
+                    index.path.unlink(missing_ok=True)
 
     @cached_property
     def settled_indexes(self) -> set[str]:
