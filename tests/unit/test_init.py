@@ -142,6 +142,8 @@ class TestImages:
         assert study["pairs"] == {"new": {"original": "mine-old", "replication": "mine-new"}}
         rows = csv.DictReader(Path("mine-models.csv").read_text().splitlines())
         assert {row["name"][:5] for row in rows} == {"mine-"}
+        (line,) = [one for one in Path("mine.yaml").read_text().splitlines() if "$schema=" in one]
+        assert Path(line.partition("$schema=")[2]).is_file()
         init(capsys, "old", "new")  # whose name would repeat those of the sets
         sets = ["train", "original", "replication"]
         assert list(written("old-new")["datasets"]) == [f"old-new-{one}" for one in sets]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
-from matcheval.starting.commands import run_command_line
+from matcheval.starting.commands import run_command_line, snakefile
 from matcheval.starting.drafting import Draft
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import load_study
@@ -29,7 +30,9 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_INLINE = 80  # characters of a mapping on one line
 
 
-def _render_study(draft: Draft, study: str, models: str, results: str, command: str) -> str:
+def _render_study(
+    draft: Draft, study: str, models: str, results: str, command: str, file: Path
+) -> str:  # fmt: skip
     """Write a study file."""
     # The texts are no HTML: what a person names is quoted as YAML.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
@@ -40,9 +43,19 @@ def _render_study(draft: Draft, study: str, models: str, results: str, command: 
         prediction["reference"] = draft.reference
     return template.render(
         draft=draft, study=study, models=models, results=results, prediction=prediction,
-        command=_CONTROLS.sub("?", command),
+        command=_CONTROLS.sub("?", command), schema=_schema(file),
         runs_models=any(one.options["kind"] != "predictions" for one in draft.datasets),
     )  # fmt: skip
+
+
+def _schema(file: Path) -> str:
+    """Return where an editor finds the schema of study files; empty without the workflow."""
+    workflow = snakefile()
+    if workflow is None:
+        return ""
+    schema = workflow.with_name("rules") / "schemas" / "config.schema.json"
+    path = schema if schema.is_absolute() else os.path.relpath(schema, file.parent)
+    return _CONTROLS.sub("?", str(path))
 
 
 def _render_catalogue(draft: Draft) -> str:
@@ -130,7 +143,7 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
 
     def texts() -> dict[Path, str]:
         found = {} if models else {catalogue: _render_catalogue(draft)}
-        return found | {file: _render_study(draft, name, str(catalogue), results, shown)}
+        return found | {file: _render_study(draft, name, str(catalogue), results, shown, file)}
 
     study = _loaded(texts(), file, catalogue)
     try:
