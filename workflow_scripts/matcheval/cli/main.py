@@ -37,6 +37,14 @@ _COMMANDS = (
         "matcheval.cli.predictions.add_predict_accuracy",
     ),
     (
+        "label-plan", "say how many labels an accuracy needs, and draw which",
+        "matcheval.cli.few_labels.add_label_plan",
+    ),
+    (
+        "estimate-accuracy", "estimate an accuracy from few labels, with a guarantee",
+        "matcheval.cli.few_labels.add_estimate_accuracy",
+    ),
+    (
         "duplicates", "search for near duplicates: the nearest images of another set",
         "matcheval.analyses.near_duplicates.search.add_search",
     ),

@@ -9,13 +9,12 @@ from matcheval.errors import InputError
 from matcheval.few_labels.intervals import (
     check_count,
     checked,
-    clopper_pearson,
     effective_interval,
     first,
     hypergeometric,
 )
 from matcheval.few_labels.strata import MIXED, N_STRATA, make_strata
-from matcheval.statistics.intervals import check_level, normal_quantile
+from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
 from matcheval.statistics.intervals import clopper_pearson as clopper_pearsons
 
 _SCANNED = 1024  # numbers of labels that are tried at a time
@@ -137,6 +136,65 @@ def variance_after(variance: float, n: int, N: int) -> float:  # noqa: N803
     if variance <= 0 or n >= N:
         return _WITHOUT_ERRORS
     return pilot_variance_upper(n * variance / (1 - n / N), n)
+
+
+@dataclass(frozen=True)
+class LabelNeeds:
+    """How many labels a design needs for an interval of a half-width.
+
+    Attributes
+    ----------
+    design : str
+    planned, cautious, worst : int
+        If the confidences are calibrated; if they are of no use, and the accuracy somewhat lower;
+        whatever the accuracy is.
+    """
+
+    design: str
+    planned: int
+    cautious: int
+    worst: int
+
+
+def needs_of_designs(f: npt.ArrayLike, half_width: float, level: float) -> list[LabelNeeds]:
+    """Return the needs of the designs for the accuracy of one model."""
+    sure = checked("f", f)
+    size, found = len(sure), plan_variances(sure)
+    mean = float(sure.mean())
+
+    def needed(variance: float, at: float) -> int:
+        return labels_needed(variance, at, half_width, size, level)
+
+    # Without a gain from confidences, the variance is that of an accuracy.
+    low = cautious_variance(mean)
+    cautious = needed(low, 0.5 + float(np.sqrt(max(0.25 - low, 0))))
+    planned = {"random": found.control, "mixed": found.mixed_control, "active": found.active}
+    worst = needed(0.25, 0.5)
+    return [LabelNeeds(k, needed(v, mean), cautious, worst) for k, v in planned.items()]
+
+
+def needs_of_difference(
+    f: FloatArray, f_second: FloatArray, differs: npt.NDArray[np.bool_], half_width: float,
+    level: float,
+) -> LabelNeeds:  # fmt: skip
+    """Return the needs of labels where two models differ; cautiously, one of them is right there.
+
+    Where both are calibrated, the first is right with its confidence, and the second with its own.
+    """
+    n_differ, size = int(differs.sum()), len(f)
+    if not n_differ:
+        return LabelNeeds("disagreement", 0, 0, 0)
+    one, other = f[differs], f_second[differs]
+    spread = np.minimum(one + other, 1.0)
+    difference = float((one - other).mean())
+
+    def needed(square: float, mean: float) -> int:
+        wish = half_width * size / n_differ
+        n = labels_for_variance(max(square - mean**2, 0.0), wish, level, n_differ)
+        return min(max(2, n), n_differ)
+
+    planned = needed(max(float(spread.mean()), difference**2), difference)
+    return LabelNeeds("disagreement", planned, needed(1.0, difference), needed(1.0, 0.0))
 
 
 def cautious_variance(mean: float) -> float:

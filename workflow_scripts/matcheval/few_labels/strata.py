@@ -158,7 +158,7 @@ def stratified(
     fraction = 1 - counts / size[kept]
 
     def per_stratum(values: FloatArray) -> FloatArray:
-        return np.bincount(part, values, minlength=len(size))[kept]
+        return np.asarray(np.bincount(part, values, len(size))[kept], np.float64)
 
     control = np.zeros(len(right)) if f is None else checked("f", f)
     means = np.zeros(len(size)) if f_mean is None else checked("f_mean", f_mean)
