@@ -380,7 +380,7 @@ def accuracy_from(
     )
     if drawn is None:
         check_not_grouped(one, "and no plan drew the labels")
-    else:
+    elif drawn.draw.design != "disagreement":  # which `choose` refuses
         drawn.check(one.digest)
     if estimand == "population":
         check_not_grouped(one, "and the accuracy of the population is asked for")

@@ -62,6 +62,8 @@ class LabelPlan(Shown):
         Datapoints of the worklist, those of a pilot among them.
     n_done : int
         Of these, labelled in the pilot.
+    n_needed : int
+        Labels that were asked for, or are needed: of a pilot, from its estimate.
     warnings, notes : tuple of str
         What limits the plan; what was recognised.
     """
@@ -76,6 +78,7 @@ class LabelPlan(Shown):
     seed: int
     n_labels: int
     n_done: int
+    n_needed: int
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     _draw: Draw = field(repr=False)
@@ -214,7 +217,9 @@ class LabelPlan(Shown):
             *in_columns(rows), "",
             "planned: if confidences are calibrated; cautious: if they are of no use.",
             f"recommended: {self.recommended}. The worklist has {self.n_labels:,} datapoints{done} "
-            f"({self.design}, seed {self.seed}).", "",
+            f"({self.design}, seed {self.seed}).",
+            *([f"After the pilot, {self.n_needed:,} labels are needed."] if self.n_done else []),
+            "",
         ])  # fmt: skip
 
 
@@ -354,6 +359,7 @@ def plan_from(
         names=tuple(one.name for one in sets), n=size, half_width=wish, level=level,
         needs=tuple(needs), recommended=recommended, design=design, seed=seed,
         n_labels=len(found.rows), n_done=sum(row in done for row in found.rows.tolist()),
+        n_needed=n,
         warnings=tuple(_warnings(design, sets, n, differs)),
         notes=tuple(dict.fromkeys(text for one in sets for text in one.notes)),
         _draw=found, _sets=tuple(sets), _texts={} if answers is None else answers.texts,

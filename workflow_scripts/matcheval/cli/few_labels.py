@@ -150,7 +150,17 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         paths = found.write(arguments.output, images=arguments.images, show_predictions=shown)
         written = [str(path) for path in paths]
     if arguments.json:
-        names = ("n", "half_width", "level", "recommended", "design", "seed", "n_labels", "n_done")
+        names = (
+            "n",
+            "half_width",
+            "level",
+            "recommended",
+            "design",
+            "seed",
+            "n_labels",
+            "n_done",
+            "n_needed",
+        )
         numbers = {name: getattr(found, name) for name in names}
         print_json(numbers | {"needs": json_rows(found.to_pandas()), "written": written})
         return
