@@ -273,8 +273,8 @@ class TestCommands:
                 )
             )
         ]
-        assert found["lower"] == min(one.lower for one in ends)
-        assert found["upper"] == max(one.upper for one in ends)
+        assert found["lower"] == pytest.approx(min(one.lower for one in ends))
+        assert found["upper"] == pytest.approx(max(one.upper for one in ends))
 
     def test_two_models_need_labels_only_where_they_differ(self, files, capsys):
         plan = told(capsys, "label-plan", "a.csv", "b.csv", "--half-width", "0.01", "--output", "p")
