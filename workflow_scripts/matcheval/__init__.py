@@ -17,10 +17,8 @@ _NAMES = {
         "ComparisonResult", "GapEstimate", "MatchResult", "compare", "match",
     ),
     "matcheval.api.evaluating": ("evaluate",),
-    "matcheval.api.few_labels": (
-        "AccuracyDifference", "AccuracyEstimate", "estimate_accuracy", "estimate_difference",
-        "estimate_gap",
-    ),
+    "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
+    "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
     "matcheval.api.inputs": ("Estimate", "InputWarning"),
     "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
     "matcheval.api.one_set": ("ModelComparison", "compare_models"),

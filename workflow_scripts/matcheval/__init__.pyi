@@ -4,8 +4,8 @@ from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
 from matcheval.api.comparing import match as match
 from matcheval.api.evaluating import evaluate as evaluate
-from matcheval.api.few_labels import AccuracyDifference as AccuracyDifference
-from matcheval.api.few_labels import AccuracyEstimate as AccuracyEstimate
+from matcheval.api.few_label_results import AccuracyDifference as AccuracyDifference
+from matcheval.api.few_label_results import AccuracyEstimate as AccuracyEstimate
 from matcheval.api.few_labels import estimate_accuracy as estimate_accuracy
 from matcheval.api.few_labels import estimate_difference as estimate_difference
 from matcheval.api.few_labels import estimate_gap as estimate_gap

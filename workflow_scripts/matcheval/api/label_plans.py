@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.api.few_labels import AccuracyDifference, AccuracyEstimate
+from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
 from matcheval.api.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.api.unlabelled import Unlabelled, aligned, read_unlabelled, sources_of
 from matcheval.errors import InputError, check_known
@@ -286,7 +286,7 @@ def label_plan(
     >>> sure = [0.5 + 0.001 * i for i in range(500)]
     >>> plan = me.label_plan({"prediction": [0, 1] * 250, "probability": sure}, half_width=0.05)
     >>> plan.to_pandas()["planned"].tolist(), plan.design
-    ([174, 166, 161], 'mixed')
+    ([177, 172, 168], 'mixed')
     """
     given = {"predictions": predictions, "second": second, "base": base}
     sources, layout, n_classes = sources_of(given, columns, classes, first_label)

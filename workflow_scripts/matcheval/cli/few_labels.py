@@ -14,7 +14,7 @@ from matcheval.io.files import check_is_file
 from matcheval.io.terminal import add_json, json_rows, print_json
 
 if TYPE_CHECKING:
-    from matcheval.api.few_labels import AccuracyDifference, AccuracyEstimate
+    from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
 
 LOGGER = logging.getLogger(__name__)
 _QUANTITIES = ["estimate", "lower", "upper", "half-width"]
@@ -191,7 +191,8 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
     found = _estimated(arguments, sources, layout, n_classes, arguments.labels)
     gap = None
     if arguments.original is not None:
-        from matcheval.api.few_labels import AccuracyEstimate, estimate_gap, fully_labelled
+        from matcheval.api.few_label_results import AccuracyEstimate
+        from matcheval.api.few_labels import estimate_gap, fully_labelled
 
         assert isinstance(found, AccuracyEstimate)
         original = fully_labelled(sources["original"], layout, n_classes, found)

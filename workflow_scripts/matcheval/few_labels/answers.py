@@ -163,7 +163,7 @@ def counted(answers: Answers, plan: Draw | None, index: npt.NDArray[Any]) -> Cou
         )
     if others := set(by_row) - set(plan.rows.tolist()):
         warnings.append(f"{len(others)} labels are not of the worklist and are not used")
-    if plan.design in STRATA:
+    if plan.design in STRATA and kept.any():
         _check_strata(plan, kept, index, answers.file)
     rows = plan.rows[kept]
     chance = plan.chance[kept] if len(plan.chance) else plan.chance
