@@ -13,7 +13,6 @@ from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.estimating import NAMES
 from matcheval.few_labels.intervals import Found
 from matcheval.io.json_files import read_json
-from matcheval.io.text_tables import aligned
 from matcheval.statistics.intervals import percent
 
 _OF = {"set": "exactly these datapoints", "population": "the distribution they came from"}
@@ -121,19 +120,23 @@ class AccuracyEstimate(Shown):
             f"accuracy {self.estimate:.3f}, {percent(self.level)} interval {self.lower:.3f} to "
             f"{self.upper:.3f} ({self.n_labelled:,} labels of {self.n:,}; {by}; {self.guarantee})"
         ]
-        if ratio is not None and ratio > 0:
+        is_alone = self.guarantee == "exact"
+        if ratio is not None and not is_alone:
             needed = round(self.n_labelled / ratio)
             lines.append(
                 f"an exact interval of this width from random labels alone needs about {needed:,}"
             )
         rows = [("of", _OF[self.estimand]), ("method", f"{self.method}: {self.reason}")]
-        if self.exact is not None:
+        if self.exact is not None and not is_alone:
             rows.append(("labels alone, exact", str(self.exact)))
         if self.lam is not None:
             rows.append(("weight of confidences", f"{self.lam:.2f}"))
+        if self.stopped_at is not None:
+            rows.append(("narrow enough after", f"{self.stopped_at:,} labels"))
         if self.kappa is not None:
             rows.append(("Cohen's kappa of two annotators", f"{self.kappa:.2f}"))
-        return "\n".join([*lines, "", *aligned(rows), ""])
+        width = max(len(name) for name, _ in rows)
+        return "\n".join([*lines, "", *(f"{k.ljust(width)}  {v}" for k, v in rows), ""])
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,24 +217,24 @@ class AccuracyDifference(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A draw with what it was made from; the content of a plan file."""
+    """A draw with what it was made from; `pilot` counts the labels that its size rests on."""
 
     draw: Draw
     digest: str
     temperature: float | None
+    pilot: int
     file: object
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Plan":
         """Read and check a plan file."""
         values = read_json(path)
-        needed = {"draw", "digest", "temperature"}
+        needed = {"draw", "digest", "temperature", "pilot"}
         if not isinstance(values, dict) or not needed <= values.keys():
             remedy = "Give the plan.json that `label-plan` wrote"
             raise InputError("is no plan of labels", file=path, remedy=remedy)
-        return cls(
-            Draw.of_json(values["draw"], path), values["digest"], values["temperature"], path
-        )
+        draw = Draw.of_json(values["draw"], path)
+        return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
 
     def check(self, digest: str) -> None:
         """Check that it was made from these predictions."""

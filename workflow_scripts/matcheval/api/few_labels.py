@@ -178,6 +178,12 @@ def accuracy_from(
     exact, guarantee = None, GUARANTEES[chosen] if n else "none"
     if draw is None:
         warnings.append("the guarantee rests on your word that the labels were drawn at random")
+    if drawn is not None and drawn.pilot and guarantee != "anytime":
+        guarantee = "approximate" if n else "none"
+        warnings.append(
+            "a pilot decided how many labels there are, which makes the interval a little too "
+            "narrow; that of a confidence sequence (method ppr_cs, of random labels) is not"
+        )
     if draw is None or draw.design == "random":
         ends = [_exact(int(y.sum()), n, len(one.f), estimand, level) for y in (wrong, best)]
         exact = Bounds(ends[0].lower, ends[1].upper)

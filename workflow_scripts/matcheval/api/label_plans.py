@@ -169,7 +169,8 @@ class LabelPlan(Shown):
             {
                 "matched-eval": __version__, "n": self.n, "level": self.level,
                 "half_width": self.half_width, "digest": self._digest,
-                "temperature": self._sets[0].temperature, "draw": self._draw.to_json(),
+                "temperature": self._sets[0].temperature, "pilot": self.n_done,
+                "draw": self._draw.to_json(),
             },
             files[1],
         )  # fmt: skip
@@ -205,17 +206,20 @@ class LabelPlan(Shown):
     def __str__(self) -> str:
         """Return the text that `matched-eval label-plan` prints."""
         wish = f"± {100 * self.half_width:g} points at {percent(self.level)}"
-        what = "accuracy" if len(self.names) == 1 else f"{self.names[0]} minus {self.names[1]}"
+        one, cautious = len(self.names) == 1, "they are of no use"
+        what = "accuracy" if one else f"difference {self.names[0]} minus {self.names[1]}"
+        if not one:
+            cautious = "one is always right where they differ"
         rows = [("design", "planned", "cautious", "worst case")]
         rows += [
-            (one.design, f"{one.planned:,}", f"{one.cautious:,}", f"{one.worst:,}")
-            for one in self.needs
+            (need.design, f"{need.planned:,}", f"{need.cautious:,}", f"{need.worst:,}")
+            for need in self.needs
         ]
         done = f", {self.n_done:,} of them labelled" if self.n_done else ""
         return "\n".join([
             f"labels needed for the {what} {wish}, of {self.n:,} datapoints", "",
             *in_columns(rows), "",
-            "planned: if confidences are calibrated; cautious: if they are of no use.",
+            f"planned: if confidences are calibrated; cautious: if {cautious}.",
             f"recommended: {self.recommended}. The worklist has {self.n_labels:,} datapoints{done} "
             f"({self.design}, seed {self.seed}).",
             *([f"After the pilot, {self.n_needed:,} labels are needed."] if self.n_done else []),
