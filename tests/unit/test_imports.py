@@ -45,6 +45,8 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
         (["compare-models", "--help"], "--fail-if", set()),
         (["compare-models", "good.csv", "none.csv"], "none.csv: no such file", set()),
         (["predict-accuracy", "--help"], "--calibrate-on", set()),
+        (["label-plan", "--help"], "--half-width", set()),
+        (["estimate-accuracy", "good.csv", "--labels", "none.csv"], "none.csv: no such", set()),
         (["replicate", "sample", "--help"], "--frequencies", set()),
         (["doctor", "--help"], "--gpu", set()),
         (["init", "--help"], "ORIGINAL", {"numpy", "pyarrow", "pydantic"}),

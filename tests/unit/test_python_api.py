@@ -343,7 +343,10 @@ def test_the_import_loads_nothing():
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]
 
 
-@pytest.mark.parametrize("name", ["comparing", "one_set", "predicting", "replicating"])
+@pytest.mark.parametrize(
+    "name", ["comparing", "few_labels", "label_plans", "one_set", "predicting", "replicating"]
+)
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
 def test_examples_of_docstrings_are_right(name):
     found = doctest.testmod(import_module(f"matcheval.api.{name}"))
     assert found.attempted > 3

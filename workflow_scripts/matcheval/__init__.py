@@ -1,9 +1,9 @@
 """How a classifier really behaves on similar-but-non-identical test sets.
 
 The library behind the workflow: pure functions over files and arrays that know nothing of
-Snakemake. `evaluate`, `compare`, `compare_models`, `match`, `predict_accuracy` and
-`replication_table` are for scripts and notebooks (docs/python.md); `import matcheval` loads
-nothing, they are imported when they are used.
+Snakemake. `evaluate`, `compare`, `compare_models`, `match`, `predict_accuracy`, `label_plan`,
+`estimate_accuracy` and `replication_table` are for scripts and notebooks (docs/python.md); `import
+matcheval` loads nothing, they are imported when they are used.
 """
 
 from importlib import import_module
@@ -17,7 +17,10 @@ _NAMES = {
         "ComparisonResult", "GapEstimate", "MatchResult", "compare", "match",
     ),
     "matcheval.api.evaluating": ("evaluate",),
+    "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
+    "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
     "matcheval.api.inputs": ("Estimate", "InputWarning"),
+    "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
     "matcheval.api.one_set": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),

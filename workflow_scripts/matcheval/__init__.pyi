@@ -4,8 +4,15 @@ from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
 from matcheval.api.comparing import match as match
 from matcheval.api.evaluating import evaluate as evaluate
+from matcheval.api.few_label_results import AccuracyDifference as AccuracyDifference
+from matcheval.api.few_label_results import AccuracyEstimate as AccuracyEstimate
+from matcheval.api.few_labels import estimate_accuracy as estimate_accuracy
+from matcheval.api.few_labels import estimate_difference as estimate_difference
+from matcheval.api.few_labels import estimate_gap as estimate_gap
 from matcheval.api.inputs import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
+from matcheval.api.label_plans import LabelPlan as LabelPlan
+from matcheval.api.label_plans import label_plan as label_plan
 from matcheval.api.one_set import ModelComparison as ModelComparison
 from matcheval.api.one_set import compare_models as compare_models
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions

@@ -40,12 +40,22 @@ _COMMANDS = (
         "predict-accuracy labelled.npz photos.npz sketches.npz", is_first=True,
     ),
     _Command(
+        "estimate-accuracy", "estimate an accuracy from a few labels, with a guarantee",
+        "matcheval.cli.few_labels.add_estimate_accuracy",
+        "estimate-accuracy predictions.npz --labels few.csv --plan plan/plan.json", is_first=True,
+    ),
+    _Command(
         "check-study", "check a study file, and what it names, without running it",
         "matcheval.cli.checks.add_check_study", "check-study mine.yaml", is_first=True,
     ),
     _Command(
         "doctor", "look at this machine: what works, and what to do about the rest",
         "matcheval.cli.checks.add_doctor", "doctor", is_first=True,
+    ),
+    _Command(
+        "label-plan", "say how many labels an accuracy needs, and draw which",
+        "matcheval.cli.few_labels.add_label_plan",
+        "label-plan predictions.npz --half-width 0.03 --output plan",
     ),
     _Command(
         "compare-models", "compare two models on the same images",
@@ -89,7 +99,7 @@ def build_parser(command: str | None = None) -> CommandParser:
     """Build the parser of `matched-eval`; with a command, only that one gets its arguments."""
     listed = "".join(
         f"{title}:\n"
-        + "".join(f"  {one.name:18}{one.summary}\n" for one in _COMMANDS if one.is_first is first)
+        + "".join(f"  {one.name:19}{one.summary}\n" for one in _COMMANDS if one.is_first is first)
         for title, first in (("commands", True), ("\nmore", False))
     )
     parser = CommandParser(

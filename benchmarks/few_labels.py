@@ -1,0 +1,157 @@
+"""How often intervals from few labels hold the accuracy, and how wide they are, by simulation.
+
+    python benchmarks/few_labels.py [repetitions]
+
+Labels are drawn and evaluated by the library's own functions, 10,000 times for each method, number
+of labels and set; confidence sequences, which count as missing if they miss at any time, 25 times
+less often.
+Sets have 2,000 datapoints. `calibrated` sets are as confidences say; the others are hostile.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from common import write_results
+
+from matcheval.few_labels.answers import Counted
+from matcheval.few_labels.designs import draw
+from matcheval.few_labels.differences import disagreement_difference
+from matcheval.few_labels.estimating import Question, choose, found_by, sequence_of
+from matcheval.few_labels.intervals import Found
+
+N, LABELS = 2000, (50, 100, 200)
+OF_RANDOM = ("hypergeometric", "clopper_pearson", "wilson", "difference_set", "auto")
+OF_DESIGN = {
+    "mixed": "stratified", "proportional": "stratified", "neyman": "stratified",
+    "active": "active", "lure": "lure",
+}  # fmt: skip
+FEWER = 25  # repetitions of sequences, each of which takes as many steps as there are labels
+Set = tuple[np.ndarray, np.ndarray]
+
+
+def calibrated(accuracy: float, rng: np.random.Generator) -> Set:
+    """Confidences with a mean near the accuracy, and predictions that are right as these say."""
+    f = rng.beta(4 * accuracy, 4 * (1 - accuracy), N)
+    return f, (rng.random(N) < f).astype(float)
+
+
+def sets() -> dict[str, Set]:
+    """Sets by name: confidences, and whether each prediction is right."""
+    rng = np.random.default_rng(0)
+    found = {f"calibrated {a}": calibrated(a, rng) for a in (0.7, 0.85, 0.95, 0.99)}
+    f, y = calibrated(0.85, rng)
+    by_confidence = np.argsort(f)
+    fifth = by_confidence[-N // 5 :]
+    found["useless"] = f, rng.permutation(y)
+    inverted = y.copy()
+    inverted[by_confidence] = np.sort(y)[::-1]  # all errors are the most confident predictions
+    found["inverted"] = f, inverted
+    half = y.copy()
+    half[rng.choice(fifth, N // 10, replace=False)] = 0
+    found["half of the most confident fifth wrong"] = f, half
+    missing = y.copy()
+    missing[rng.choice(N, N // 10, replace=False)] = 0
+    found["one of 10 predicted classes never true"] = f, missing
+    found["overconfident"] = f**0.25, y
+    return found
+
+
+def with_rows(rows: np.ndarray, stratum: np.ndarray, chance: np.ndarray) -> Counted:
+    """Labels that count; their classes are not needed."""
+    return Counted(rows, rows, stratum, chance, ())
+
+
+def of_random(f: np.ndarray, y: np.ndarray, n: int, repetitions: int) -> Iterator[dict]:
+    """Measure the methods of random labels, all on the same draws."""
+    low, high = np.empty((2, len(OF_RANDOM), repetitions))
+    question = Question(f, None, "set", 0.95)
+    known: dict[tuple[str, int], Found] = {}  # intervals of labels alone depend on counts only
+    for seed in range(repetitions):
+        found = draw("random", f, n, seed)
+        labels, right = with_rows(found.rows, found.stratum, found.chance), y[found.rows]
+        n_right = int(right.sum())
+        for k, asked in enumerate(OF_RANDOM):
+            method = choose(asked, question, n, n_right)[0] if asked == "auto" else asked
+            one = known.get((method, n_right))
+            if one is None:
+                one = found_by(method, right, labels, question)
+                if method != "difference_set":
+                    known[method, n_right] = one
+            low[k, seed], high[k, seed] = one.lower, one.upper
+    for k, method in enumerate(OF_RANDOM):
+        yield {"design": "random", "method": method} | measured(low[k], high[k], y.mean())
+
+
+def of_design(f: np.ndarray, y: np.ndarray, n: int, design: str, repetitions: int) -> dict:
+    """Measure the method of a design."""
+    low, high = np.empty((2, repetitions))
+    for seed in range(repetitions):
+        found = draw(design, f, n, seed)
+        labels = with_rows(found.rows, found.stratum, found.chance)
+        question = Question(f, found, "set", 0.95)
+        one = found_by(OF_DESIGN[design], y[found.rows], labels, question)
+        low[seed], high[seed] = one.lower, one.upper
+    return {"design": design, "method": OF_DESIGN[design]} | measured(low, high, y.mean())
+
+
+def of_sequence(f: np.ndarray, y: np.ndarray, n: int, method: str, repetitions: int) -> dict:
+    """Measure a confidence sequence at all times, and its width at the end."""
+    low, high = np.empty((2, repetitions))
+    question = Question(f, None, "set", 0.95)
+    for seed in range(repetitions):
+        rows = draw("random", f, n, seed).rows
+        labels = with_rows(rows, np.zeros_like(rows), np.array([]))
+        found = sequence_of(method, y[rows], labels, question)
+        low[seed], high[seed] = found.lower[-1], found.upper[-1]  # the narrowest
+    return {"design": "random", "method": method} | measured(low, high, y.mean())
+
+
+def of_two_models(n: int, repetitions: int) -> dict:
+    """Measure the difference of two models, from labels where their predictions differ."""
+    rng = np.random.default_rng(1)
+    f, y = calibrated(0.85, rng)
+    other = y.copy()
+    differs = rng.random(N) < 0.15
+    other[differs] = np.where(rng.random(N) < 0.4, 1 - y, 0)[differs]
+    difference = y - other
+    low, high = np.empty((2, repetitions))
+    for seed in range(repetitions):
+        rows = draw("disagreement", f, n, seed, differs).rows
+        found = disagreement_difference(difference[rows], int(differs.sum()), N)
+        low[seed], high[seed] = found.lower, found.upper
+    row = {"design": "disagreement", "method": "disagreement_difference"}
+    return row | measured(low, high, difference.mean())
+
+
+def measured(low: np.ndarray, high: np.ndarray, truth: float) -> dict:
+    """Return the share of intervals that hold the truth, and their mean half-width."""
+    holds = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+    return {
+        "repetitions": len(low), "coverage": f"{holds.mean():.4f}",
+        "half_width": f"{((high - low) / 2).mean():.4f}", "truth": f"{truth:.4f}",
+    }  # fmt: skip
+
+
+def rows(repetitions: int) -> Iterator[dict]:
+    """Measure all methods on all sets."""
+    few = max(1, repetitions // FEWER)
+    for name, (f, y) in sets().items():
+        for n in LABELS:
+            of_set: dict = {"set": name, "n": n}
+            yield from (of_set | row for row in of_random(f, y, n, repetitions))
+            for design in OF_DESIGN:
+                yield of_set | of_design(f, y, n, design, repetitions)
+        for method in ("ppr_cs", "betting_cs"):
+            yield {"set": name, "n": 100} | of_sequence(f, y, 100, method, few)
+    f, y = sets()["useless"]
+    for design in OF_DESIGN:  # all are labelled
+        row = of_design(f[:200], y[:200], 200, design, few)
+        yield {"set": "useless, 200 datapoints", "n": 200} | row
+    for n in LABELS:
+        yield {"set": "two models", "n": n} | of_two_models(n, repetitions)
+
+
+if __name__ == "__main__":
+    given = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    write_results("few_labels", rows(given), "numpy", "scipy")

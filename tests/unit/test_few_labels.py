@@ -1,0 +1,409 @@
+"""Accuracy from few labels: invariants, plans and worklists, the commands, the page for labels."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import matcheval as me
+from matcheval.cli.main import main
+from matcheval.few_labels.active import active, inclusion_probabilities, lure_weights
+from matcheval.few_labels.control import difference_set, ppi
+from matcheval.few_labels.designs import DESIGNS, draw
+from matcheval.few_labels.differences import mover_difference
+from matcheval.few_labels.intervals import clopper_pearson, effective_interval, hypergeometric
+from matcheval.few_labels.sequences import betting_cs, ppr_cs
+from matcheval.few_labels.strata import allocate, make_strata, stratified
+
+N = 400
+SEEDS = st.integers(0, 10_000)
+
+
+def simulated(seed=0, n=N, accuracy=None):
+    """Confidences, and whether predictions are right: with the confidence, or a given chance."""
+    rng = np.random.default_rng(seed)
+    f = rng.uniform(0.4, 1, n)
+    return f, (rng.random(n) < (f if accuracy is None else accuracy)).astype(float)
+
+
+class TestInvariants:
+    @given(SEEDS, st.integers(2, 60))
+    @settings(max_examples=25, deadline=None)
+    def test_estimators_agree_where_they_must(self, seed, n):
+        f, y = simulated(seed, 80)
+        own, others = f[:n], f[n:]
+        found = difference_set(y[:n], own, f)
+        published = ppi(y[:n], own, others, lam=found.lam * (80 - n) / 80)
+        assert published.estimate == pytest.approx(found.estimate)
+        for alone in (ppi(y[:n], own, others, lam=0), difference_set(y[:n], own, f, lam=0)):
+            assert alone.estimate == pytest.approx(y[:n].mean())
+        order = np.random.default_rng(seed).permutation(n)
+        assert difference_set(y[order], own[order], f).upper == pytest.approx(found.upper)
+        one = stratified(y[:n], np.zeros(n, int), [80], f=own, f_mean=[f.mean()])
+        assert (one.estimate, one.lower) == pytest.approx((found.estimate, found.lower))
+
+    @pytest.mark.parametrize("accuracy", [0.0, 0.8, 1.0])
+    def test_all_labels_give_the_accuracy(self, accuracy):
+        f, y = simulated(1, 60, accuracy)
+        part = make_strata(f)
+        means = np.bincount(part, f) / np.bincount(part)
+        found = [
+            difference_set(y, f, f), hypergeometric(int(y.sum()), 60, 60),
+            stratified(y, part, np.bincount(part), f=f, f_mean=means),
+            active(y, f, np.ones(60, bool), np.ones(60), interval="effective"),
+        ]  # fmt: skip
+        for one in found:
+            assert (one.lower, one.upper) == pytest.approx((y.mean(), y.mean()))
+        for sequence in (ppr_cs(y, 60), betting_cs(y, 60, f=f, f_all_mean=f.mean())):
+            assert (sequence.lower[-1], sequence.upper[-1]) == (y.mean(), y.mean())
+            assert (np.diff(sequence.lower) >= 0).all()
+            assert (np.diff(sequence.upper) <= 0).all()
+            assert not sequence.is_broken
+
+    def test_equal_confidences_change_nothing(self):
+        f, y = np.full(50, 0.7), simulated()[1][:20]
+        k = int(y.sum())
+        assert ppi(y, f[:20], f[20:]).estimate == pytest.approx(y.mean())
+        assert make_strata(f).max() == 0
+        assert inclusion_probabilities(np.sqrt(f * (1 - f)), 10) == pytest.approx(0.2)
+        assert lure_weights(1 / (50 - np.arange(20)), 50) == pytest.approx(1)
+        alone = effective_interval(y.mean(), y.mean() * (1 - y.mean()) / 20, 20)
+        assert alone.lower == pytest.approx(clopper_pearson(k, 20).lower)
+
+    @given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.floats(0, 1), SEEDS)
+    @settings(max_examples=40, deadline=None)
+    def test_allocations_sum_to_n_within_sizes(self, sizes, share, seed):
+        least = sum(min(2, one) for one in sizes)
+        n = least + round(share * (sum(sizes) - least))
+        sds = np.random.default_rng(seed).random(len(sizes))
+        for tau in (0.0, 0.5, 1.0):
+            found = allocate(sizes, n, sds, tau=tau)
+            assert found.sum() == n
+            assert (found <= sizes).all()
+            assert (found >= np.minimum(2, sizes)).all()
+
+    @given(st.integers(1, 60), st.floats(0, 1))
+    @settings(max_examples=30, deadline=None)
+    def test_a_finite_set_narrows_the_exact_interval(self, n, share):
+        k = round(n * share)
+        finite, infinite = hypergeometric(k, n, 100), clopper_pearson(k, n)
+        assert finite.half_width <= infinite.half_width + 1e-12
+        # Both tails by hand: every accuracy inside is possible, the next outside is not.
+        low = round(100 * finite.lower)
+        tail = sum(math.comb(low, i) * math.comb(100 - low, n - i) for i in range(k, n + 1))
+        assert tail > 0.025 * math.comb(100, n)
+
+    def test_differences_by_hand(self):
+        assert mover_difference((0.9, 0.8, 0.95), (0.6, 0.5, 0.7)).lower == pytest.approx(
+            0.3 - math.sqrt(0.1**2 + 0.1**2)
+        )
+        empty = ppr_cs([0] * 40 + [1] * 40, 80)  # as improbable as an order can be
+        assert empty.is_broken
+
+
+class TestDraws:
+    @pytest.mark.parametrize("design", DESIGNS)
+    def test_every_beginning_keeps_the_shares_and_a_pilot_stays(self, design):
+        f, _ = simulated()
+        differs = f < 0.8
+        small = draw(design, f, 60, 3, differs)
+        large = draw(design, f, 150, 3, differs, small)
+        assert len(set(large.rows.tolist())) == len(large.rows)
+        assert large.rows[: len(small.rows)].tolist() == small.rows.tolist()
+        assert small.rows.tolist() != draw(design, f, 60, 4, differs).rows.tolist()
+        if design == "disagreement":
+            assert differs[large.rows].all()
+        if design != "active":
+            assert (len(small.rows), len(large.rows)) == (60, 150)
+        half = np.bincount(small.stratum[:30], minlength=len(small.sizes))
+        whole = np.bincount(small.stratum, minlength=len(small.sizes))
+        assert np.abs(half - whole / 2).max() <= 1.5 or design in ("active", "lure")
+
+    def test_probabilities_are_those_that_rows_are_drawn_with(self):
+        """10,000 draws of 2 of 4: the first choice is as its chance says; active sums to n."""
+        f = np.array([0.5, 0.9, 0.99, 1.0])
+        first = [draw("lure", f, 2, seed).rows[0] for seed in range(4000)]
+        expected = 0.5 * (1 - f) / (1 - f).sum() + 0.5 / 4
+        assert np.bincount(first, minlength=4) / 4000 == pytest.approx(expected, abs=0.03)
+        number = np.mean([len(draw("active", f, 2, seed).rows) for seed in range(4000)])
+        assert number == pytest.approx(2, abs=0.05)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Predictions of two models on images with names, without labels, and the true classes."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    f, right = simulated()
+    truth = rng.integers(0, 3, N)
+    names = np.array(["cat", "dog", "emu"])
+    table = pd.DataFrame({"file_name": [f"{i:03}.png" for i in range(N)]})
+    first = np.where(right == 1, truth, (truth + 1) % 3)
+    second = np.where(rng.random(N) < 0.15, rng.integers(0, 3, N), first)
+    for name, predicted in (("a", first), ("b", second)):
+        found = table.assign(prediction=names[predicted], probability=f.round(4))
+        found.to_csv(f"{name}.csv", index=False)
+    return {"truth": names[truth], "first": first == truth, "second": second == truth}
+
+
+def labelled(folder, truth, n=None, **changes):
+    """The labels of a worklist, of the first n rows."""
+    table = pd.read_csv(f"{folder}/worklist.csv")
+    table["label"] = [*truth[table["index"][:n]], *([""] * (len(table) - len(table[:n])))]
+    table = table.assign(**{"status": ""} | changes)
+    table.to_csv("labels.csv", index=False)
+    return table
+
+
+def told(capsys, *arguments, code=None):
+    if code is None:
+        main([*arguments, "--json"])
+    else:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--json"])
+        assert ended.value.code == code
+    return json.loads(capsys.readouterr().out)
+
+
+def error_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert ended.value.code == 1
+    return capsys.readouterr().err
+
+
+PLANNED = ["--labels", "labels.csv", "--plan", "p/plan.json"]
+
+
+class TestCommands:
+    def test_from_a_plan_to_an_estimate_by_a_pilot(self, files, capsys):
+        plan = told(capsys, "label-plan", "a.csv", "--n", "50", "--output", "p")
+        assert (plan["design"], plan["n_labels"]) == ("mixed", 50)
+        assert [one["design"] for one in plan["needs"]] == ["random", "mixed", "active"]
+        assert {"prediction", "confidence"}.isdisjoint(pd.read_csv("p/worklist.csv"))
+        labelled("p", files["truth"])
+        found = told(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+        assert found["lower"] < files["first"].mean() < found["upper"]
+        assert (found["method"], found["guarantee"]) == ("stratified", "approximate")
+        more = told(
+            capsys, "label-plan", "a.csv", "--half-width", "0.04", "--pilot", "labels.csv",
+            "--plan", "p/plan.json", "--output", "q",
+        )  # fmt: skip
+        assert more["n_done"] == 50 < more["n_labels"] == more["n_needed"]
+        table = pd.read_csv("q/worklist.csv")
+        assert table["status"].tolist()[:50] == ["done"] * 50
+        assert table["label"][50:].isna().all()
+        labelled("q", files["truth"])
+        wide = found["upper"] - found["lower"]
+        found = told(
+            capsys, "estimate-accuracy", "a.csv", "--labels", "labels.csv", "--plan", "q/plan.json"
+        )
+        assert found["upper"] - found["lower"] < 0.09 < wide
+        result = me.estimate_accuracy("a.csv", "labels.csv", plan="q/plan.json")
+        assert result.lower == found["lower"]
+        assert "mixed strata + confidence; approximate)" in result._repr_html_()
+
+    @pytest.mark.parametrize(
+        "design", ["random", "proportional", "neyman", "active", "lure"]
+    )  # fmt: skip
+    def test_every_design_has_its_method(self, files, capsys, design):
+        told(capsys, "label-plan", "a.csv", "--n", "120", "--design", design, "--output", "p")
+        labelled("p", files["truth"])
+        found = told(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+        own = {"random": "difference_set", "active": "active", "lure": "lure"}
+        assert found["method"] == own.get(design, "stratified")
+        assert found["lower"] < files["first"].mean() < found["upper"]
+        population = told(
+            capsys, "estimate-accuracy", "a.csv", *PLANNED, "--estimand", "population"
+        )
+        assert population["upper"] - population["lower"] > found["upper"] - found["lower"]
+
+    def test_auto_follows_the_counts_and_watch_stops(self, files, capsys):
+        told(capsys, "label-plan", "a.csv", "--n", "200", "--design", "random", "--output", "p")
+        table = labelled("p", files["truth"], 20)
+        few = told(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+        assert (few["method"], few["guarantee"], few["n_labelled"]) == (
+            "hypergeometric", "exact", 20
+        )  # fmt: skip
+        k = int(files["first"][table["index"][:20]].sum())
+        expected = hypergeometric(k, 20, N)
+        assert (few["lower"], few["upper"]) == (expected.lower, expected.upper)
+        watch = ["estimate-accuracy", "a.csv", *PLANNED, "--watch", "0.1"]
+        assert told(capsys, *watch, code=3)["stopped_at"] is None
+        labelled("p", files["truth"])
+        stopped = told(capsys, *watch)
+        assert stopped["guarantee"] == "anytime"
+        assert 20 < stopped["stopped_at"] < 200
+        betting = told(capsys, *watch, "--method", "betting_cs", "--fail-if", "lower < 100", code=3)
+        assert betting["method"] == "betting_cs"
+
+    def test_gaps_undecided_labels_and_annotators(self, files, capsys):
+        told(capsys, "label-plan", "a.csv", "--n", "60", "--design", "random", "--output", "p")
+        table = labelled("p", files["truth"])
+        table.loc[50, "label"] = ""
+        table.loc[[3, 7], "status"] = "skip"
+        table.to_csv(
+            "labels.csv", sep=";", index=False, encoding="utf-8-sig", lineterminator="\r\n"
+        )
+        table.assign(label=np.roll(table["label"], 1)).to_csv("second.csv", index=False)
+        found = told(
+            capsys, "estimate-accuracy", "a.csv", *PLANNED, "--second-labels", "second.csv"
+        )
+        assert (found["n_labelled"], found["n_skipped"]) == (50, 2)
+        text = " ".join(found["warnings"])
+        assert "9 labels come after a gap" in text
+        assert "2 labels could not be decided" in text
+        assert found["kappa"] < 0.6
+        ends = [
+            me.estimate_accuracy(
+                "a.csv", table.assign(label=labels, status="")[:50], plan="p/plan.json"
+            )
+            for labels in (
+                np.where(table.index.isin([3, 7]), other, table["label"])
+                for other in (
+                    ["cat" if row != "cat" else "dog" for row in predicted_of(table)],
+                    predicted_of(table),
+                )
+            )
+        ]
+        assert found["lower"] == pytest.approx(min(one.lower for one in ends))
+        assert found["upper"] == pytest.approx(max(one.upper for one in ends))
+
+    def test_two_models_need_labels_only_where_they_differ(self, files, capsys):
+        plan = told(capsys, "label-plan", "a.csv", "b.csv", "--half-width", "0.01", "--output", "p")
+        assert plan["design"] == "disagreement"
+        table = labelled("p", files["truth"])
+        differs = pd.read_csv("a.csv")["prediction"] != pd.read_csv("b.csv")["prediction"]
+        assert differs[table["index"]].all()
+        found = told(capsys, "estimate-accuracy", "a.csv", "b.csv", *PLANNED)
+        truth = files["first"].mean() - files["second"].mean()
+        assert found["lower"] - 1e-12 <= truth <= found["upper"] + 1e-12
+        assert found["n_disagree"] == differs.sum()
+        same = told(capsys, "label-plan", "a.csv", "a.csv")
+        assert (same["n_labels"], same["needs"][0]["planned"]) == (0, 0)
+        everything = pd.DataFrame({"index": range(N), "label": files["truth"]})
+        with pytest.warns(me.InputWarning, match="your word"):
+            pair = me.estimate_difference("a.csv", "b.csv", everything, assume_random=True)
+        assert pair.estimate == pytest.approx(truth)
+        assert "a minus b" in str(pair)
+
+    def test_a_gap_to_a_set_whose_labels_are_known(self, files, capsys):
+        old = pd.DataFrame({"label": ["cat"] * 10, "prediction": ["cat"] * 9 + ["dog"]})
+        old.assign(probability=0.9).to_csv("old.csv", index=False)
+        told(capsys, "label-plan", "a.csv", "--n", "60", "--output", "p")
+        labelled("p", files["truth"])
+        found = told(capsys, "estimate-accuracy", "a.csv", *PLANNED, "--original", "old.csv")
+        gap = found["gap"]
+        assert gap["estimate"] == pytest.approx(0.9 - found["estimate"])
+        assert gap["lower"] == pytest.approx(0.9 - found["upper"])  # the original is exact
+
+    def test_a_base_calibrates(self, files, capsys):
+        rng = np.random.default_rng(3)
+        labels = rng.integers(0, 3, 300)
+        logits = rng.normal(size=(300, 3)) + 1.5 * np.eye(3)[labels]
+        np.savez("base.npz", labels=labels, logits=3 * logits)  # overconfident
+        np.savez("target.npz", logits=3 * logits)
+        plan = ["label-plan", "target.npz", "--n", "60", "--output", "p", "--base", "base.npz"]
+        told(capsys, *plan)
+        assert 2 < json.loads(Path("p/plan.json").read_text())["temperature"] < 4
+        labelled("p", labels)
+        found = told(capsys, "estimate-accuracy", "target.npz", *PLANNED)
+        assert found["lower"] < (logits.argmax(1) == labels).mean() < found["upper"]
+
+
+def predicted_of(table):
+    return pd.read_csv("a.csv")["prediction"][table["index"]].tolist()
+
+
+class TestErrors:
+    @pytest.fixture(autouse=True)
+    def plan(self, files, capsys):
+        told(capsys, "label-plan", "a.csv", "--n", "60", "--output", "p")
+        labelled("p", files["truth"])
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"label": "cow"}, "'label': row 0 (from 0): 'cow' is no class of the set"),
+            ({"index": 3}, "'index': row 1 (from 0): '3' occurs twice"),
+            ({"index": 900}, "'900' is none of the datapoints"),
+            ({"status": "maybe"}, "'status': row 0: 'maybe'"),
+        ],
+    )
+    def test_labels(self, files, capsys, changes, message):
+        labelled("p", files["truth"], **changes)
+        assert message in error_of(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+
+    def test_how_labels_were_drawn(self, files, capsys):
+        estimate = ["estimate-accuracy", "a.csv", "--labels", "labels.csv"]
+        assert "how the labels were drawn is not known" in error_of(capsys, *estimate)
+        assert "made from other predictions" in error_of(
+            capsys, "estimate-accuracy", "b.csv", *PLANNED
+        )
+        assert "labels have to be random, not mixed" in error_of(
+            capsys, "estimate-accuracy", "a.csv", *PLANNED, "--watch", "0.1"
+        )
+        assert "not for labels drawn by the design 'mixed'" in error_of(
+            capsys, "estimate-accuracy", "a.csv", *PLANNED, "--method", "wilson"
+        )
+        labelled("p", files["truth"], 5)
+        assert "Label index " in error_of(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+        assert "may hold labels" in error_of(capsys, "label-plan", "a.csv", "--output", "p")
+        assert "half_width is 30.0" in error_of(capsys, "label-plan", "a.csv", "--half-width", "30")
+
+    def test_groups_are_not_taken_as_independent(self, files, capsys):
+        table = pd.read_csv("a.csv").assign(group=np.arange(N) // 10)
+        labels = {"index": range(30), "label": files["truth"][:30]}
+        with pytest.raises(me.InputError, match="come in groups"):
+            me.estimate_accuracy(table, labels, assume_random=True)
+        with pytest.raises(me.InputError, match="come in groups"):
+            me.estimate_accuracy(table, "labels.csv", plan="p/plan.json", estimand="population")
+        with pytest.warns(me.InputWarning, match="come in groups"):
+            assert me.label_plan(table, n=60).n_labels == 60
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+def test_images_are_labelled_in_a_browser(files, capsys, tmp_path):
+    (tmp_path / "images").mkdir()
+    for i in range(N):
+        Image.new("RGB", (8, 8), (i % 256, 0, 0)).save(f"images/{i:03}.png")
+    plan = ["label-plan", "a.csv", "--n", "12", "--design", "random", "--output", "p"]
+    told(capsys, *plan, "--images", "images")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install '.[browser]'"
+    )
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: apt install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(offline=True).new_page()
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto((tmp_path / "p" / "label.html").as_uri())
+        assert page.evaluate("document.getElementById('image').naturalWidth") == 8
+        page.keyboard.press("2")
+        page.keyboard.press("u")
+        page.get_by_label("Class", exact=True).fill("EMU")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="1: cat").click()
+        page.reload()  # the progress is kept
+        assert "4 of 12 answered" in page.get_by_role("status").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download").click()
+        download.value.save_as("labels.csv")
+        browser.close()
+    assert not problems
+    found = pd.read_csv("labels.csv", keep_default_na=False)
+    assert found["label"].tolist()[:5] == ["dog", "", "emu", "cat", ""]
+    assert found["status"].tolist()[:5] == ["done", "skip", "done", "done", ""]
+    result = told(capsys, "estimate-accuracy", "a.csv", *PLANNED)
+    assert (result["n_labelled"], result["n_skipped"]) == (4, 1)

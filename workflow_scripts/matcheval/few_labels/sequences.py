@@ -1,0 +1,202 @@
+"""Intervals that hold at all times at once: one may look after every label, and stop.
+
+Labels have to come in uniformly random order, without replacement.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.few_labels.intervals import (
+    check_count,
+    check_same_length,
+    checked,
+    checked_correct,
+    first,
+)
+from matcheval.statistics.intervals import FloatArray, check_level
+
+_NEAR = 1e-9  # by which rounding may move a mean out of [0, 1]
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Bounds after each label.
+
+    Attributes
+    ----------
+    lower, upper : float64 arrays, shape (n,)
+    stop : int or None
+        Number of labels after which the interval was narrow enough.
+    is_broken : bool
+        Whether no accuracy was left: a chance below 1 - level, or an order that is not random.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    stop: int | None
+    is_broken: bool
+
+
+def ppr_cs(
+    y: npt.ArrayLike, N: int, level: float = 0.95, a: float = 1.0, b: float = 1.0,  # noqa: N803
+    half_width: float | None = None,
+) -> Sequence:  # fmt: skip
+    """Compute a confidence sequence for the accuracy on a set from prior and posterior.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Correctness in the order of the draws.
+    N : int
+        Datapoints of the set.
+    level : float
+    a, b : float
+        Of the beta-binomial prior on the number of correct datapoints, fixed before any label.
+    half_width : float, optional
+        Wish that `stop` is for.
+
+    Raises
+    ------
+    InputError
+        If there are more labels than datapoints, or a or b is not above 0.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale.
+    """
+    from scipy.special import betaln, gammaln
+
+    right = _checked(y, N, level, half_width)
+    if not (0 < a < np.inf and 0 < b < np.inf):
+        raise InputError(f"prior a = {a}, b = {b}", remedy="Give numbers above 0")
+    limit = np.log1p(-1e-9) - np.log(1 - level)
+
+    def kept(t: int, s: int, least: int, most: int) -> tuple[int, int]:
+        constant = betaln(a + s, b + t - s) - betaln(a, b)
+
+        def holds(m: int) -> bool:  # log prior less log posterior of m correct datapoints
+            of_all = gammaln(N + 1) - gammaln(m + 1) - gammaln(N - m + 1)
+            of_rest = gammaln(N - t + 1) - gammaln(m - s + 1) - gammaln(N - t - m + s + 1)
+            return bool(of_all - of_rest + constant < limit)
+
+        # The likelihood of m has one maximum; on either side of it the bounds are bisected.
+        top = min(max(s * (N + 1) // t, s), N - t + s)
+        if not holds(top):
+            return 1, 0
+        low = first(s, top, holds)
+        far = N - t + s
+        return max(low, least), min(far - first(0, far - top, lambda m: holds(far - m)), most)
+
+    return _sequence(right, N, half_width, kept)
+
+
+def prior_of(mean: float) -> tuple[float, float]:
+    """Return the prior that the mean confidence suggests, worth 10 labels."""
+    return max(10 * mean, 0.5), max(10 * (1 - mean), 0.5)
+
+
+def betting_cs(
+    y: npt.ArrayLike, N: int, level: float = 0.95, f: npt.ArrayLike | None = None,  # noqa: N803
+    f_all_mean: float | None = None, lam: float = 0.5, fixed_n: int | None = None,
+    half_width: float | None = None,
+) -> Sequence:  # fmt: skip
+    """Compute a confidence sequence for the accuracy on a set by betting (hedged capital).
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Correctness in the order of the draws.
+    N : int
+        Datapoints of the set.
+    level : float
+    f : array-like, shape (n,), optional
+        Confidences, as control; with `f_all_mean`, their mean over the set.
+    lam : float
+        Weight of the control, in [0, 1], fixed before any label; without `f` it does not count.
+    fixed_n : int, optional
+        Number of labels that bets are made for; then only the last interval counts.
+    half_width : float, optional
+        Wish that `stop` is for.
+
+    Raises
+    ------
+    InputError
+        If there are more labels than datapoints, or a number is out of range.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4.
+    """
+    right = _checked(y, N, level, half_width)
+    checked("lam", [lam])
+    if (f is None) != (f_all_mean is None):
+        raise InputError("f and f_all_mean go together")
+    weight = 0.0 if f is None else lam
+    sure = np.zeros(len(right)) if f is None else checked("f", f)
+    check_same_length(y=len(right), f=len(sure))
+    mean_f = 0.0 if f_all_mean is None else float(checked("f_all_mean", [f_all_mean])[0])
+    if fixed_n is not None:
+        check_count("fixed_n", fixed_n, 1)
+    x = (right - weight * sure + weight) / (1 + weight)
+    times = np.arange(1, len(x) + 1)
+    means = (0.5 + np.cumsum(x)) / (times + 1)
+    spreads = (0.25 + np.cumsum((x - means) ** 2)) / (times + 1)
+    pace = times * np.log(times + 1) if fixed_n is None else np.full(len(x), float(fixed_n))
+    bets = np.sqrt(2 * np.log(2 / (1 - level)) / (np.append(0.25, spreads)[: len(x)] * pace))
+    before, left = np.cumsum(x) - x, N - times + 1
+    limit = np.log(2 / (1 - level))
+
+    def kept(t: int, s: int, least: int, most: int) -> tuple[int, int]:
+        def rejected(j: int, sign: int) -> bool:
+            mean = (j / N - weight * mean_f + weight) / (1 + weight)
+            at = (N * mean - before[:t]) / left[:t]
+            if ((at < -_NEAR) if sign > 0 else (at > 1 + _NEAR)).any():
+                return True
+            at = np.clip(at, 0, 1)
+            with np.errstate(divide="ignore"):
+                most_bet = np.minimum(bets[:t], 0.5 / (at if sign > 0 else 1 - at))
+            return bool(np.log1p(sign * most_bet * (x[:t] - at)).sum() > limit)
+
+        # The capital that bets on more falls with the candidate, the other rises.
+        low = first(least, most + 1, lambda j: not rejected(j, 1))
+        high = most - first(0, most - least + 1, lambda j: not rejected(most - j, -1))
+        return low, high
+
+    return _sequence(right, N, half_width, kept)
+
+
+Kept = Callable[[int, int, int, int], tuple[int, int]]
+
+
+def _sequence(y: FloatArray, size: int, half_width: float | None, kept: Kept) -> Sequence:
+    """Intersect over time what `kept` leaves of numbers correct, given those left so far."""
+    low, high, is_broken = 0, size, False
+    bounds = np.empty((2, len(y)))
+    stop = None
+    for t, s in enumerate(np.cumsum(y).astype(np.int64).tolist(), 1):
+        least, most = max(low, s), min(high, size - t + s)
+        found = kept(t, s, least, most) if least <= most else (1, 0)
+        if not is_broken and found[0] <= found[1]:
+            low, high = found
+        else:
+            is_broken = True
+        bounds[:, t - 1] = low / size, high / size
+        is_narrow = half_width is not None and (high / size - low / size) / 2 <= half_width
+        if stop is None and is_narrow:
+            stop = t
+    return Sequence(bounds[0], bounds[1], stop, is_broken)
+
+
+def _checked(y: npt.ArrayLike, size: int, level: float, half_width: float | None) -> FloatArray:
+    check_level(level)
+    check_count("N", size, 1)
+    right = checked_correct("y", y)
+    if len(right) > size:
+        raise InputError(f"{len(right)} labels of {size} datapoints")
+    if half_width is not None and not 0 < half_width < np.inf:
+        raise InputError(f"half_width is {half_width}", remedy="Give a number above 0")
+    return right
