@@ -206,7 +206,8 @@ class TestCommands:
             capsys, "estimate-accuracy", "a.csv", "--labels", "labels.csv", "--plan", "q/plan.json"
         )
         assert found["upper"] - found["lower"] < 0.09 < wide
-        result = me.estimate_accuracy("a.csv", "labels.csv", plan="q/plan.json")
+        with pytest.warns(me.InputWarning, match="a pilot decided"):
+            result = me.estimate_accuracy("a.csv", "labels.csv", plan="q/plan.json")
         assert result.lower == found["lower"]
         assert "mixed strata + confidence; approximate)" in result._repr_html_()
 
@@ -357,6 +358,21 @@ class TestErrors:
         assert "Label index " in error_of(capsys, "estimate-accuracy", "a.csv", *PLANNED)
         assert "may hold labels" in error_of(capsys, "label-plan", "a.csv", "--output", "p")
         assert "half_width is 30.0" in error_of(capsys, "label-plan", "a.csv", "--half-width", "30")
+
+    def test_files_that_are_something_else(self, capsys, tmp_path):
+        (tmp_path / "other.json").write_text('{"draw": {"format": 1}}')
+        arguments = ["estimate-accuracy", "a.csv", "--labels", "labels.csv", "--plan"]
+        assert "other.json: is no plan of labels" in error_of(capsys, *arguments, "other.json")
+        text = (tmp_path / "p" / "plan.json").read_text()
+        (tmp_path / "p" / "plan.json").write_text(text.replace('"seed": 0', '"seed": 1'))
+        assert "plan.json" in error_of(capsys, *arguments, "p/plan.json")
+        with pytest.raises(me.InputError, match="unequal lengths"):
+            me.estimate_accuracy(
+                "a.csv", {"index": [1], "label": []}, plan=None, assume_random=True
+            )
+        twice = pd.read_csv("a.csv").assign(file_name="x.png")
+        with pytest.raises(me.InputError, match="have the same name"):
+            me.estimate_accuracy(twice, {"file": ["x.png"], "label": ["cat"]}, assume_random=True)
 
     def test_groups_are_not_taken_as_independent(self, files, capsys):
         table = pd.read_csv("a.csv").assign(group=np.arange(N) // 10)

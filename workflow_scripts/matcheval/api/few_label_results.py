@@ -13,6 +13,7 @@ from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.estimating import NAMES
 from matcheval.few_labels.intervals import Found
 from matcheval.io.json_files import read_json
+from matcheval.io.text_tables import counted
 from matcheval.statistics.intervals import percent
 
 _OF = {"set": "exactly these datapoints", "population": "the distribution they came from"}
@@ -118,7 +119,8 @@ class AccuracyEstimate(Shown):
             by = f"{self._plan.draw.design} {by}"
         lines = [
             f"accuracy {self.estimate:.3f}, {percent(self.level)} interval {self.lower:.3f} to "
-            f"{self.upper:.3f} ({self.n_labelled:,} labels of {self.n:,}; {by}; {self.guarantee})"
+            f"{self.upper:.3f} ({counted(self.n_labelled, 'label')} of {self.n:,}; {by}; "
+            f"{self.guarantee})"
         ]
         is_alone = self.guarantee == "exact"
         if ratio is not None and not is_alone:
@@ -202,7 +204,7 @@ class AccuracyDifference(Shown):
         points = [f"{100 * one + 0.0:.2f}" for one in (self.estimate, self.lower, self.upper)]
         lines = [
             f"{self.first} minus {self.second}: {points[0]} points, {percent(self.level)} interval "
-            f"{points[1]} to {points[2]} ({self.n_labelled:,} labels of {self.n:,}; "
+            f"{points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
             f"{self.guarantee})"
         ]
         if self.n_disagree is not None:
@@ -229,12 +231,12 @@ class Plan:
     def read(cls, path: str | os.PathLike[str]) -> "Plan":
         """Read and check a plan file."""
         values = read_json(path)
-        needed = {"draw", "digest", "temperature", "pilot"}
-        if not isinstance(values, dict) or not needed <= values.keys():
+        try:
+            draw = Draw.of_json(values["draw"])
+            return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
+        except (KeyError, TypeError, ValueError) as error:
             remedy = "Give the plan.json that `label-plan` wrote"
-            raise InputError("is no plan of labels", file=path, remedy=remedy)
-        draw = Draw.of_json(values["draw"], path)
-        return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
+            raise InputError("is no plan of labels", file=path, remedy=remedy) from error
 
     def check(self, digest: str) -> None:
         """Check that it was made from these predictions."""

@@ -58,7 +58,15 @@ def answers_of(
             "names files, which the predictions do not", file=file, field="file",
             remedy="Give a column index: the row in the predictions, from 0",
         )  # fmt: skip
+    if len({len(column) for column in texts.values()}) > 1:
+        lengths = {name: len(column) for name, column in texts.items()}
+        raise InputError(f"columns of unequal lengths {lengths}", file=file)
     place = {str(name): row for row, name in enumerate(names.tolist())}
+    if len(place) < len(names):
+        raise InputError(
+            "several datapoints of the predictions have the same name", file=file, field="file",
+            remedy="Give a column index: the row in the predictions, from 0",
+        )  # fmt: skip
     found, written = dict[int, int](), dict[int, str]()
     seen = set[str]()
     read = _Reader(layout, n_classes, outside, file)

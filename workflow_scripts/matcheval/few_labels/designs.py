@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError, check_known
+from matcheval.errors import check_known
 from matcheval.few_labels.active import inclusion_probabilities
 from matcheval.few_labels.strata import MIXED, N_STRATA, Ints, allocate, boundaries, strata_at
 from matcheval.statistics.intervals import FloatArray
@@ -59,12 +59,11 @@ class Draw:
         return {"format": _FORMAT} | vars(self) | arrays
 
     @classmethod
-    def of_json(cls, values: Mapping[str, Any], file: object) -> "Draw":
-        """Read the values of a plan file."""
+    def of_json(cls, values: Mapping[str, Any]) -> "Draw":
+        """Read what `to_json` returned; a `ValueError` or `KeyError` is of other values."""
         whole, real = np.int64, np.float64
-        if values.get("format") != _FORMAT:
-            problem = f"format {values.get('format')!r:.20} of a plan is not {_FORMAT}"
-            raise InputError(problem, file=file, remedy="Give the plan.json of `label-plan`")
+        if values["format"] != _FORMAT or values["design"] not in DESIGNS:
+            raise ValueError(f"format {values['format']}, design {values['design']}")
         return cls(
             values["design"], values["seed"], values["asked"], np.array(values["rows"], whole),
             np.array(values["bounds"], real), np.array(values["stratum"], whole),
