@@ -196,7 +196,7 @@ class AccuracyPrediction(CheckedPrediction):
                 input={"predicted": predicted}, output={"errors": self.errors_of_model},
                 arguments=lambda wildcards: {
                     "settings": self._noted_settings(wildcards.suite),
-                    "confidence": self.study.confidence,
+                    "confidence": self.study.confidence, "published": self.settings.published,
                 },
                 request=self._predicting_request, values=of_scored,
                 message="Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}",
