@@ -1,10 +1,10 @@
 """What it changes that 0.001 is added to grey levels before they are truncated: no timing.
 
-    MATCHEVAL_SHARED=FOLDER python benchmarks/rounding.py     # FOLDER/data/cifar10: cifar10-shifts.md
+    MATCHEVAL_SHARED=FOLDER python benchmarks/rounding.py     # images in FOLDER/data/cifar10
 
 The 19 corruptions of CIFAR-10-C (`frost_procedural` in place of `frost`) in five severities, of the
-first 1,000 test images, with the addition and without: share of grey levels that differ, by how much
-at most, and the accuracies of two networks, in percentage points.
+first 1,000 test images, with the addition and without: share of grey levels that differ (%), by how
+much at most, and what it adds to the accuracies of two networks, in percentage points.
 """
 
 import tempfile
