@@ -170,7 +170,7 @@ def tabulate_errors(
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
     for case, of_case in predicted.groupby(keys[:-2], sort=False):
-        cells = _Cells(of_case)
+        cells = Cells(of_case)
         for group, subgroup, chosen in _columns(cells.sets):
             place = {"group": group, "subgroup": subgroup, "confidence": confidence}
             found = cells.errors(chosen, confidence, resamples)
@@ -221,7 +221,7 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
     yield ALL, ALL, np.ones(len(groups), np.bool_)
 
 
-class _Cells:
+class Cells:
     """Errors by one procedure, by method, model and set."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
@@ -244,7 +244,7 @@ class _Cells:
                 average = total / np.bincount(place[known], minlength=size)
             return np.asarray(average.reshape(shape), np.float64)
 
-        self._error, self._signed = mean(np.abs(signed)), mean(signed)
+        self.error, self._signed = mean(np.abs(signed)), mean(signed)
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
         flags = rows["flagged"].to_numpy(np.bool_)
         self._flagged = np.bincount(place[flags], minlength=size).reshape(shape) > 0
@@ -254,7 +254,7 @@ class _Cells:
         self, chosen: Flags, confidence: float, resamples: int
     ) -> Iterator[dict[str, float | int]]:
         """Yield mean errors over some sets, their spreads and intervals, by method."""
-        error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
+        error, wanted = self.error[:, :, chosen], self._wanted[:, :, chosen]
         known, units = np.isfinite(error), self._units[chosen]
         flagged = self._flagged[:, :, chosen]
         unflagged = known.any(axis=0) & ~flagged.any(axis=0)

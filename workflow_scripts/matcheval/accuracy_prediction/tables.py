@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from matcheval.accuracy_prediction import differences as compared
 from matcheval.accuracy_prediction import errors as tabulated
 from matcheval.accuracy_prediction import gaps as matched
 from matcheval.accuracy_prediction import predicting
@@ -232,13 +233,42 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     )  # fmt: skip
 
 
+def difference_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the differences from the method with the lowest error, by way and group."""
+    keys = [*PROCEDURE, "group"]
+    lowest = table.groupby(keys, sort=False)["method_1"].transform("first")
+    rows = table[table["method_1"] == lowest]
+    level = percent(table["confidence"].iloc[0]) if len(table) else ""
+    return lay_out(
+        rows.assign(how=ways(rows)),
+        {
+            "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
+            "Compared": "{method_2}",
+            f"Difference (points) [{level}, simultaneous]": with_interval("difference", ".2%"),
+            "Methods": "{n_methods:d}", "Subgroups": "{n_subgroups:d}",
+        },
+    )  # fmt: skip
+
+
+def between_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format how methods rank on two suites: a row per classifier."""
+    return lay_out(
+        table.assign(how=ways(table)),
+        {
+            "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
+            "Classifier": "{model}", "Methods": "{n_methods:d}",
+            "Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}",
+        },
+    )  # fmt: skip
+
+
 def write_predictions(
     *, suite: str, scores: Sequence[Path], agreement: Sequence[Path], rotation: Sequence[Path],
     calibrations: Sequence[predicting.Calibration], leave_one_out: bool, regressors: Sequence[str],
     clip: bool, places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any],
     confidence: float, uncounted: Sequence[str], published: Paper, predicted: Sequence[Path],
     errors: Sequence[Path], correlations: Sequence[Path], group_gaps: Sequence[Path],
-    rankings: Sequence[Path], counts: Sequence[Path],
+    rankings: Sequence[Path], counts: Sequence[Path], differences: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
@@ -249,7 +279,9 @@ def write_predictions(
     )
     write_table(PREDICTED.from_frame(found), *predicted)
     missing = found["predicted"].isna()
-    mean_errors = tabulated.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
+    counted_models = found[~found["model"].isin(uncounted)]
+    mean_errors = tabulated.tabulate_errors(counted_models, confidence)
+    paired = compared.tabulate_differences(counted_models, confidence)
     notes, printed = setting_notes(settings), published_errors(published, suite)
     notes_on_errors = setting_notes(settings, found.loc[missing, "reason"])
     notes_on_errors += _note_on_published(published, printed)
@@ -266,6 +298,7 @@ def write_predictions(
         (tabulated.tabulate_group_gaps(every), tabulated.GROUP_GAPS, of_gaps, group_gaps, notes),
         (ranked, tabulated.RANKINGS, ranking_columns, rankings, notes),
         (counted, tabulated.COUNTS, count_columns, counts, notes),
+        (paired, compared.DIFFERENCES, difference_columns, differences, notes),
     ):  # fmt: skip
         write_readable(table, schema, columns, paths, own_notes)
     LOGGER.info("%d predictions, %d of them n/a", len(found), missing.sum())
@@ -298,6 +331,15 @@ def write_model_errors(
     of_errors = partial(error_columns, published=printed, paper=paper_name(published))
     mean_errors = tabulated.tabulate_errors(found, confidence)
     write_readable(mean_errors, ERRORS, of_errors, errors, notes)
+
+
+def write_between_suites(
+    *, predicted: Sequence[Path], uncounted: Sequence[str], outputs: Sequence[Path]
+) -> None:
+    """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
+    every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
+    table = compared.tabulate_between(every[every["view"] == WHOLE], uncounted)
+    write_readable(table, compared.BETWEEN, between_columns, outputs)
 
 
 def write_comparison(
