@@ -1,7 +1,8 @@
 """The tables in docs/accuracy-prediction.md are those of the errors on file beside it."""
 
-from make_accuracy_page import errors
-from take_over import take_over
+import pandas as pd
+from make_accuracy_page import KEPT, errors
+from take_over import PROSE, take_over, untold_numbers
 
 from studies import ROOT
 
@@ -11,3 +12,19 @@ def test_the_page_is_made_by_its_script():
     assert take_over(page, errors) == page, "make accuracy-docs"
     cells = "|  | 4.2 | 152.5 | 2.5 | 3.6 | 17.0 | [6.2, 37.3] | [12.8, 21.4] |"
     assert f"| calibrated on Syn1 | DoC {cells}" in errors("cifar10-shifts")
+
+
+def in_percent(file):
+    """All fractions of the table that a block of the page is made from, in percent."""
+    values = pd.read_csv(KEPT / f"{file}.csv").select_dtypes("float").to_numpy().ravel()
+    return {f"{100 * abs(value):.1f}" for value in values}
+
+
+def test_numbers_in_prose_are_in_the_tables():
+    """`<!-- numbers FILE -->` marks prose about the block of this name."""
+    page = (ROOT / "docs" / "accuracy-prediction.md").read_text(encoding="utf-8")
+    assert len(PROSE.findall(page)) == 2
+    assert untold_numbers(page, in_percent) == []
+    small = "<!-- begin t -->\n| 4.0 | 0.12 |\n<!-- end -->\n<!-- numbers t -->\n{}\n<!-- end -->\n"
+    told = small.format("4.0 of 7 points, not 4.1 [0.12, 3.5]")
+    assert untold_numbers(told, lambda file: {"3.5"}) == ["t: 4.1"]

@@ -144,6 +144,19 @@ def test_constant_scores_are_flagged_in_the_table():
     assert varies(np.array([0.2, 0.2 + 1e-11]))
 
 
+def test_impossible_and_extrapolated_predictions_are_flagged():
+    rows = [*LINE[:3], ("d", "h", 0.25, 0.6), ("e", "h", 0.31, 0.6), ("f", "h", 2.0, 0.3)]
+    for clip in (False, True):
+        assert calibrated(scores("doc", rows), clip=clip)["flagged"].tolist() == [False, True, True]
+    # A line through other sets extrapolates to the lowest and the highest score only.
+    left = predict_accuracies(scores("doc", rows))
+    assert left["flagged"].tolist() == [True, False, False, False, False, True]
+    twice = predict_accuracies(scores("doc", [*rows, ("g", "h", 2.0, 0.4)]))
+    assert twice["flagged"].tolist() == [True, *[False] * 6]
+    direct = predict_accuracies(scores("doc_feat", [("a", "g", 1.01, 0.9), *LINE[1:]]), loo=False)
+    assert direct["flagged"].tolist() == [True, False, False, False]
+
+
 def test_groups_are_filled_in():
     table = scores("doc", LINE[:2])
     places = {"a": {"group": "x", "subgroup": "y", "severity": None},

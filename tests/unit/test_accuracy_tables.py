@@ -11,8 +11,9 @@ from matcheval.accuracy_prediction import errors, tables
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.gaps import GAPS, MEASURES, MIN_SETS, join, tabulate_comparison
 from matcheval.accuracy_prediction.predicting import PREDICTED
+from matcheval.accuracy_prediction.published import Key, check_published, published_errors
 from matcheval.accuracy_prediction.scores import ALL_SCORES
-from matcheval.accuracy_prediction.tables import error_columns, published_errors
+from matcheval.accuracy_prediction.tables import error_columns
 from studies import ROOT
 
 METHODS = ("ac", "doe", "mmd", "frechet")
@@ -33,6 +34,7 @@ def predictions(sets=SETS, way=LEFT_OUT, models=("m", "n"), methods=METHODS):
             "method": method, "variant": "", "seed": 0, "view": "all", "n": n, "score": 0.5,
             "accuracy_base": 0.9, "accuracy": 0.8, "predicted": 0.8 + error / 100,
             "error": error / 100, "protocol": way[0], "regressor": way[1], "calibrated_on": way[2],
+            "flagged": False,
         }
         for model in models
         for name, group, subgroup, n, errors in sets
@@ -123,6 +125,25 @@ def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
     assert found["g"][:4] == ["2.00**", "2.00**", "3.00*", "4.00"]
 
 
+def test_a_mean_over_what_no_method_flags_stands_beside_the_published_mean():
+    predicted = predictions()
+    of = {name: predicted[name] for name in ("dataset", "model", "method")}
+    wild = (of["dataset"] == "real") & (of["model"] == "m") & (of["method"] == "doe")
+    other = (of["dataset"] == "snow-1") & (of["method"] == "mmd")
+    predicted["flagged"] = wild | other
+    table = errors_of(predicted)
+    errors.ERRORS.from_frame(table)
+    found = table[table["group"] == ALL].set_index("method")
+    assert found["n_flagged"].to_dict() == {"ac": 0, "doe": 1, "mmd": 2, "frechet": 0}
+    assert set(found["n_unflagged"]) == {8 - 1 - 2}  # of two models and four sets
+    # ac: model m has 1 and 3 points, model n also 10; the published mean is over all four sets.
+    assert found.loc["ac", "mae_unflagged"] == pytest.approx((0.02 + 0.14 / 3) / 2)
+    assert found.loc["ac", "mae"] == pytest.approx(0.18 / 4)
+    shown = cells(error_columns(table))
+    assert shown["Flagged by none (n)"][0] == "3.33 (5)"
+    assert shown["Flagged"] == ["", "1", "2", "", ""]
+
+
 def test_published_errors_stand_beside_the_column_they_belong_to():
     sets = tuple((name, name, "", 10, (1, 2)) for name in ("Syn2", "Natural"))
     calibrated = predictions(sets, ("calibrated", "linear", "Syn1"), methods=("doc", "mmd"))
@@ -130,24 +151,51 @@ def test_published_errors_stand_beside_the_column_they_belong_to():
     direct = predictions(sets, DIRECT, methods=("ac", "base_accuracy"))
     table = errors_of(pd.concat([direct, calibrated, mlp]))
     found = cells(error_columns(table, published_errors("p1", "any"), "P1"))
-    assert found["Natural, P1"] == ["8.70", "", "", "5.00", "10.40", "", "", "", ""]
-    assert found["Syn2, P1"] == ["7.50", "", "", "3.90", "4.90", "", "", "", ""]
+    assert found["Natural, P1"] == [
+        "8.70",
+        "23.40 (8.70)",
+        "",
+        "5.00 (2.10)",
+        "10.40 (3.70)",
+        *[""] * 4,
+    ]
+    assert found["Syn2, P1"] == [
+        "7.50 (3.50)",
+        "32.80 (6.30)",
+        "",
+        "3.90 (1.50)",
+        "4.90 (1.78)",
+        *[""] * 4,
+    ]
     assert list(found)[2:6] == ["Syn2", "Syn2, P1", "Natural", "Natural, P1"]
     assert "All (points), P1" not in found
 
 
 def test_published_errors_are_those_of_the_papers():
     p1 = published_errors("p1", "any")
-    assert len(p1) == 2 * 4 + 3 * 7 * 3
-    assert p1["calibrated", "Natural", "doc", "Adv"] == 0.292
-    for suite, average in (("C10-Cs", 3.96), ("C10-W", 6.40)):  # the row "Avg"
-        values = published_errors("p2", suite).values()
-        assert 100 * np.mean(list(values)) == pytest.approx(average, abs=0.006)
+    assert len(p1) == 3 * 4 + 3 * 7 * 3
+    assert p1[Key("calibrated", "Natural", "doc", "Adv", "all")] == (0.292, 0.049)
+    assert np.isfinite([value.sd for value in p1.values()]).sum() == 74
+    # Where all sets are known, the row "Avg" of a block is the mean of its ten methods.
+    for paper, model, means in (
+        ("p2", "", (3.89, 6.04)), ("p2_40", "", (3.96, 6.40)),
+        ("p2", "ResNet44-published", (3.62, 6.65)), ("p2", "VGG13-published", (3.71, 6.06)),
+    ):  # fmt: skip
+        for suite, average in zip(("C10-Cs", "C10-W"), means, strict=True):
+            found = published_errors(paper, suite, model)
+            whole = [value.error for key, value in found.items() if key.group == "all"]
+            assert 100 * np.mean(whole) == pytest.approx(average, abs=0.006)
+            assert {key.method for key in (*p1, *found)} <= set(ALL_SCORES)
+    # The mean over all sets is that of the groups, weighted by their numbers of sets.
+    errors = {key: value.error for key, value in published_errors("p2", "C10-W").items()}
+    for method in {key.method for key in errors}:
+        sizes = {"DF": 37, "KW": 95, "KWC": 48}
+        of = {g: errors[Key("leave_one_out", "", method, g, "all")] for g in (*sizes, "all")}
+        mean = sum(n * of[group] for group, n in sizes.items()) / 180
+        assert of["all"] == pytest.approx(mean, abs=1e-4)
     assert published_errors("p2", "another") == published_errors("none", "C10-W") == {}
-    tables.check_published("p1", {"s": {"Natural", "mine"}}, "field")
-    tables.check_published("p2", {"C10-W": {"KW"}}, "field")
-    both = (*p1, *published_errors("p2", "C10-W"))
-    assert {method for _, _, method, _ in both} <= set(ALL_SCORES)
+    check_published("p1", {"s": {"Natural", "mine"}}, "field")
+    check_published("p2", {"C10-W": {"KW"}}, "field")
 
 
 def test_the_page_describes_all_methods():

@@ -173,6 +173,17 @@ def test_groups_of_hyper_parameters():
     assert all(isinstance(step, int) and 0 <= step <= 5000 for step in steps)
 
 
+def test_the_projection_of_selfreg_is_twice_as_wide_but_for_2048_features():
+    def hidden(width, kind):
+        layers = feature.projector(width, kind)
+        return {one.out_features for one in layers if isinstance(one, torch.nn.Linear)}
+
+    assert hidden(2048, "domainbed") == {2048}
+    assert hidden(2048, "double") == {4096, 2048}
+    assert hidden(8, "domainbed") == hidden(8, "double") == {16, 8}
+    assert ALGORITHMS["selfreg"]().projector == "domainbed"
+
+
 def test_sources_that_cannot_fill_a_batch_are_named(sets):
     known, validation = sets
     small = a_set("small", 7, side=6)

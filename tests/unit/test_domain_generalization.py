@@ -135,6 +135,8 @@ class TestResults:
 
     def test_every_rule_selects_as_worked_out_by_hand(self, worked):
         chosen = worked[3]
+        order = list(dict.fromkeys(chosen["selection"]))
+        assert order.index("oracle_per_run") < order.index("oracle")
         of_sd = chosen[chosen.algorithm == "sd"].groupby("selection")["group"].unique()
         assert {rule: found.tolist() for rule, found in of_sd.items()} == {
             "default": [0], "source_validation": [1], "source_validation_per_run": [1],

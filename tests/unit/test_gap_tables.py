@@ -71,6 +71,18 @@ def fresh(comparison):
 
 class TestTables:
     @pytest.mark.parametrize("known", [KNOWN, swapped(KNOWN)])
+    def test_wider_intervals_hold_what_other_numbers_of_bins_give(self, known):
+        tables = estimate_gaps(known)
+        for table in [*tables.models.values(), tables.means]:
+            changes = [table.confidence_part - table[f"confidence_part_{k}"] for k in (10, 50)]
+            bound = np.maximum(changes[0].abs(), changes[1].abs() / 0.6)
+            np.testing.assert_allclose(table.binning_bound, bound)
+            for name in ("confidence_part", "conditional_part"):
+                low, high = table[f"{name}_low"] - bound, table[f"{name}_high"] + bound
+                np.testing.assert_allclose(table[f"{name}_wide_low"], low)
+                np.testing.assert_allclose(table[f"{name}_wide_high"], high)
+
+    @pytest.mark.parametrize("known", [KNOWN, swapped(KNOWN)])
     def test_terms_and_parts_add_up_to_the_gap(self, known):
         tables = estimate_gaps(known)
         for table in [*tables.models.values(), tables.means]:

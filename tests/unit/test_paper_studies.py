@@ -110,3 +110,33 @@ def test_frames_of_videos_are_arranged_by_group(tmp_path):
     assert (tmp_path / "out/labels.csv").read_text().split() == [
         "name,labels", "n02123045/a_2.JPEG,domestic_cat;monkey", "n02085620/b_1.JPEG,dog",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
+def test_no_image_is_in_calibration_sets_and_test_sets(name):
+    study = load(configuration(f"{name}-disjoint"))
+    prediction = study.analyses["accuracy_prediction"].settings.suites["shifts"]
+    members = study.suites["shifts"].members
+
+    def images(groups):
+        sources = {study.datasets[m.dataset].options["of"] for m in members if m.group in groups}
+        rows = [study.datasets[one].options["rows"] for one in sources]
+        return {row for start, end in rows for row in range(start, end)}
+
+    shared = [images(fit) & images(predict) for fit, predict in prediction.regressions]
+    assert [bool(one) for one in shared] == [False, False, True, True]
+    # Corruptions are those of the study beside it.
+    sets = Counter(member.group for member in load(configuration(name)).suites["shifts"].members)
+    found = Counter(member.group.removesuffix("-others") for member in members)
+    assert found == {group: 2 * sets[group] for group in ("Syn1", "Syn2")}
+
+
+def test_the_figures_of_the_papers_are_made_by_studies():
+    wanted = {"sizes", "missing_classes", "confidences", "features", "scores"}
+    for name in ("digits-shifts-figures", "cifar10-shifts-figures"):
+        analysis = load(configuration(name)).analyses["accuracy_prediction"]
+        figures = {
+            *(kind for kind, _ in analysis.table_figures("shifts").values()),
+            *(kind for kind, _ in analysis.output_figures("shifts").values()),
+        }
+        assert wanted <= figures

@@ -48,6 +48,11 @@ _TABLES = {
         "numbers of images and errors",
         f"Whether the errors on the subgroups of {_OF_SUITE} go with their numbers of images.",
     ),
+    "differences": (
+        "differences of errors",
+        f"By how much the method with the lowest error on {_OF_SUITE} is better than each other, "
+        "with intervals that hold for all pairs of methods at once.",
+    ),
     "comparison": (
         "predicted and matched gaps",
         f"Whether the errors of predicted gaps on {_OF_SUITE} go with what the matched evaluation "
@@ -83,8 +88,13 @@ class AccuracyPrediction(CheckedPrediction):
         self.predicted = data("predicted/{suite}", ".parquet", ".csv")
         (
             self.errors, self.correlations, self.group_gaps, self.rankings, self.counts,
-            self.comparison,
+            self.differences, self.comparison,
         ) = (table(f"{folder}/{{suite}}", *texts) for folder, texts in _TABLES.items())  # fmt: skip
+        self.between = self.table(
+            f"{self.name}/between_suites",
+            "Whether the methods rank alike, by their errors, on every two suites, by classifier.",
+            {"table": "rankings of methods on two suites"},
+        )
         self.errors_of_model = table(
             "errors_of_models/{suite}/{scored}", "errors of {scored}", _OF_MODEL
         )
@@ -128,9 +138,10 @@ class AccuracyPrediction(CheckedPrediction):
         suites = list(self.settings.suites)
         of_suite = [
             self.predicted, self.errors, self.correlations, self.group_gaps, self.rankings,
-            self.counts, *([self.comparison] if self.settings.matching else []),
+            self.counts, self.differences, *([self.comparison] if self.settings.matching else []),
         ]  # fmt: skip
         targets = [path for table in of_suite for path in table.expand(suite=suites)]
+        targets += self.between.files if len(suites) > 1 else []
         targets += self.errors_of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
             names = [*self.table_figures(suite), *self.output_figures(suite)]
@@ -185,6 +196,7 @@ class AccuracyPrediction(CheckedPrediction):
                     "predicted": self.predicted, "errors": self.errors,
                     "correlations": self.correlations, "group_gaps": self.group_gaps,
                     "rankings": self.rankings, "counts": self.counts,
+                    "differences": self.differences,
                 },
                 arguments=self.prediction_arguments, request=self._predicting_request,
                 values=of_suite,
@@ -192,11 +204,18 @@ class AccuracyPrediction(CheckedPrediction):
                 message="Predicting the accuracies on suite {wildcards.suite}",
             ),
             Rule(
+                name="compare_suites", run=tables.write_between_suites,
+                input={"predicted": [self.predicted.file(".parquet", suite=one) for one in suites]},
+                output={"outputs": self.between},
+                arguments=lambda wildcards: {"uncounted": self.uncounted},
+                message="Comparing the rankings of methods on suites",
+            ),
+            Rule(
                 name="tabulate_model_errors", run=tables.write_model_errors,
                 input={"predicted": predicted}, output={"errors": self.errors_of_model},
                 arguments=lambda wildcards: {
                     "settings": self._noted_settings(wildcards.suite),
-                    "confidence": self.study.confidence,
+                    "confidence": self.study.confidence, "published": self.settings.published,
                 },
                 request=self._predicting_request, values=of_scored,
                 message="Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}",

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from functools import partial
 
 from matcheval.accuracy_prediction.errors import ALL
+from matcheval.accuracy_prediction.published import check_published
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
@@ -11,7 +12,6 @@ from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     SuitePredictionSettings,
 )
-from matcheval.accuracy_prediction.tables import check_published
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import check_known, configuration_error
 from matcheval.study.analysis import Analysis

@@ -112,6 +112,14 @@ ERRORS = TableSchema(
         Column("n_models", pa.int64(), "models", "that have predictions"),
         Column("n_missing", pa.int64(), "rows", "model and set without a prediction: not counted"),
         fraction("mae", "mean absolute error: over sets, then over models"),
+        Column("n_flagged", pa.int64(), "rows", "model and set whose prediction is flagged"),
+        Column(
+            "n_unflagged",
+            pa.int64(),
+            "rows",
+            "model and set that no method predicted in this way flags: the same for all methods",
+        ),
+        fraction("mae_unflagged", "mean absolute error on these, likewise"),
         fraction("bias", "mean of predicted minus true accuracy, likewise"),
         fraction("sd_models", "standard deviation over models of their means over sets"),
         fraction("sd_all", "standard deviation over all models and sets"),
@@ -162,7 +170,7 @@ def tabulate_errors(
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
     for case, of_case in predicted.groupby(keys[:-2], sort=False):
-        cells = _Cells(of_case)
+        cells = Cells(of_case)
         for group, subgroup, chosen in _columns(cells.sets):
             place = {"group": group, "subgroup": subgroup, "confidence": confidence}
             found = cells.errors(chosen, confidence, resamples)
@@ -213,7 +221,7 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
     yield ALL, ALL, np.ones(len(groups), np.bool_)
 
 
-class _Cells:
+class Cells:
     """Errors by one procedure, by method, model and set."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
@@ -236,25 +244,32 @@ class _Cells:
                 average = total / np.bincount(place[known], minlength=size)
             return np.asarray(average.reshape(shape), np.float64)
 
-        self._error, self._signed = mean(np.abs(signed)), mean(signed)
+        self.error, self._signed = mean(np.abs(signed)), mean(signed)
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
+        flags = rows["flagged"].to_numpy(np.bool_)
+        self._flagged = np.bincount(place[flags], minlength=size).reshape(shape) > 0
         self._units = subgroups_of(self.sets)
 
     def errors(
         self, chosen: Flags, confidence: float, resamples: int
     ) -> Iterator[dict[str, float | int]]:
         """Yield mean errors over some sets, their spreads and intervals, by method."""
-        error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
+        error, wanted = self.error[:, :, chosen], self._wanted[:, :, chosen]
         known, units = np.isfinite(error), self._units[chosen]
+        flagged = self._flagged[:, :, chosen]
+        unflagged = known.any(axis=0) & ~flagged.any(axis=0)
         intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples)
         for m, own in enumerate(known):
             has_any = own.any(axis=1)
             values: dict[str, float | int] = {
                 "n_sets": int(own.any(axis=0).sum()), "n_models": int(has_any.sum()),
                 "n_missing": int(wanted[m].sum() - own.sum()),
+                "n_flagged": int(flagged[m].sum()), "n_unflagged": int(unflagged.sum()),
             }  # fmt: skip
+            if (of_all := own & unflagged).any():
+                values["mae_unflagged"] = _mean_by_model(error[m], of_all).mean()
             if own.any():
-                by_model = np.nanmean(error[m, has_any], axis=1)
+                by_model = _mean_by_model(error[m], own)
                 signed = self._signed[m][:, chosen][has_any]
                 values |= {
                     "mae": by_model.mean(), "bias": np.nanmean(signed, axis=1).mean(),
@@ -262,6 +277,13 @@ class _Cells:
                     **intervals[m],
                 }  # fmt: skip
             yield values
+
+
+def _mean_by_model(error: Floats, chosen: Flags) -> Floats:
+    """Return the means over the chosen sets of each model that has any."""
+    counts = chosen.sum(axis=1)
+    sums = np.where(chosen, error, 0).sum(axis=1)
+    return np.asarray(sums[counts > 0] / counts[counts > 0], np.float64)
 
 
 def _deviation(values: Floats) -> float:

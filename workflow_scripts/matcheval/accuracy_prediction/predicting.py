@@ -33,6 +33,13 @@ PREDICTED = TableSchema(
         Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
         fraction("predicted", "predicted accuracy; NaN if there is none"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+        Column(
+            "flagged",
+            pa.bool_(),
+            "",
+            "predicted outside of [0, 1] before clipping, or by a "
+            "regression from a score outside of those that it was fitted on",
+        ),
         Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
     ),
 )
@@ -43,6 +50,7 @@ MIN_SETS = 3  # fewer points than this say nothing about a line
 LAYERS = (1, 512, 256, 128, 1)  # of the non-linear regression, P1 section 8: 165,377 parameters
 _CONSTANT = 1e-12  # a score varies if its range exceeds this share of its size
 _LEVERAGE = 1e-9
+_ROUNDING = 1e-6  # means of single-precision probabilities may exceed 1 by this
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,7 @@ def predict_accuracies(
     if not parts:
         return pd.DataFrame(columns=PREDICTED.names)
     found = pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    found["flagged"] |= (found["predicted"] < -_ROUNDING) | (found["predicted"] > 1 + _ROUNDING)
     if clip:
         found["predicted"] = found["predicted"].clip(0, 1)
         found["error"] = (found["predicted"] - found["accuracy"]).abs()
@@ -179,11 +188,13 @@ def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _rows(
     rows: pd.DataFrame, protocol: str, predicted: Floats, reasons: Iterable[str],
-    *, regressor: str = "", on: Sequence[str] = (), n_fitted: int = 0,
+    *, outside: npt.NDArray[np.bool_] | bool = False, regressor: str = "", on: Sequence[str] = (),
+    n_fitted: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     return rows.assign(
         protocol=protocol, regressor=regressor, calibrated_on="+".join(on), n_fitted=n_fitted,
-        predicted=predicted, error=np.abs(predicted - rows["accuracy"]), reason=list(reasons),
+        predicted=predicted, error=np.abs(predicted - rows["accuracy"]), flagged=outside,
+        reason=list(reasons),
     )  # fmt: skip
 
 
@@ -203,6 +214,7 @@ def _calibrated(
         wanted = wanted[wanted["group"].isin(calibration.predict)]
     x, new = fitted["score"].to_numpy(), wanted["score"].to_numpy()
     is_gap = score.predicts is Predicts.GAP
+    outside = (new < x.min()) | (new > x.max()) if len(x) else np.zeros(len(new), np.bool_)
     y = (fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]).to_numpy()
     for name in regressors:
         values = np.full(len(new), np.nan)
@@ -219,22 +231,31 @@ def _calibrated(
             for reason, value in zip(wanted["reason"], predicted, strict=True)
         ]
         yield _rows(
-            wanted, CALIBRATED, predicted, reasons, regressor=name, on=calibration.on,
-            n_fitted=len(fitted),
+            wanted, CALIBRATED, predicted, reasons, outside=outside & np.isfinite(predicted),
+            regressor=name, on=calibration.on, n_fitted=len(fitted),
         )  # fmt: skip
 
 
 def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
     usable = _usable(rows)
     n_others = max(int(usable.sum()) - 1, 0)
-    predicted = np.full(len(rows), np.nan)
+    predicted, outside = np.full(len(rows), np.nan), np.zeros(len(rows), np.bool_)
     reasons = rows["reason"].astype(object).to_numpy(copy=True)
     if n_others < MIN_SETS:
         reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
         chosen = rows[usable]
         found = leave_one_out(chosen["score"].to_numpy(), chosen["accuracy"].to_numpy())
-        predicted[usable] = found.predicted
+        predicted[usable], outside[usable] = found.predicted, _beyond_others(chosen["score"])
         reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
-    return _rows(rows, LEAVE_ONE_OUT, predicted, reasons, regressor="linear", n_fitted=n_others)
+    return _rows(
+        rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",
+        n_fitted=n_others,
+    )  # fmt: skip
+
+
+def _beyond_others(scores: "pd.Series[float]") -> npt.NDArray[np.bool_]:
+    """Return which scores are below, or above, all others."""
+    alone = ~scores.duplicated(keep=False)
+    return np.asarray(alone & ((scores == scores.min()) | (scores == scores.max())), np.bool_)

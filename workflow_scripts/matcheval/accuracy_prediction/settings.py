@@ -137,11 +137,12 @@ class AccuracyPredictionSettings(settings.Settings):
     matching: settings.Boolean = Field(
         True, description="Whether the gap is matched and decomposed beside the predictions"
     )
-    published: Literal["none", "p1", "p2"] = Field(
+    published: Literal["none", "p1", "p2", "p2_40"] = Field(
         "none",
         description="Paper whose errors are printed beside these, in the readable table of errors "
         "only: p1 (Guillory et al. 2021) where groups are called Syn1, Syn2, Natural or Adv, p2 "
-        "(Sun et al. 2024) where suites are called C10-Cs or C10-W",
+        "(Sun et al. 2024, its 70 classifiers) or p2_40 (its first 40) where suites are called "
+        "C10-Cs or C10-W",
     )
     figure_models: settings.Names = Field(
         (), description="Models or ensembles that have figures and a table of errors of their own"

@@ -1,103 +1,29 @@
 """The tables of accuracy prediction as they are written, beside the errors that papers print."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from matcheval.accuracy_prediction import differences as compared
 from matcheval.accuracy_prediction import errors as tabulated
 from matcheval.accuracy_prediction import gaps as matched
 from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import PREDICTED, PROCEDURE
+from matcheval.accuracy_prediction.published import SOURCES, Key, Paper, Printed, published_errors
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
-from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
 from matcheval.statistics.intervals import percent, schema_at_level
 
 LOGGER = logging.getLogger(__name__)
-
-# Mean absolute errors printed in papers: shown beside those of a study, used for nothing else.
-# P1: Guillory et al. (2021), Table 2. P2: Sun et al. (2024), Table 2, the row of 40 classifiers.
-Paper = Literal["none", "p1", "p2"]
-# Protocol, groups calibrated on, method, group of the sets.
-Key = tuple[str, str, str, str]
-
-P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
-P2_SUITES = ("C10-Cs", "C10-W")
-
-# By method: errors without a regression on the groups in this order; and, for every group that is
-# calibrated on but the last, errors on the other groups.
-_P1_DIRECT = {"ac": (0.092, 0.075, 0.087, 0.476), "doc_feat": (0.058, 0.043, 0.072, 0.474)}
-_P1_CALIBRATED = {
-    "disc_a_proxy": ((0.052, 0.335, 1.109), (0.070, 0.261, 1.04), (0.163, 0.134, 0.734)),
-    "disc_auc": ((0.042, 0.207, 0.94), (0.056, 0.133, 0.836), (0.145, 0.118, 0.723)),
-    "frechet": ((0.0384, 0.113, 0.713), (0.044, 0.126, 0.661), (0.056, 0.045, 0.691)),
-    "mmd": ((0.049, 0.104, 0.738), (0.052, 0.111, 0.678), (0.083, 0.0596, 0.724)),
-    "rotation": ((0.094, 0.115, 0.665), (0.082, 0.189, 0.588), (0.059, 0.098, 0.654)),
-    "doe": ((0.045, 0.075, 0.524), (0.039, 0.096, 0.537), (0.146, 0.186, 0.371)),
-    "doc": ((0.039, 0.050, 0.388), (0.032, 0.066, 0.432), (0.070, 0.096, 0.292)),
-}
-# In percentage points, in the order of P2_SUITES.
-_P2 = {
-    "prediction_score_0.7": (4.10, 7.14),
-    "prediction_score_0.8": (3.83, 6.80),
-    "prediction_score_0.9": (3.59, 6.42),
-    "entropy": (3.97, 6.86),
-    "atc_mc": (3.74, 6.64),
-    "doc": (3.81, 6.75),
-    "nuclear_norm": (3.58, 5.48),
-    "frechet_reference": (6.04, 7.35),
-    "bop_js": (3.63, 6.15),
-    "ms_aol": (3.32, 4.45),
-}
-_SOURCES = {
-    "p1": "Guillory et al. (2021), Table 2",
-    "p2": "Sun et al. (2024), Table 2, 40 classifiers",
-}
-
-
-def published_errors(paper: Paper, suite: str) -> dict[Key, float]:
-    """Return the errors that a paper prints."""
-    if paper == "p1":
-        found = {
-            (predicting.DIRECT, "", method, group): value
-            for method, values in _P1_DIRECT.items()
-            for group, value in zip(P1_GROUPS, values, strict=True)
-        }
-        for method, rows in _P1_CALIBRATED.items():
-            for on, values in zip(P1_GROUPS[:-1], rows, strict=True):
-                others = [group for group in P1_GROUPS if group != on]
-                for group, value in zip(others, values, strict=True):
-                    found[predicting.CALIBRATED, on, method, group] = value
-        return found
-    if paper == "p2" and suite in P2_SUITES:
-        column = P2_SUITES.index(suite)
-        return {(predicting.LEAVE_ONE_OUT, "", m, ALL): v[column] / 100 for m, v in _P2.items()}
-    return {}
-
-
-def check_published(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
-    """Check that a study has names that a paper's errors can be put beside."""
-    what, given = "suite", set(groups)
-    if paper == "p1":
-        what, given = "group", set().union(*groups.values())
-    expected: Sequence[str] = P1_GROUPS if paper == "p1" else P2_SUITES
-    if paper != "none" and given.isdisjoint(expected):
-        raise configuration_error(
-            f"the errors of {paper} are found by the name of the {what}, and no {what} is called "
-            f"{' or '.join(expected)}",
-            field=field,
-            remedy=f"Give every {what} the name that the paper uses, or set published: none",
-        )
-
 
 MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
 DASH = "–"
@@ -136,7 +62,7 @@ def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[
 
 
 def error_columns(
-    table: pd.DataFrame, published: Mapping[Key, float] = MappingProxyType({}), paper: str = ""
+    table: pd.DataFrame, published: Mapping[Key, Printed] = MappingProxyType({}), paper: str = ""
 ) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets."""
     whole = table[table["view"] == WHOLE]
@@ -144,7 +70,7 @@ def error_columns(
     places = whole[["group", "subgroup"]].drop_duplicates()
     if len(places) > MAX_COLUMNS:
         places = places[places["subgroup"] == ALL]
-    printed = {key[-1] for key in published}
+    printed = {(key.group, key.subgroup) for key in published}
     cells: dict[str, list[str]] = {}
 
     def add(head: str, *rows: str) -> None:
@@ -158,14 +84,18 @@ def error_columns(
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             head = place_name(group, subgroup)
             add(head, *_marked(rows.merge(column, on=["method", "variant"], how="left")))
-            if subgroup == ALL and group in printed:
-                add(f"{head}, {paper}", *_published(rows, case, group, published), "")
+            if (group, subgroup) in printed:
+                add(f"{head}, {paper}", *_published(rows, case, (group, subgroup), published), "")
         of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
         total = rows.merge(of_all, on=["method", "variant"])
         for of in ("sets", "subgroups"):
             ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
             bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
             add(f"{level} over {of}", *bounds, "")
+        means = _numbers(total["mae_unflagged"], 100)
+        counts = zip(means, total["n_unflagged"], strict=True)
+        add("Flagged by none (n)", *(f"{mean} ({n})" for mean, n in counts), "")
+        add("Flagged", *(str(n or "") for n in total["n_flagged"]), "")
         add("Bias", *_numbers(total["bias"], 100, plus=True), "")
         add("n/a", *(str(n or "") for n in total["n_missing"]), "")
     return [
@@ -175,15 +105,16 @@ def error_columns(
 
 
 def _published(
-    rows: pd.DataFrame, case: Sequence[Any], group: str, published: Mapping[Key, float]
-) -> list[str]:
+    rows: pd.DataFrame, case: Sequence[Any], place: tuple[str, str],
+    published: Mapping[Key, Printed],
+) -> list[str]:  # fmt: skip
     """Format what a paper prints; empty for variants and for other regressors than a line."""
     protocol, regressor, on = case
     keys = [
-        ("" if variant or regressor in _REGRESSORS else protocol, on, method, group)
+        Key("" if variant or regressor in _REGRESSORS else protocol, on, method, *place)
         for method, variant in rows.itertuples(index=False, name=None)
     ]
-    return [f"{100 * published[key]:.2f}" if key in published else "" for key in keys]
+    return [str(published.get(key, "")) for key in keys]
 
 
 def place_name(group: str, subgroup: str) -> str:
@@ -302,13 +233,42 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     )  # fmt: skip
 
 
+def difference_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the differences from the method with the lowest error, by way and group."""
+    keys = [*PROCEDURE, "group"]
+    lowest = table.groupby(keys, sort=False)["method_1"].transform("first")
+    rows = table[table["method_1"] == lowest]
+    level = percent(table["confidence"].iloc[0]) if len(table) else ""
+    return lay_out(
+        rows.assign(how=ways(rows)),
+        {
+            "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
+            "Compared": "{method_2}",
+            f"Difference (points) [{level}, simultaneous]": with_interval("difference", ".2%"),
+            "Methods": "{n_methods:d}", "Subgroups": "{n_subgroups:d}",
+        },
+    )  # fmt: skip
+
+
+def between_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format how methods rank on two suites: a row per classifier."""
+    return lay_out(
+        table.assign(how=ways(table)),
+        {
+            "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
+            "Classifier": "{model}", "Methods": "{n_methods:d}",
+            "Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}",
+        },
+    )  # fmt: skip
+
+
 def write_predictions(
     *, suite: str, scores: Sequence[Path], agreement: Sequence[Path], rotation: Sequence[Path],
     calibrations: Sequence[predicting.Calibration], leave_one_out: bool, regressors: Sequence[str],
     clip: bool, places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any],
     confidence: float, uncounted: Sequence[str], published: Paper, predicted: Sequence[Path],
     errors: Sequence[Path], correlations: Sequence[Path], group_gaps: Sequence[Path],
-    rankings: Sequence[Path], counts: Sequence[Path],
+    rankings: Sequence[Path], counts: Sequence[Path], differences: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
@@ -319,16 +279,14 @@ def write_predictions(
     )
     write_table(PREDICTED.from_frame(found), *predicted)
     missing = found["predicted"].isna()
-    mean_errors = tabulated.tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
+    counted_models = found[~found["model"].isin(uncounted)]
+    mean_errors = tabulated.tabulate_errors(counted_models, confidence)
+    paired = compared.tabulate_differences(counted_models, confidence)
     notes, printed = setting_notes(settings), published_errors(published, suite)
     notes_on_errors = setting_notes(settings, found.loc[missing, "reason"])
-    if printed:
-        notes_on_errors.append(
-            f"Columns marked {published.upper()} are printed in {_SOURCES[published]}; empty cells "
-            "are not."
-        )
+    notes_on_errors += _note_on_published(published, printed)
     notes_on_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"])
-    of_errors = partial(error_columns, published=printed, paper=published.upper())
+    of_errors = partial(error_columns, published=printed, paper=paper_name(published))
     of_scores = partial(correlation_columns, uncounted=uncounted)
     of_gaps = partial(gap_columns, uncounted=uncounted)
     ranked = tabulated.tabulate_rankings(mean_errors)
@@ -340,21 +298,48 @@ def write_predictions(
         (tabulated.tabulate_group_gaps(every), tabulated.GROUP_GAPS, of_gaps, group_gaps, notes),
         (ranked, tabulated.RANKINGS, ranking_columns, rankings, notes),
         (counted, tabulated.COUNTS, count_columns, counts, notes),
+        (paired, compared.DIFFERENCES, difference_columns, differences, notes),
     ):  # fmt: skip
         write_readable(table, schema, columns, paths, own_notes)
     LOGGER.info("%d predictions, %d of them n/a", len(found), missing.sum())
 
 
+def paper_name(paper: Paper) -> str:
+    """Return what the documentation calls a paper."""
+    return paper[:2].upper()
+
+
+def _note_on_published(paper: Paper, printed: Mapping[Key, Printed]) -> list[str]:
+    """Return the sentence below a table on the columns of a paper; none if it has none."""
+    if not printed:
+        return []
+    sd = "; standard deviations in brackets" if paper == "p1" else ""
+    source = f"Columns marked {paper_name(paper)} are printed in {SOURCES[paper]}{sd}"
+    return [f"{source}; empty cells are not."]
+
+
 def write_model_errors(
-    *, scored: str, predicted: Path, settings: Mapping[str, Any], confidence: float,
-    errors: Sequence[Path],
+    *, scored: str, suite: str, predicted: Path, settings: Mapping[str, Any], confidence: float,
+    published: Paper, errors: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the errors of the accuracies predicted for one model on a suite."""
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
     notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"])
+    printed = published_errors(published, suite, scored)
+    notes += _note_on_published("p2", printed)
+    of_errors = partial(error_columns, published=printed, paper=paper_name(published))
     mean_errors = tabulated.tabulate_errors(found, confidence)
-    write_readable(mean_errors, ERRORS, error_columns, errors, notes)
+    write_readable(mean_errors, ERRORS, of_errors, errors, notes)
+
+
+def write_between_suites(
+    *, predicted: Sequence[Path], uncounted: Sequence[str], outputs: Sequence[Path]
+) -> None:
+    """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
+    every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
+    table = compared.tabulate_between(every[every["view"] == WHOLE], uncounted)
+    write_readable(table, compared.BETWEEN, between_columns, outputs)
 
 
 def write_comparison(

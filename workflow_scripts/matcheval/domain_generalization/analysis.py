@@ -14,7 +14,7 @@ from matcheval.domain_generalization.plan import Group
 from matcheval.domain_generalization.predictability import compare_scores
 from matcheval.domain_generalization.results import collect_runs, compare_algorithms
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
-from matcheval.domain_generalization.tables import DEFAULT, lay_out_results, write_plan
+from matcheval.domain_generalization.tables import DEFAULT, PER_RUN, lay_out_results, write_plan
 from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
@@ -120,7 +120,13 @@ class DomainGeneralization(Analysis):
     @property
     def selections(self) -> tuple[str, ...]:
         """The selections that have tables of their own."""
-        return (DEFAULT, *self.settings.selection)
+        rules = self.settings.selection
+        return (DEFAULT, *(f"{rule}{end}" for rule in rules for end in (PER_RUN, "")))
+
+    @property
+    def shown_selection(self) -> str:
+        """The selection of figures and headlines: the first rule, by every run as in DomainBed."""
+        return self.settings.selection[0] + PER_RUN
 
     @property
     def targets(self) -> list[str]:
@@ -145,7 +151,7 @@ class DomainGeneralization(Analysis):
         if not self.expansion.blocks:
             return self.section()
         data = {"results": [self.results.file(".parquet")]}
-        return self.section(data, {"selection": self.settings.selection[0]}, [self.results])
+        return self.section(data, {"selection": self.shown_selection}, [self.results])
 
     # --- rules
 
@@ -215,7 +221,7 @@ class DomainGeneralization(Analysis):
                 input={"runs": runs, "curves": curves, "results": results, "gains": gains},
                 output={"outputs": self.plot}, values={"figure": KINDS},
                 arguments=lambda wildcards: {
-                    "kind": wildcards.figure, "selection": settings.selection[0],
+                    "kind": wildcards.figure, "selection": self.shown_selection,
                     "algorithm": settings.figure_algorithm or first,
                 },
             ),

@@ -96,8 +96,8 @@ def chosen_runs(
         for rule in rules:
             scores = _scores(rule, block, runs, known)
             if len(scores):
-                selected[rule] = choose(scores)
                 selected[rule + tables.PER_RUN] = choose(scores, per_run=True)
+                selected[rule] = choose(scores)
         for selection, chosen in selected.items():
             found = chosen.merge(tested, on=["algorithm", "seed", "group"])
             parts.append(

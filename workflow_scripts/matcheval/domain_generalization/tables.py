@@ -204,8 +204,8 @@ def counts(plan: pd.DataFrame) -> str:
 
 
 def overall(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over all sets, and over all blocks of a design, of groups for all runs."""
-    rows = results[(results["column"] == MEAN) & ~results["selection"].str.endswith(PER_RUN)]
+    """Return the means over all sets, and over all blocks of a design."""
+    rows = results[results["column"] == MEAN]
     return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
 
 

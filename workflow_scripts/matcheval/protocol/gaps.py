@@ -303,9 +303,16 @@ def _quantities(
             f"the no-warning reference is of {found.n_reference} of {found.n_models} models"
         )
     matched_gap = found.error.matched_gap
+    bound = decomposition.binning_bound(parts.confidence_part, *map(float, further))
+    wide = {
+        f"{name}_wide_{end}": vars(parts)[f"{name}_{end}"] + sign * bound
+        for name in ("confidence_part", "conditional_part")
+        for end, sign in (("low", -1), ("high", 1))
+    }
     return (
         vars(parts)
         | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, further, strict=True)}
+        | {"binning_bound": bound, **wide}
         | vars(found.error)
         | found.values
         | {"narrowing": 1 - matched_gap / parts.gap if parts.gap else float("nan")}

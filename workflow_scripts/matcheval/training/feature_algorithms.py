@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor, nn
@@ -252,7 +253,8 @@ class Selfreg(Algorithm):
 
     def prepare(self) -> None:
         """Add what the algorithm has besides the network."""
-        self.projector = _projector(self.network_head.in_features).to(self.device)
+        width, kind = self.network_head.in_features, self.options.projector
+        self.projector = projector(width, kind).to(self.device)
         if self.options.variant == "default":
             both = nn.ModuleList([self.network, self.projector])
             self.optimizers["network"] = Optimizer(both, self.recipe)
@@ -274,8 +276,10 @@ class Selfreg(Algorithm):
         return loss + loss.detach().clamp_max(1) * penalty
 
 
-def _projector(width: int) -> nn.Sequential:
-    sizes = (width, 2 * width, 2 * width, width)
+def projector(width: int, kind: Literal["domainbed", "double"]) -> nn.Sequential:
+    """Build SelfReg's projection of features: two hidden layers, with batch norm."""
+    hidden = width if kind == "domainbed" and width == 2048 else 2 * width
+    sizes = (width, hidden, hidden, width)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.BatchNorm1d(outputs), nn.ReLU(inplace=True)]

@@ -182,6 +182,11 @@ class SelfregOptions(AlgorithmOptions):
         description="domainbed_compat: the projection of the features keeps its initial weights, "
         "as DomainBed's optimiser leaves it out",
     )
+    projector: Literal["domainbed", "double"] = Field(
+        "domainbed",
+        description="Hidden layers of the projection are twice as wide as the features; domainbed: "
+        "but not for 2,048 features, as in DomainBed",
+    )
 
 
 class RcsOptions(AlgorithmOptions):

@@ -1,0 +1,158 @@
+"""Comparisons of methods: paired differences of their errors, and their rankings on two suites."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, Cells, subgroups_of
+from matcheval.accuracy_prediction.predicting import (
+    DIRECT,
+    PROCEDURE,
+    PROCEDURE_COLUMNS,
+)
+from matcheval.accuracy_prediction.scoring import SUITE, WHOLE
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.statistics.ranks import rank_correlations
+
+MIN_UNITS = 8  # subgroups: of fewer, a bootstrap says too little about their spread
+
+Floats = npt.NDArray[np.float64]
+
+DIFFERENCES = TableSchema(
+    "differences of errors",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group", "group of the sets; 'all' for all that are predicted"),
+        text("method_1", "method, or method:variant; '(direct)' if it needs no regression"),
+        text("method_2", "the other, which has the larger mean error"),
+        fraction("difference", "mean absolute error of the second minus that of the first"),
+        fraction("difference_low", "simultaneous interval, over all pairs of this table's group"),
+        fraction("difference_high", "upper bound; NaN for fewer than 8 subgroups of sets"),
+        Column("n_methods", pa.int64(), "methods", "whose pairs are compared at once"),
+        Column("n_subgroups", pa.int64(), "subgroups", "drawn, together with models"),
+        Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
+    """Compute all pairwise differences of mean errors, with simultaneous intervals.
+
+    Subgroups of sets and models are drawn with replacement, the same for all methods. Intervals are
+    estimate ± c standard deviations over resamples, with c the quantile of the largest standardised
+    deviation of any pair, widened from normal to Student's quantiles of the number of subgroups.
+
+    Parameters
+    ----------
+    errors : float array, shape (n_methods, n_models, n_sets)
+        Finite.
+    units : int array, shape (n_sets,)
+        Subgroup of each set.
+    level : float
+        Of all pairs at once, in (0, 1).
+
+    Returns
+    -------
+    float array, shape (n_methods, n_methods, 3)
+        Error of the second minus that of the first, lower and upper bound; NaN for few subgroups.
+    """
+    from scipy.stats import norm, t
+
+    rng, n_models = np.random.default_rng(0), errors.shape[1]
+    numbers = np.unique(units, return_inverse=True)[1]
+    n_units = int(numbers.max()) + 1
+    sums = errors @ np.eye(n_units)[numbers]
+    sizes = np.bincount(numbers).astype(float)
+
+    def counts(n: int) -> Floats:
+        return rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
+
+    of_models, of_units = counts(n_models), counts(n_units)
+    drawn = np.einsum("bi,miu,bu->bm", of_models, sums, of_units, optimize=True)
+    drawn /= n_models * (of_units @ sizes)[:, None]
+    means = errors.mean(axis=(1, 2))
+    found = np.full((*means.shape, *means.shape, 3), np.nan)
+    found[..., 0] = means[None] - means[:, None]
+    if n_units < MIN_UNITS or len(means) < 2:
+        return found
+    pairs = np.triu_indices(len(means), 1)
+    deviations = drawn[:, pairs[1]] - drawn[:, pairs[0]] - found[*pairs, 0]
+    spread = deviations.std(axis=0)
+    known = spread > 0
+    largest = np.abs(deviations[:, known] / spread[known]).max(axis=1, initial=0)
+    beyond = norm.sf(np.quantile(largest, level))
+    half = t.isf(beyond, n_units - 1) * np.sqrt(n_units / (n_units - 1)) * spread
+    i, j = pairs
+    found[i, j, 1:] = found[i, j, :1] + half[:, None] * [-1, 1]
+    found[j, i, 1:] = -found[i, j, :0:-1]
+    return found
+
+
+def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Tabulate the differences of all methods of one way of predicting, and of direct ones."""
+    whole = predicted[predicted["view"] == WHOLE]
+    direct = whole[whole["protocol"] == DIRECT]
+    rows = []
+    for (suite, *way), part in whole.groupby(["suite", *PROCEDURE], sort=False):
+        beside = direct[(direct["suite"] == suite) & direct["dataset"].isin(part["dataset"])]
+        both = part if way[0] == DIRECT else pd.concat([part, beside], ignore_index=True)
+        names = both["method"] + np.where(both["variant"] == "", "", ":" + both["variant"])
+        marked = names + np.where(both["protocol"] == way[0], "", " (direct)")
+        cells = Cells(both.assign(method=marked, variant=""))
+        units, groups = subgroups_of(cells.sets), cells.sets["group"].to_numpy()
+        for group in (*dict.fromkeys(groups), ALL):
+            chosen = (groups == group) | (group == ALL)
+            error = cells.error[:, :, chosen]
+            complete = np.atleast_1d(np.isfinite(error).all(axis=(1, 2)))
+            methods = [
+                name for (name, _), known in zip(cells.methods, complete, strict=True) if known
+            ]
+            if len(methods) < 2:
+                continue
+            found = simultaneous(error[complete], units[chosen], confidence)
+            sizes = (len(methods), len(np.unique(units[chosen])), error.shape[1], confidence)
+            for i, j in combinations(np.argsort(error[complete].mean(axis=(1, 2))), 2):
+                rows.append([suite, *way, group, methods[i], methods[j], *found[i, j], *sizes])
+    return pd.DataFrame(rows, columns=DIFFERENCES.names)
+
+
+BETWEEN = TableSchema(
+    "rankings of methods on two suites",
+    (
+        *PROCEDURE_COLUMNS,
+        text("suite_1", "suite of the first errors"),
+        text("suite_2", "suite of the second errors"),
+        text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
+        Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
+        Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
+        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+    ),
+)
+
+
+def tabulate_between(predicted: pd.DataFrame, uncounted: Sequence[str]) -> pd.DataFrame:
+    """Tabulate the correlations of the methods' mean errors on every two suites."""
+    keys = [*PROCEDURE, "model"]
+    known = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
+    rows_of = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("size")
+    means = predicted[known == rows_of].pivot_table(
+        index=[*keys, "method", "variant"], columns="suite", values="error", sort=False
+    )
+    rows = []
+    for suites in combinations(dict.fromkeys(predicted["suite"]), 2):
+        found = []
+        for case, of_case in means[[*suites]].dropna().groupby(level=keys, sort=False):
+            spearman, kendall = rank_correlations(*of_case.to_numpy().T)
+            found.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
+        table = pd.DataFrame(found, columns=BETWEEN.names)
+        counted = table[~table["model"].isin(uncounted)].groupby(PROCEDURE, sort=False)
+        numbers = counted[["n_methods", "spearman", "kendall"]].mean().reset_index()
+        mean = numbers.assign(suite_1=suites[0], suite_2=suites[1], model="mean")
+        rows += [table, mean.astype({"n_methods": int})[BETWEEN.names]]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=BETWEEN.names)
