@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
-from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, read_layout
+from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
 from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file
 from matcheval.io.terminal import add_json, json_rows, print_json
@@ -133,6 +133,8 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         raise InputError("--pilot and --plan go together", remedy="Give both, or neither")
     if arguments.images is not None and arguments.output is None:
         raise InputError("--images needs --output", remedy="Say where to write the page")
+    if arguments.output is not None:
+        check_outputs(arguments.output, ("worklist.csv", "plan.json"), ())
     sources, layout, n_classes = _read(arguments, ("predictions", "second", "base"))
     from matcheval.api.label_plans import plan_from
 

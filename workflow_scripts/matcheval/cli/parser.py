@@ -27,7 +27,7 @@ class CommandParser(argparse.ArgumentParser):
             one.nargs in ("+", "*") and one.option_strings for one in self._actions
         ):
             message += " (options that take several values come after them)"
-        end = "" if message.endswith(("?", ")")) else "."
+        end = "" if message.endswith("?") else "."
         sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))
         raise SystemExit(2)
 

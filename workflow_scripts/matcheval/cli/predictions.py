@@ -273,7 +273,10 @@ def run_match(arguments: argparse.Namespace) -> None:
 def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
     """Check that files can be written to a folder, and that none of them is read."""
     if folder.suffix in (".csv", ".parquet") and not folder.is_dir():
-        problem, remedy = "looks like a file, and --output is a folder", "Give --output matched"
+        problem, remedy = (
+            "looks like a file, and --output is a folder",
+            f"Give --output {folder.stem}",
+        )
         raise InputError(problem, file=folder, remedy=remedy)
     read = set(map(os.path.realpath, inputs))
     for name in names:
