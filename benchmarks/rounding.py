@@ -2,9 +2,9 @@
 
     MATCHEVAL_SHARED=FOLDER python benchmarks/rounding.py     # images in FOLDER/data/cifar10
 
-The 19 corruptions of CIFAR-10-C (`frost_procedural` in place of `frost`) in five severities, of the
-first 1,000 test images, with the addition and without: share of grey levels that differ (%), by how
-much at most, and what it adds to the accuracies of two networks, in percentage points.
+The 19 corruptions of CIFAR-10-C (`frost_procedural` in place of `frost`) in severities 1, 3 and 5,
+of the first 1,000 test images, with the addition and without: share of grey levels that differ (%),
+by how much at most, and what it adds to the accuracy of ResNet-20, in percentage points.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ from matcheval.inference.store import ModelFiles
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
 
-NETWORKS = {"resnet20": 20, "resnet56": 56}
+NETWORKS = {"resnet20": 20}
 N = 1_000
 
 
@@ -49,7 +49,7 @@ def accuracies(images: np.ndarray, of) -> list[float]:
 def measure(name: str, of) -> list[dict]:
     """A row per severity."""
     rows = []
-    for severity in range(1, 6):
+    for severity in (1, 3, 5):
         added = corrupt(of.images[:], name, severity, range(N))
         with patch.object(operations, "_ROUNDING", 0.0):
             plain = corrupt(of.images[:], name, severity, range(N))

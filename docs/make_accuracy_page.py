@@ -12,9 +12,10 @@ import pandas as pd
 from take_over import table, update_page
 
 from matcheval.accuracy_prediction.errors import ALL
+from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import how, titles
-from matcheval.io.text_tables import counted
+from matcheval.accuracy_prediction.tables import difference_columns, how, titles
+from matcheval.io.text_tables import counted, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "accuracy"
@@ -34,8 +35,10 @@ def take(study: str) -> None:
     results = ROOT / "results" / study
     table = pd.read_parquet(results / "accuracy_prediction" / "errors" / f"{SUITE}.parquet")
     groups = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
-    no_leave_one_out = groups[groups["protocol"] != "leave_one_out"]
-    no_leave_one_out.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
+    groups.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
+    paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
+    rows = pd.read_parquet(paired).round(DECIMALS)
+    rows.to_csv(KEPT / f"{study}-differences.csv", index=False)
     for name, figure in FIGURES.items():
         source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
         shutil.copyfile(source, KEPT / f"{study}-{name}.png")
@@ -57,11 +60,13 @@ def errors(study: str) -> str:
     found = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]
     found[texts] = found[texts].astype(object).fillna("")
+    found = found[found["protocol"] != LEAVE_ONE_OUT]
     sizes = found.groupby("group", sort=False)["n_sets"].max().drop(ALL)
     n_sets = sizes.sort_values(ascending=False, kind="stable")
     heads = [*(f"{name}, {counted(n, 'set')}" for name, n in n_sets.items()), "all of these"]
     groups = [*n_sets.index, ALL]
     lines = []
+    is_flagged = "n_flagged" in found  # not in results of 0.2
     ways = ["protocol", "regressor", "calibrated_on", "method", "variant"]
     by_way = found.sort_values("calibrated_on", kind="stable")
     for _, rows in by_way.groupby(ways, sort=False):
@@ -76,8 +81,38 @@ def errors(study: str) -> str:
             for of in ("subgroups", "models")
         ]
         lines.append(cells)
+        if is_flagged:
+            cells.append(f"{_points(total['mae_unflagged'])} ({total['n_unflagged']:.0f})")
+            cells.append(f"{total['n_flagged']:.0f}")
     head = ["predicted from", "method", *heads, "over subgroups", "over models"]
-    return table(head, lines, n_texts=2)
+    further = ["flagged by none (n)", "flagged"] if is_flagged else []
+    return table([*head, *further], lines, n_texts=2)
+
+
+def differences(study: str) -> str:
+    """Lay out the paired differences of a study's errors over all sets as a table in Markdown.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+
+    Returns
+    -------
+    str
+        By way of predicting, every method beside the one with the lowest error.
+    """
+    found = pd.read_csv(KEPT / f"{study}-differences.csv", keep_default_na=False, na_values={
+        name: [""] for name in ("difference", "difference_low", "difference_high")
+    })  # fmt: skip
+    shown = (found["group"] == ALL) & (found["protocol"] != LEAVE_ONE_OUT)
+    return markdown(difference_columns(found[shown]))
+
+
+def block(name: str) -> str:
+    """Return the table that a block names: a study, or `STUDY/differences`."""
+    study, _, kind = name.partition("/")
+    return differences(study) if kind else errors(study)
 
 
 def _points(value: float | None) -> str:
@@ -87,4 +122,4 @@ def _points(value: float | None) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         take(name)
-    update_page(ROOT / "docs" / "accuracy-prediction.md", errors)
+    update_page(ROOT / "docs" / "accuracy-prediction.md", block)
