@@ -290,18 +290,17 @@ class AccuracyPrediction(CheckedPrediction):
         return [*inputs, *self._described(suite)]
 
     def _described(self, suite: str) -> list[str]:
-        """Return descriptions and datapoints of datasets that jobs read besides predictions."""
+        """Return what jobs wait for that read a base's classes, and labels of all classes."""
         study, base = self.study, self.settings.suites[suite].base
-        labelled = [one for one in study.suites[suite].members if one.all_labels]
-        return [
-            *([study.dataset_files(base)[0]] if study.datasets[base].has_images else []),
-            *(study.description_files(one.dataset)[1] for one in labelled),
-        ]
+        names = [base] if study.datasets[base].has_images else []
+        names += [one.dataset for one in study.suites[suite].members if one.all_labels]
+        return [file for name in names for file in study.description_inputs(name)]
 
     def _read(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a job of one model or ensemble reads."""
         study, suite = self.study, self.study.suites[wildcards.suite]
         sources = self._sources(wildcards.suite)
+        described = [name for name in sources[:1] if study.datasets[name].has_images]
         labelled = [one for one in suite.members if one.all_labels]
         return [
             *(
@@ -309,8 +308,9 @@ class AccuracyPrediction(CheckedPrediction):
                 for name in dict.fromkeys([*sources, *suite.datasets])
                 for model in self._models_of(wildcards)
             ),
-            *self._described(wildcards.suite),
+            *(study.dataset_files(name)[0] for name in described),
             *(one.all_labels for one in labelled),
+            *(study.description_files(one.dataset)[1] for one in labelled),
         ]
 
     def _custom_files(self, wildcards: Wildcards) -> list[tuple[int, int]]:
