@@ -114,7 +114,7 @@ def predictions(random):
         table = table.rename(columns={"label": "truth"})
     elif coin[4]:
         table = table.rename(columns=lambda name: name if "_" in name else name.title())
-    options = {"columns": "label=truth" if coin[3] else None, "classes": coin[0] or None,
+    options = {"columns": ["label=truth"] if coin[3] else [], "classes": coin[0] or None,
                "first_label": 0 if coin[0] else first}  # fmt: skip
     return table[random.sample(list(table), len(table.columns))], meant, options
 

@@ -49,7 +49,7 @@ def test_arrays_of_other_kinds_are_taken_over(tmp_path):
         assert result.matched_accuracy_source == 0
         assert result.fraction_unmatched == 0
     np.savez(tmp_path / "c.npz", labels=np.array([0, None]), logits=logits)
-    with pytest.raises(me.InputError, match=r"source: .labels.: .*Object arrays cannot be"):
+    with pytest.raises(me.InputError, match=r"original: .labels.: .*Object arrays cannot be"):
         me.match(np.load(tmp_path / "c.npz"), LOGITS)
 
 
