@@ -120,13 +120,13 @@ EXPECTED = {
         r"No space left on device|disk of \S+ is full|Logging error|Arguments: \("
         r"|^RuleException:$|^OSError in file"
     ),
-    "read-only folder": r"Read-only file system|ProtectedOutputException",
+    "read-only folder": (r"Read-only file system|ProtectedOutputException|^WorkflowError in file"),
     **dict.fromkeys(
         # Snakemake's marks of unfinished results are by path.
         ("results renamed", "results by absolute path", "results by a link", "folder of all moved"),
         r"it is not recorded what it was made from",
     ),
-    "user who may not write": r"Permission denied|^PermissionError in file",
+    "user who may not write": r"Permission denied|^(Permission|Workflow)Error in file",
     "user who may write": STOPPED,
     "two runs at once": rf"cannot be locked|LockException|{ORPHANS}",
     # Snakemake compares times of results and of what they were made from.
