@@ -423,3 +423,27 @@ def test_images_are_labelled_in_a_browser(files, capsys, tmp_path):
     assert found["status"].tolist()[:5] == ["done", "skip", "done", "done", ""]
     result = told(capsys, "estimate-accuracy", "a.csv", *PLANNED)
     assert (result["n_labelled"], result["n_skipped"]) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("design", "estimand", "half_width", "message"),
+    [
+        ("mixed", "set", 0.06, "labels have to be random, not mixed"),
+        ("random", "population", 0.06, "is for the accuracy on the set"),
+        ("random", "set", 5.0, "Give a fraction below 0.5"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_looked_at_after_every_label(
+    tmp_path, design, estimand, half_width, message
+):
+    """Whatever the method that is asked for."""
+    probabilities = np.tile([0.7, 0.3], (200, 1))
+    plan = me.label_plan({"probabilities": probabilities}, n=60, design=design)
+    plan.write(tmp_path)
+    rows = pd.read_csv(tmp_path / "worklist.csv").assign(label=0)
+    for method in ("auto", "stratified" if design == "mixed" else "ppr_cs"):
+        with pytest.raises(me.InputError, match=message):
+            me.estimate_accuracy(
+                {"probabilities": probabilities}, rows[["index", "label"]], method=method,
+                plan=tmp_path / "plan.json", estimand=estimand, half_width=half_width,
+            )  # fmt: skip

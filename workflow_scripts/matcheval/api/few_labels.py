@@ -336,7 +336,7 @@ def difference_from(
         int(((right > other_right) & ~skipped).sum()),
         int(((other_right > right) & ~skipped).sum()),
     )
-    if sum(only) < 2 * FEW and n_differ and len(rows) < n_differ:
+    if sum(only) < 2 * FEW and n_differ and len(rows) < (n_differ if is_frame else len(one.f)):
         warnings.append(
             f"one model alone is right on only {sum(only)} labels; below {2 * FEW} the interval "
             "is not to be relied on: label more"

@@ -109,9 +109,10 @@ def draw(
         drawn = order[(luck < chance)[order]]
         rows = np.concatenate([done, drawn[~np.isin(drawn, done)]])
         size = np.array([len(f)])
-        return Draw(design, seed, n, rows, none, np.zeros_like(rows), size, chance[rows])
+        asked = n if earlier is None else max(n, earlier.asked)
+        return Draw(design, seed, asked, rows, none, np.zeros_like(rows), size, chance[rows])
     if design == "lure":
-        return _one_by_one(f, n, seed, luck)
+        return _one_by_one(f, max(n, len(done)), seed, luck)
     part, bounds, count = np.zeros(len(f), np.int64), none, np.array([min(n, len(f))])
     if design == "disagreement":
         assert differs is not None

@@ -69,6 +69,16 @@ def choose(asked: str, question: Question, n: int, n_correct: int) -> tuple[str,
         )  # fmt: skip
     own = "stratified" if design in STRATA else design
     allowed = _OF_RANDOM if design == "random" else (own,)
+    if question.half_width is not None:
+        if design != "random":
+            problem = f"to look after every label, labels have to be random, not {design}"
+            raise InputError(problem, remedy="Plan with the design random")
+        if question.estimand == "population":
+            problem = "to look after every label is for the accuracy on the set"
+            raise InputError(problem, remedy="Give the estimand set")
+        if question.half_width >= 0.5:
+            problem = f"half_width is {question.half_width}"
+            raise InputError(problem, remedy="Give a fraction below 0.5, such as 0.03")
     if asked != "auto":
         check_known("method", [asked], METHODS)
         if asked not in allowed:
@@ -80,9 +90,6 @@ def choose(asked: str, question: Question, n: int, n_correct: int) -> tuple[str,
             raise InputError("ppi is of the population", remedy="Give the estimand population")
         return asked, "as asked for"
     if question.half_width is not None:
-        if design != "random":
-            problem = f"to look after every label, labels have to be random, not {design}"
-            raise InputError(problem, remedy="Plan with the design random")
         return "ppr_cs", "looks after every label"
     if design != "random":
         return own, f"labels drawn by the design {design}"
