@@ -80,10 +80,10 @@ def errors(study: str) -> str:
             f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"
             for of in ("subgroups", "models")
         ]
-        lines.append(cells)
         if is_flagged:
             cells.append(f"{_points(total['mae_unflagged'])} ({total['n_unflagged']:.0f})")
             cells.append(f"{total['n_flagged']:.0f}")
+        lines.append(cells)
     head = ["predicted from", "method", *heads, "over subgroups", "over models"]
     further = ["flagged by none (n)", "flagged"] if is_flagged else []
     return table([*head, *further], lines, n_texts=2)

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import snakemake.workflow
-from snakemake.exceptions import WorkflowError
 
 # A plan holds next to no garbage, and looking for it took a tenth of the time of large ones.
 gc.disable()
@@ -18,7 +17,6 @@ SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_file, published_files
-from matcheval.errors import InputError
 from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
@@ -29,11 +27,12 @@ from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
+from preflight import without_traceback
 from result_records import ResultRecords
 
 set_job_environment(SCRIPTS)
 
-try:
+with without_traceback():
     STUDY = load_study(
         config,
         default_study=Path(workflow.basedir) / "config.yaml",
@@ -46,8 +45,6 @@ try:
         # Folders that cannot be read are told here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)
-except InputError as error:
-    raise WorkflowError(str(error)) from None
 
 # What results were made from is recorded beside them, so that it moves with them.
 ResultRecords.results, ResultRecords.is_main = STUDY.results, workflow.is_main_process
@@ -61,12 +58,10 @@ OWN = STUDY.folder
 JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
-try:
-    if workflow.is_main_process:
+if workflow.is_main_process:
+    with without_traceback():
         remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
         STUDY.predicted.remove_outdated_indexes()
-except InputError as error:
-    raise WorkflowError(str(error)) from None
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.

@@ -141,7 +141,7 @@ class ComparisonResult(Shown):
 
     @classmethod
     def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
-        """Return what a comparison found; `asked` is what was asked for, for the report."""
+        """Build the result; `asked` is the call, as the report shows it."""
         first, pair = compared.models.comparisons[0], compared.models.pair
         rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
         return cls(
@@ -417,7 +417,7 @@ class MatchResult(Shown):
 
     @classmethod
     def of(cls, compared: ComparedModels) -> "MatchResult":
-        """Return the comparison of a single model under a single criterion."""
+        """Build the result from a comparison of one model by one criterion."""
         (comparison,), (method,) = compared.comparisons, compared.methods.values()
         matched = MatchedModel.of(comparison, method, compared.seeds)
         runs = matched.runs()

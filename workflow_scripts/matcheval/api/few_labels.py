@@ -13,6 +13,8 @@ from matcheval.api.unlabelled import (
     Unlabelled,
     aligned,
     check_not_grouped,
+    name_of,
+    plan_digest,
     read_unlabelled,
     sources_of,
 )
@@ -30,6 +32,7 @@ from matcheval.few_labels.designs import Draw
 from matcheval.few_labels.differences import disagreement_difference, mover_difference
 from matcheval.few_labels.differences import paired_difference as paired
 from matcheval.few_labels.estimating import (
+    ENOUGH,
     FEW,
     GUARANTEES,
     Question,
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
     import os
 
 Estimand = Literal["set", "population"]
-_MANY = 50  # labels from which approximate intervals were found to hold
 _NEYMAN = (
     "Neyman's allocation gives the most confident datapoints almost no labels: where an "
     "overconfident model hides its errors there, the interval can miss the accuracy"
@@ -147,10 +149,8 @@ def accuracy_from(
     check_level(level)
     check_known("estimand", [estimand], ("set", "population"))
     drawn = _plan_of(plan, assume_random)
-    base, given_base = (None if drawn is None else drawn.temperature), sources.get("base")
-    one = read_unlabelled(
-        sources["predictions"], layout, n_classes, None if drawn else given_base, base
-    )
+    base, scale = (sources.get("base"), None) if drawn is None else (None, drawn.temperature)
+    one = read_unlabelled(sources["predictions"], layout, n_classes, base, scale)
     if drawn is None:
         check_not_grouped(one, "and no plan drew the labels")
     elif drawn.draw.design != "disagreement":  # which `choose` refuses
@@ -290,10 +290,8 @@ def difference_from(
     one, other = aligned(read[0], read[1])
     if drawn is None:
         check_not_grouped(one, "and no plan drew the labels")
-    elif drawn.draw.design == "disagreement":
-        drawn.check(f"{one.digest} {other.digest}")
-    elif drawn.draw.design == "random":
-        drawn.check(one.digest)
+    elif drawn.draw.design in ("disagreement", "random"):
+        drawn.check(plan_digest([one, other], drawn.draw.design))
     else:
         raise InputError(
             f"its design '{drawn.draw.design}' is of one model's confidences", file=plan,
@@ -450,11 +448,11 @@ def fully_labelled(
             file=source, field="group", remedy="Ask for the estimand set",
         )  # fmt: skip
     ends = Found(k / n, k / n, n) if is_set else clopper_pearson(k, n, like.level)
-    name = source.stem if isinstance(source, Path) else str(source)
     return replace(
-        like, name=name, estimate=k / n, lower=ends.lower, upper=ends.upper, n_labelled=n, n=n,
-        method="clopper_pearson", reason="all labels are known", guarantee="exact", warnings=(),
-        notes=given.told, lam=None, kappa=None, label_ratio=None, exact=None, _plan=None,
+        like, name=name_of(source), estimate=k / n, lower=ends.lower, upper=ends.upper,
+        n_labelled=n, n=n, method="clopper_pearson", reason="all labels are known",
+        guarantee="exact", warnings=(), notes=given.told, lam=None, kappa=None,
+        label_ratio=None, exact=None, _plan=None,
     )  # fmt: skip
 
 
@@ -496,8 +494,8 @@ def _limits(method: str, n: int, n_few: int, draw: Draw | None) -> list[str]:
     if GUARANTEES[method] != "approximate" or not n:
         return []
     found = [_NEYMAN] if draw is not None and draw.design == "neyman" else []
-    if n < _MANY:
-        found.append(f"{n} labels: approximate intervals were found to hold from {_MANY} on")
+    if n < ENOUGH:
+        found.append(f"{n} labels: approximate intervals were found to hold from {ENOUGH} on")
     if n_few < FEW:
         found.append(
             f"only {n_few} errors, or correct predictions, among the labels: with fewer than {FEW} "

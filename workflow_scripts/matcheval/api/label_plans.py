@@ -11,10 +11,17 @@ import pandas as pd
 
 from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
 from matcheval.api.inputs import Data, Shown, check_whole, is_number, warn_each
-from matcheval.api.unlabelled import Unlabelled, aligned, read_unlabelled, sources_of
+from matcheval.api.unlabelled import (
+    Unlabelled,
+    aligned,
+    plan_digest,
+    read_unlabelled,
+    sources_of,
+)
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels.answers import SKIP
 from matcheval.few_labels.designs import DESIGNS, STRATA, Draw, draw
+from matcheval.few_labels.estimating import ENOUGH
 from matcheval.few_labels.planning import (
     LabelNeeds,
     labels_for_variance,
@@ -31,7 +38,6 @@ from matcheval.predictions.layout import class_names
 from matcheval.statistics.intervals import check_level, percent
 from matcheval.version import __version__
 
-LEAST = 50  # labels from which approximate intervals were found to hold: the size of a pilot
 WORKLIST, PLAN, PAGE = "worklist.csv", "plan.json", "label.html"
 HALF_WIDTH = 0.05
 _TABLES = ("needs", "worklist")
@@ -156,8 +162,8 @@ class LabelPlan(Shown):
             classes = one.layout.classes or [
                 str(k + one.layout.first_label) for k in range(n_classes)
             ]
-            digest = self._digest
-            page = labelling_page(rows, classes, Path(images), f"{digest[:16]}-{self.seed}")
+            draw_id = f"{self._digest[:16]}-{self.seed}"
+            page = labelling_page(rows, classes, Path(images), draw_id)
         place.mkdir(parents=True, exist_ok=True)
         with atomic_file(files[0]) as partial, partial.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, list(rows[0]) if rows else ["order", "index", "label"])
@@ -182,8 +188,7 @@ class LabelPlan(Shown):
 
     @property
     def _digest(self) -> str:
-        whole = self._sets if self.design == "disagreement" else self._sets[:1]
-        return " ".join(one.digest for one in whole)
+        return plan_digest(self._sets, self.design)
 
     def _worklist(self, *, shows_predictions: bool) -> list[dict[str, Any]]:
         one = self._sets[0]
@@ -343,8 +348,7 @@ def plan_from(
         recommended = "disagreement"
     if earlier is not None:
         design, seed = _design_of(earlier.draw, design), earlier.draw.seed
-        whole = [one.digest for one in sets]
-        earlier.check(" ".join(whole if design == "disagreement" else whole[:1]))
+        earlier.check(plan_digest(sets, design))
     design = recommended if design is None else design
     check_known("design", [design], DESIGNS)
     if (design == "disagreement") != (differs is not None) and design != "random":
@@ -389,7 +393,7 @@ def _planned(
         kind = {"lure": "active"} | dict.fromkeys(STRATA, "mixed")
         name = kind.get(design, design)
         planned = [one.planned for one in needs if one.design == name]
-        return min(max([*planned, LEAST]), frame)
+        return min(max([*planned, ENOUGH]), frame)
     found, n = pilot._pilot, pilot.n_labelled
     if design == "disagreement":
         share = frame / size

@@ -42,9 +42,10 @@ _SAME_IMAGES = tuple(
 
 @dataclass(frozen=True)
 class PairOptions:
-    """What a caller says of a pair of sets and of the matching, checked when it is created.
+    """Settings of a comparison of two sets; invalid ones are refused on creation.
 
-    Without a source, the larger set is it; without names, sets are called as predictions say.
+    If `source` is None, matches are sought in the larger set; if `names` is None, the sets have the
+    names in the predictions.
     """
 
     criteria: str | Sequence[str]

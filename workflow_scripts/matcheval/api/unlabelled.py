@@ -1,7 +1,7 @@
 """Predictions on sets of which few or no labels are known, with the confidences that plans use."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ class Unlabelled:
         """SHA-256 of what a plan depends on."""
         arrays = (self.given.index, self.given.prediction, self.given.probability)
         return hashlib.sha256(b"".join(one.tobytes() for one in arrays)).hexdigest()
+
+
+def plan_digest(sets: Sequence[Unlabelled], design: str) -> str:
+    """Return what ties a plan to its predictions: those of two models where these disagree."""
+    return " ".join(one.digest for one in (sets if design == "disagreement" else sets[:1]))
 
 
 def sources_of(
@@ -78,11 +83,15 @@ def read_unlabelled(
             f = f[np.argsort(found.columns["index"], kind="stable")]
         notes.append(f"confidences are scaled by the temperature {temperature:.3g}")
     known = found.metadata.get("n_classes", n_classes)
-    name = source.stem if isinstance(source, Path) else str(source)
-    name = found.metadata.get("model", "") or name
+    name = found.metadata.get("model", "") or name_of(source)
     return Unlabelled(
         name, given, f, temperature, None if known is None else int(known), layout, tuple(notes)
     )
+
+
+def name_of(source: Path | InMemory) -> str:
+    """Return what predictions are called by their file, or by their role."""
+    return source.stem if isinstance(source, Path) else str(source)
 
 
 def aligned(first: Unlabelled, second: Unlabelled) -> tuple[Unlabelled, Unlabelled]:

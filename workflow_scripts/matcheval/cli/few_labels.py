@@ -153,16 +153,9 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         written = [str(path) for path in paths]
     if arguments.json:
         names = (
-            "n",
-            "half_width",
-            "level",
-            "recommended",
-            "design",
-            "seed",
-            "n_labels",
-            "n_done",
+            "n", "half_width", "level", "recommended", "design", "seed", "n_labels", "n_done",
             "n_needed",
-        )
+        )  # fmt: skip
         numbers = {name: getattr(found, name) for name in names}
         print_json(numbers | {"needs": json_rows(found.to_pandas()), "written": written})
         return

@@ -22,7 +22,8 @@ from matcheval.few_labels.strata import stratified
 from matcheval.statistics.intervals import FloatArray
 
 FEW = 5  # errors, or correct datapoints, below which an approximate interval is not taken
-_ENOUGH = 30  # random labels
+_LEAST = 30  # random labels, below which the exact interval is taken
+ENOUGH = 50  # labels from which approximate intervals were found to hold: the size of a pilot
 _SEQUENCES = ("ppr_cs", "betting_cs")
 GUARANTEES = {
     "clopper_pearson": "exact", "hypergeometric": "exact", "wilson": "approximate",
@@ -93,9 +94,15 @@ def choose(asked: str, question: Question, n: int, n_correct: int) -> tuple[str,
         return "ppr_cs", "looks after every label"
     if design != "random":
         return own, f"labels drawn by the design {design}"
-    if n >= _ENOUGH and min(n_correct, n - n_correct) >= FEW:
-        return "difference_set", f"{_ENOUGH} random labels or more, {FEW} errors and {FEW} correct"
-    return exact, f"random labels: fewer than {_ENOUGH}, or than {FEW} errors or {FEW} correct"
+    if n >= _LEAST and min(n_correct, n - n_correct) >= FEW:
+        return (
+            "difference_set",
+            f"{_LEAST} random labels or more, {FEW} errors and {FEW} correct",
+        )
+    return (
+        exact,
+        f"random labels: fewer than {_LEAST}, or than {FEW} errors or {FEW} correct",
+    )
 
 
 def found_by(method: str, y: FloatArray, labels: Counted, question: Question) -> Found:

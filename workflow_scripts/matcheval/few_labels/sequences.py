@@ -45,7 +45,7 @@ def ppr_cs(
     y: npt.ArrayLike, N: int, level: float = 0.95, a: float = 1.0, b: float = 1.0,  # noqa: N803
     half_width: float | None = None,
 ) -> Sequence:  # fmt: skip
-    """Compute a confidence sequence for the accuracy on a set from prior and posterior.
+    """Compute a confidence sequence for a set's accuracy by the prior-posterior ratio.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def betting_cs(
     f_all_mean: float | None = None, lam: float = 0.5, fixed_n: int | None = None,
     half_width: float | None = None,
 ) -> Sequence:  # fmt: skip
-    """Compute a confidence sequence for the accuracy on a set by betting (hedged capital).
+    """Compute a confidence sequence for a set's accuracy by betting (hedged capital).
 
     Parameters
     ----------

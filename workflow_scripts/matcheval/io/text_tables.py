@@ -176,7 +176,7 @@ def percent_cell(value: float) -> str:
 
 
 def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
-    """Add a last row, such as means, to columns."""
+    """Append a cell to each column: together, the last row of the table, such as the means."""
     pairs = zip(columns, cells, strict=True)
     return [TextColumn(one.head, [*one.cells, last], one.is_number) for one, last in pairs]
 
@@ -184,7 +184,7 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
 def columns_by_part(
     table: "pd.DataFrame", part: str, accuracy: str, heads: Mapping[Any, str]
 ) -> list[TextColumn]:
-    """Lay out accuracies with a row per model and their mean, and a column per part."""
+    """Lay out accuracies: a row per model and one of their means, a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
     for key, rows in table.groupby(part):
         columns += lay_out(rows, {heads[key]: with_interval(accuracy)})

@@ -166,7 +166,7 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
 
 
 def catalogue_of(file: Path) -> Path:
-    """Return the path of the catalogue that is written with a study file."""
+    """Return where the model catalogue of a new study file is written: beside it."""
     return file.with_name(f"{file.stem}-models.csv")
 
 

@@ -115,7 +115,7 @@ class Predicting:
         return found
 
     def indexes(self, dataset: str, models: Iterable[str]) -> list[str]:
-        """Return the indexes of models' predictions on a dataset, each once."""
+        """Return the index files of models' predictions on a dataset, each once."""
         collection = self.collection_of.get(dataset)
         files: dict[str, None] = {}
         for model in models:
@@ -126,7 +126,7 @@ class Predicting:
         return list(files)
 
     def indexes_of_suite(self, suite: str, models: Iterable[str]) -> list[str]:
-        """Return the indexes of models' predictions on a suite; none if no model is run on it."""
+        """Return the index files of models' predictions on a suite; none if no model is run."""
         if suite not in self.collections:
             return []
         batches = dict.fromkeys(self.batch_of[m] for m in models if m in self.batch_of)
@@ -134,7 +134,7 @@ class Predicting:
 
     @property
     def all_indexes(self) -> list[str]:
-        """The index of every batch of models on every collection."""
+        """The index files of all batches of models on all collections."""
         return [self.index(name, batch) for batch in self.batches for name in self.collections]
 
     # --- what the configuration asks for

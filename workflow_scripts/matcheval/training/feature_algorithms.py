@@ -39,7 +39,7 @@ def _covariance(features: Tensor) -> Tensor:
 
 
 def von_neumann_entropy(features: Tensor) -> Tensor:
-    """Compute the entropy -Σ λ log λ of the eigenvalues of the features' autocorrelation."""
+    """Compute the von Neumann entropy, -Σ λ log λ, over eigenvalues λ of the Gram matrix."""
     rows = functional.normalize(features, dim=1)
     n, d = rows.shape
     gram = (rows.T @ rows if d < n else rows @ rows.T) / n

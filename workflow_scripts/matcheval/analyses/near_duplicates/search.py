@@ -178,7 +178,7 @@ def structural_similarity(
     max_value: int = 255,
     window: int = WINDOW,
 ) -> Floats:
-    """Compute the structural similarity (SSIM) of every query and the references in its `index`."""
+    """Compute the structural similarity (SSIM) of each query to references listed in `index`."""
     from matcheval.analyses.near_duplicates.loops import compare
 
     height, width = queries.shape[1:3]
