@@ -10,7 +10,7 @@ from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline
+from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent
 
 _SIGNIFICANT = 0.05
@@ -59,14 +59,16 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
     gain = f"{tables.TITLES[best['algorithm']]}, {_gain(best)}"
     return Headline(
         subject=title,
-        value=f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}",
-        verdict=f"{better} of {len(compared)} better than ERM beyond chance, {worse} worse",
-        statement=(
+        lines=(
+            Sentence(f"{better} of {len(compared)} algorithms are better than ERM beyond chance, "
+            f"{worse} worse."),
+            Sentence(f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}."),
+        ),
+        notes=(
             f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
             f"{percent(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
             "means p < 0.05, adjusted for the number of algorithms (Holm)."
-        ),
-        is_clear=better > 0,
+        ,),
     )  # fmt: skip
 
 

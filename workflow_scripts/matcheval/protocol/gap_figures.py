@@ -11,7 +11,6 @@ from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, Floats, point_options
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
-from matcheval.protocol.words import verdict
 from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor, percent
 
 if TYPE_CHECKING:
@@ -135,8 +134,7 @@ def plot_one_model(
             figure,
             f"Bars: {percent(level)} intervals; of matched accuracies ±1 SD over the random "
             "choices of the matching. Unmatched targets: "
-            f"{100 * row['fraction_unmatched_mean']:.1f} %.\n"
-            f"Matched gap: {verdict(gap)}.",
+            f"{100 * row['fraction_unmatched_mean']:.1f} %.",
         )
     return figure
 
@@ -160,7 +158,7 @@ def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
             axes.set_xlabel("Narrowing of the gap by matching (%)")
         subject = f"{gap['model']}: {gap['pair']}, {title}"
         style.set_title(figure, f"{subject}\nε = {gap['epsilon']:g}, 1 model")
-        style.set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
+        style.set_note(figure, note)
     return figure
 
 
@@ -357,8 +355,7 @@ def plot_gaps(
     with style.style():
         figure = style.new_figure(2 * COLUMN_WIDTH, height)
         panels = figure.subplots(n_panels, 1, sharex=True)
-        labels = "gap", f"matched gap; its mean is {verdict(mean)}"
-        _draw_two(panels[0], shown, _GAPS, labels)
+        _draw_two(panels[0], shown, _GAPS, ("gap", "matched gap"))
         labels = "part of the gap that goes with confidence", "part at equal confidence"
         _draw_two(panels[1], shown, _PARTS, labels)
         if n_panels > 2:
