@@ -94,7 +94,7 @@ EXPECTED = {
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
         r"|^WorkflowError:$|^At least one job did not complete|^check failed|^Exiting because a job"
         r"|^\d+ jobs? failed; |^Removing output files of failed job"
-        r"|^\S+/accuracy_prediction/errors/\S+|^\S+/predicted/\S+, "  # names of files
+        r"|^\S+/accuracy_prediction/errors/\S+|^(\S+/\S+\.\w+, )*\S+/\S+\.\w+$"  # names of files
         r"|was never awaited$|Enable tracemalloc"  # of Snakemake
     ),
     "results deleted": r"files are not as they were made|no such file. Make it",
