@@ -252,4 +252,6 @@ class TestOneModel:
 
     def test_what_is_not_defined_is_left_out(self):
         _, _, figure = self.figure(matched=False)
-        assert "Matched gap: undefined" in figure.get_supxlabel()
+        left, right = figure.axes
+        shown = [[float(c[0].get_xdata()[0]) for c in axes.containers] for axes in (left, right)]
+        assert [int(np.isnan(values).sum()) for values in shown] == [2, 1]

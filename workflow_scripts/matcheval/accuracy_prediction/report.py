@@ -87,11 +87,11 @@ def _chart(suite: str, rows: Sequence[Row]) -> Chart:
         point = Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
         points.setdefault(row["how"], []).append(point)
     return Chart(
-        f"{suite}: mean absolute errors of predicted accuracies by method, with "
-        f"{percent(rows[0]['confidence'])} intervals.",
+        f"{rows[0]['name']} errs least, by {_error(rows[0])} points on average",
         "mean absolute error (percentage points)", "",
         [Series(way, each) for way, each in points.items()],
         categories=[row["name"] for row in rows], zero="x",
+        note=f"With {percent(rows[0]['confidence'])} intervals for the choice of the sets.",
     )  # fmt: skip
 
 

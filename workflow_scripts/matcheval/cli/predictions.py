@@ -420,6 +420,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
         check_is_file(path)
     from matcheval.accuracy_prediction.estimates_text import describe
+    from matcheval.accuracy_prediction.recommendation import recommend
     from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}
@@ -432,7 +433,9 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         tell=LOGGER.info, progress=True,
     )  # fmt: skip
     if arguments.json:
-        print_json([{"base": base.name, **row} for row in json_rows(table)])
+        advice = [asdict(one) for one in recommend(table.to_pylist())]
+        rows = json_rows(table)
+        print_json({"base": base.name, "recommendations": advice, "predictions": rows})
     else:
         sys.stdout.write(printable(describe(base.name, table.to_pylist())))
 

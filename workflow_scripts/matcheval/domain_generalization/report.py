@@ -85,8 +85,8 @@ def _chart(title: str, rows: pd.DataFrame) -> Chart:
         for i, row in enumerate(ordered.to_dict("records"))
     ]  # fmt: skip
     return Chart(
-        f"{title}: gains over ERM by algorithm, with {percent(rows['confidence'].iloc[0])} "
-        "intervals over runs.",
+        f"{title}: {int((rows['gain'] > 0).sum())} of {len(rows)} algorithms are above ERM",
         "accuracy − that of ERM (percentage points)", "",
-        [Series("an algorithm", points)], categories=names, zero="x",
+        [Series("", points)], categories=names, zero="x",
+        note=f"With {percent(rows['confidence'].iloc[0])} intervals over runs.",
     )  # fmt: skip

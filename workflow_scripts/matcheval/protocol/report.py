@@ -45,7 +45,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         for verdict in judged
     ]
     of_pairs = {row["pair"]: row for row in reversed(rows)}
-    charts = (_accuracies(of_pairs[one.pair], gaps, several=several) for one in judged)
+    charts = (_accuracies(of_pairs[one.pair], gaps, level, several=several) for one in judged)
     return Content(
         headlines=tuple(headlines),
         variables={
@@ -106,11 +106,13 @@ def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str], level: str) 
     )  # fmt: skip
 
 
-def _accuracies(row: pd.Series, gaps: Gaps, *, several: bool) -> Chart | None:
-    """Show the accuracies of several models, in a row each: on the original, and joined to it."""
+def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:
+    """Show the accuracies of several models, both of a model in a row; of many their gaps."""
     table = gaps[row["pair"], row["matching"]]
-    if not 1 < len(table) <= _MOST_ROWS:
+    if len(table) == 1:
         return None
+    if len(table) > _MOST_ROWS:
+        return _chart_of_models(row, table, level)
     table = table.sort_values("accuracy_original", ascending=False, kind="stable")
     series = [
         Series(
@@ -139,14 +141,15 @@ _ORIGINS = ("original", "replication")
 
 def _matchings(
     rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str, *, several: bool
-) -> Iterator[tuple[str, Chart, str]]:
+) -> Iterator[tuple[str, Chart | None, str]]:
     """Return the gaps of models by every matching, and what can be said of their mean."""
     for row in rows:
         name = f"{row['pair']}: " * several + titles[row["matching"]]
         table = gaps[row["pair"], row["matching"]]
-        chart = _chart_of_models(row, table, level)
-        if chart.series[0].defined:
-            yield name, chart, words.statement(row)
+        # That of the first matching of many models is shown above.
+        is_shown = len(table) > _MOST_ROWS and name == titles[rows[0]["matching"]]
+        chart = None if is_shown else _chart_of_models(row, table, level)
+        yield name, chart, words.statement(row)
 
 
 def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:

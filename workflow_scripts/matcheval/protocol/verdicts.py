@@ -18,7 +18,7 @@ from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_in
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
 from matcheval.statistics.claims import FEW_GROUPS, Evidence, Strength
-from matcheval.statistics.intervals import LEVEL, percent
+from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,7 +291,7 @@ class _Judge:
         if not shown.is_defined:
             return self.row["remarks"] or "the interval is unknown"
         if strength is Strength.ESTABLISHED:
-            return f"holds by intervals that are wide enough for all {n} claims of this report"
+            return f"holds for all {n} claims of this report together"
         if strength is Strength.OPEN:
             least = self._rounded(shown.detectable, question)
             return f"{least} points would show in eight of ten pairs of sets of this size"
@@ -299,8 +299,7 @@ class _Judge:
             return f"rests on {shown.n_groups} groups of datapoints"
         if question == "left" and self._mostly_unmatched:
             return "most targets are unmatched"
-        level = percent(self.scale.level)
-        return f"holds by its own {level} interval, not by one wide enough for all {n} claims"
+        return f"holds by itself, but not for all {n} claims of this report together"
 
     def _digits(self, question: Question) -> int:
         shown = self.evidence[question][0]

@@ -82,8 +82,8 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
     ends = [0.0, 100.0]
     first = rows[0]
     return Chart(
-        f"{_title(results)}: accuracy on the replication against accuracy on the original, "
-        f"{counted(len(rows), 'model')}, with intervals.",
+        f"{_title(results)}: {int((results['gap'] > 0).sum())} of {counted(len(rows), 'model')} "
+        f"{'is' if len(rows) == 1 else 'are'} less accurate on {first['replication']}",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
         [Series("a model", points)],
         lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
