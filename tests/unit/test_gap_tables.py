@@ -273,21 +273,21 @@ class TestFigure:
 
     def test_models_by_increasing_accuracy_and_their_mean(self, found):
         figure = self.figure(found)
-        names = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert names == ["m1", "m2", "m0", "mean"]
         table, mean = found.models["probability"].set_index("model"), only(found)[1]
         shown = ("gap", "matched_gap"), ("confidence_part", "conditional_part")
         for panel, columns in zip(figure.axes[:2], shown, strict=True):
             for bars, column in zip(panel.containers, columns, strict=True):
                 expected = [*table.loc[["m1", "m2", "m0"], column], mean[column]]
-                np.testing.assert_allclose(bars[0].get_ydata(), 100 * np.array(expected))
-                ends = np.array([s[:, 1] for s in bars[2][0].get_segments()])
+                np.testing.assert_allclose(bars[0].get_xdata(), 100 * np.array(expected))
+                ends = np.array([s[:, 0] for s in bars[2][0].get_segments()])
                 bounds = [100 * mean[f"{column}_{end}"] for end in ("low", "high")]
                 np.testing.assert_allclose(ends[3], bounds)
         joined, real, reference = figure.axes[2].lines[:3]
-        assert real.get_ydata()[3] == pytest.approx(100 * mean.same_size_narrowing)
-        assert reference.get_ydata()[3] == pytest.approx(100 * mean.reference_narrowing)
-        assert joined.get_ydata()[9] == real.get_ydata()[3]
+        assert real.get_xdata()[3] == pytest.approx(100 * mean.same_size_narrowing)
+        assert reference.get_xdata()[3] == pytest.approx(100 * mean.reference_narrowing)
+        assert joined.get_xdata()[9] == real.get_xdata()[3]
         assert texts_of(figure.axes[0].get_legend()) == ["gap", "matched gap"]
         assert "of datapoints" in figure.get_supxlabel()
 
