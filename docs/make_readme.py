@@ -20,7 +20,8 @@ CRITERIA = {
     "label_probability": "1: predicted label and probability",
     "probability": "2: probability",
 }
-PAGES = ("README.md", "docs/demo.md", "docs/cifar10-check.md")
+SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("demo", "cifar10-check", "reading", "protocol")))
 
 
 CELLS: dict[str, Callable[[pd.Series], str]] = {
@@ -121,10 +122,25 @@ def paired_gaps() -> str:
     return table(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
 
 
+def simulated_verdicts() -> str:
+    """Return how often verdicts of simulated reports are wrong, a row per case."""
+    found = pd.read_csv(SIMULATED)
+    rows = [
+        [
+            row["case"], f"{row['n_original']:,} and {row['n_replication']:,}",
+            *(f"{row[name]:.1f}" for name in ("wrong", "established", "open")),
+        ]
+        for _, row in found.iterrows()
+    ]  # fmt: skip
+    wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
+    return table(["truth", "images", wrong, "accuracy established", "cannot be told"], rows, 2)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "digits": digits,
     "digits/verdict": lambda: in_words(DIGITS),
     "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
+    "verdicts": simulated_verdicts,
     "cifar10-check/models": photographs_by_model,
     "cifar10-check/means": photographs,
     "cifar10-check/paired": paired_gaps,
