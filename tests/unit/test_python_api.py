@@ -215,13 +215,13 @@ class TestPredictAccuracy:
         by_arrays = me.predict_accuracy(arrays[0], {"c": arrays[1]}, resamples=5)
         for result in (by_files, by_arrays):
             found = result.to_pandas()
-            wanted = pd.DataFrame(expected).drop(columns="base").astype(found.dtypes)
+            wanted = pd.DataFrame(expected["predictions"]).astype(found.dtypes)
             pd.testing.assert_frame_equal(found, wanted, check_exact=True)
         main(["predict-accuracy", str(base), str(target), "--resamples", "5"])
         assert str(by_files) == capsys.readouterr().out
         assert by_files._repr_html_().startswith("<pre>base c: ")
         first = by_files.predictions[0]
-        assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
+        assert (first.method, first.predicted.value) == ("ac", expected["predictions"][0]["predicted"])
         assert len(by_files.plot().axes) == 1
         named = me.predict_accuracy(base, {"photos": target}, methods="ac", resamples=0)
         assert [first.target, *(one.target for one in named.predictions)] == ["c", "photos"]

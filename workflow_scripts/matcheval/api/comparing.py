@@ -362,7 +362,8 @@ def compare(
     ...     {"labels": labels[:1500], "logits": logits[:1500]},
     ...     {"labels": labels[1500:], "logits": logits[1500:]},
     ... )
-    >>> result.verdict.claims[0].text
+    >>> result.verdict.claims[0].strength.value
+    'cannot be told'
     """
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
