@@ -63,7 +63,9 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
         r_squared = 1 - ((y - x) ** 2).sum() / total if total > 0 else np.nan
         r = np.corrcoef(x, y)[0, 1] if np.ptp(x) > 0 and total > 0 else np.nan
         mae = np.abs(y - x).mean()
-        return f"MAE {mae:.1f}, R² = {signed(r_squared, 2)}, r² = {signed(r**2, 2)}"
+        squares = {"R²": r_squared, "r²": r**2}
+        defined = [f"{name} = {signed(v, 2)}" for name, v in squares.items() if np.isfinite(v)]
+        return ", ".join([f"MAE {mae:.1f}", *defined])
 
     return _grid(
         results, rows, labels, draw,

@@ -81,7 +81,8 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
 def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     means = tables.overall(data.results)
-    kept = means[means["algorithm"] != ERM]
+    drawn = means["selection"].isin(["default", data.selection]) & means["gain"].notna()
+    kept = means[(means["algorithm"] != ERM) & ~means["same_as_erm"] & drawn]
     names = list(dict.fromkeys(kept["algorithm"]))
     panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)
@@ -93,7 +94,7 @@ def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
         for shift, selection, color, marker in (
             (-0.15, "default", COLORS[0], "o"), (0.15, data.selection, COLORS[1], "s"),
         ):  # fmt: skip
-            rows = each[(each["selection"] == selection) & ~each["same_as_erm"]]
+            rows = each[each["selection"] == selection]
             where = [names.index(name) + shift for name in rows["algorithm"]]
             gain = 100 * rows["gain"].to_numpy()
             ends = np.abs(100 * rows[["gain_low", "gain_high"]].to_numpy().T - gain)
