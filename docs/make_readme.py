@@ -52,7 +52,7 @@ def verdict_of(folder: Path) -> Verdict:
     """Judge the pair of a study."""
     means, models = pd.read_csv(folder / "gaps.csv"), pd.read_csv(folder / "gaps_of_models.csv")
     accuracies = pd.read_csv(folder / "accuracies.csv")
-    first = means.fillna({"remarks": ""}).iloc[0]
+    first = means.assign(remarks=means["remarks"].astype(object).fillna("")).iloc[0]
     gaps = {(first["pair"], first["matching"]): with_accuracies(models, accuracies)}
     return verdicts([first], gaps)[0]
 

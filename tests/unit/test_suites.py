@@ -1,6 +1,7 @@
 """Suites in the configuration: what they expand to, and what is refused."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -163,6 +164,9 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     with pytest.raises(InputError, match="names neither pairs nor suites"):
         load({**alone, "suites": {}})
     config["suite_accuracies"] = {"suites": {"s": "digits-known"}}
+    inputs = load(config).analyses["suite_accuracies"].inputs(SimpleNamespace(suite="s"))
+    described = {f"{tmp_path}/results/datasets/{name}/dataset.json" for name in sets}
+    assert described < set(inputs)  # its job reads them, and no other had them made again
     config["suites"]["s"]["members"][1]["classes"] = ["3", "three"]
     with pytest.raises(InputError, match=r"suites\.s: classes of 'blur-1'.*unknown class 'three'"):
         load(config)

@@ -147,7 +147,8 @@ class TestWords:
              "shown."),
             (gaps(0.05, 0.05, 0.0), "it could be 0, and is at most 1.2 points; the matched gap is "
              "0.0 points [−1.2, 1.2]."),
-            (gaps(0.05, 0.0, 0.0, 0.05), "[−1.2, 1.2], and without matching 5.0 [3.8, 6.2]."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "the matched gap is 0.0 points "
+             "[−1.2, 1.2], without matching it is 5.0 [3.8, 6.2], one of which could be 0."),
             (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
         ],
     )  # fmt: skip

@@ -264,6 +264,13 @@ class SuiteAccuracies(SuiteTableAnalysis):
                     remedy="Leave 'groups' out, or the suite out of suite_accuracies",
                 )
 
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return also the descriptions of the sets, whose classes are compared."""
+        names, study = self.datasets_of(wildcards.suite), self.study
+        prepared = [name for name in names if study.datasets[name].has_images]
+        described = (file for name in prepared for file in study.description_inputs(name)[:1])
+        return [*super().inputs(wildcards), *dict.fromkeys(described)]
+
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         """By the number of models and the sizes of the sets."""
         datasets = self.datasets_of(wildcards.suite)

@@ -391,17 +391,17 @@ class _Judge:
         if not matched.is_defined:
             return f"{text}: {points}."
         held = [one.low <= 0 <= one.high for one in (matched, without)]
-        if held[0]:
+        if held == [True, True]:
             is_loss = self.evidence["accuracy"][0].value > 0
             end, digits = matched.high if is_loss else -matched.low, self._digits("left")
             most = signed(math.ceil(100 * end * 10**digits) / 10**digits, digits)
-            text += f": it could be 0, and is at most {most} points"
-        if held[0] == held[1]:
-            return f"{text}; {points}."
+            return f"{text}: it could be 0, and is at most {most} points; {points}."
         value, *ends = (
             self._rounded(one, "left") for one in (without.value, without.low, without.high)
         )
-        return f"{text}; {points}, and without matching {value} [{', '.join(ends)}]."
+        other = f"without matching it is {value} [{', '.join(ends)}]"
+        both = "both could be biased" if held == [False, False] else "one of which could be 0"
+        return f"{text}: {points}, {other}, {both}."
 
     def _next_step(self) -> str:
         row, gap, finding = self.row, self.evidence["accuracy"][0], self.finding
