@@ -1,6 +1,6 @@
 """How often a report's verdicts are wrong: simulated sets of known truth, no timing.
 
-    python benchmarks/verdicts.py [--reports 1000]
+    python benchmarks/verdicts.py [--reports 500]
 
 Confidences are Beta distributed. Models share how hard an image is, for confidence and for
 correctness. Accuracy at a confidence is the confidence less 3 points, and in the replication less
@@ -150,6 +150,6 @@ def measure(case: Case, n_reports: int) -> dict:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reports", type=int, default=1_000)
+    parser.add_argument("--reports", type=int, default=500)
     n = parser.parse_args().reports
     write_results("verdicts", [measure(case, n) for case in CASES], "numpy")
