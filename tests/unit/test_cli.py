@@ -247,6 +247,8 @@ class TestComparingManyModels:
             (["a/{model}", "b/{model}"], 1, "no files of this name"),
             (["x", "y", "--original", "z"], 2, "any more: `matched-eval compare FILE FILE`, the"),
             (["--analyses", "x", "y"], 2, "take several values come after them)"),
+            (["x"], 2, "required: REPLICATION. See matched-eval compare --help"),
+            (["--original", "z"], 2, "there is no option '--original' any more: `matched-eval"),
             (
                 ["x", "y", "--critera", "z"],
                 2,
@@ -265,6 +267,13 @@ def test_what_is_no_command(capsys):
     assert "unknown command 'cmpare'. Did you mean 'compare'" in fails(capsys, "cmpare")[1]
     assert fails(capsys)[0] == 0
     assert "unknown step 'counts'" in fails(capsys, "replicate", "counts")[1]
+    early = fails(capsys, "--json", "compare", "x", "y")[1]
+    assert "'--json' comes after the command: matched-eval compare ... --json" in early
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--fill-upward"])
+def test_options_of_0_2_are_named_where_others_are_missing(capsys, option):
+    assert "write the settings to a YAML file" in fails(capsys, "replicate", "sample", option)[1]
 
 
 class TestJson:

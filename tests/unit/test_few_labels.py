@@ -305,6 +305,23 @@ class TestCommands:
         assert gap["estimate"] == pytest.approx(0.9 - found["estimate"])
         assert gap["lower"] == pytest.approx(0.9 - found["upper"])  # the original is exact
 
+    def test_classes_and_files_named_by_digits(self, files):
+        """In files of labels 00000 is a name; a gap in a column of numbers makes 1 to 1.0."""
+        named = {"prediction": ["01", "00000"] * 10, "probability": 0.9}
+        given = pd.DataFrame(named | {"file": [f"{i:04d}" for i in range(20)]})
+        given.to_csv("named.csv", index=False)
+        Path("few.csv").write_text("file,label\n0002,01\n0003,00000\n0005,NaN\n0004,00000\n")
+        options = {"assume_random": True, "classes": ["01", "00000"]}
+        with pytest.warns(me.InputWarning):
+            found = me.estimate_accuracy(given, "few.csv", **options)
+        expected = hypergeometric(2, 3, 20)
+        assert (found.n_labelled, found.exact.lower) == (3, expected.lower)
+        numbers = {"prediction": [1, 0] * 10, "probability": 0.9}
+        Path("few.csv").write_text("index,label\n0,1.0\n1,\n002,1.0\n")
+        with pytest.warns(me.InputWarning):
+            of_numbers = me.estimate_accuracy(pd.DataFrame(numbers), "few.csv", assume_random=True)
+        assert of_numbers.n_labelled == 2
+
     def test_a_base_calibrates(self, files, capsys):
         rng = np.random.default_rng(3)
         labels = rng.integers(0, 3, 300)

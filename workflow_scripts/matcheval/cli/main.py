@@ -89,9 +89,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = sys.argv[1:] if argv is None else argv
     command = next((one for one in given if not one.startswith("-")), "")
     parser = build_parser(command)
+    of_command = chosen(parser, given)
+    of_command.given = [one.partition("=")[0] for one in given if one.startswith("-")]
     arguments, unknown = parser.parse_known_args(given or ["--help"])
     if unknown:
-        chosen(parser, given).refuse(unknown)
+        of_command.refuse(unknown)
     run_command(arguments.run, arguments)
 
 
