@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import matched, predictions, simulate
+from helpers import RESULTS, matched, predictions, simulate, told_json
 from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.schemas import RUNS
@@ -35,7 +35,7 @@ def files(tmp_path):
 def told(capsys, *arguments):
     """The JSON that a command prints."""
     main([*map(str, arguments), "--json"])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def fails(capsys, *arguments):
@@ -291,6 +291,8 @@ class TestJson:
         found = dict(commands(build_parser()))
         assert len(found) > 10
         assert all("--json" in parser._option_string_actions for parser in found.values())
+        names = {name.replace(" ", "-") for name in found} | {"doctor-gpu"}
+        assert names == {*RESULTS["$defs"]}  # which tests of each compare its outputs with
 
     def test_studies_and_plans(self, capsys, monkeypatch):
         monkeypatch.chdir(ROOT)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import matcheval as me
+from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.few_labels.active import active, inclusion_probabilities, lure_weights
 from matcheval.few_labels.control import difference_set, ppi
@@ -169,7 +170,7 @@ def told(capsys, *arguments, code=None):
         with pytest.raises(SystemExit) as ended:
             main([*arguments, "--json"])
         assert ended.value.code == code
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def error_of(capsys, *arguments):

@@ -1,6 +1,5 @@
 """Two models on the same images, and `--fail-if`, on numbers that are worked out by hand."""
 
-import json
 import re
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 import matcheval as me
-from helpers import simulate
+from helpers import simulate, told_json
 from matcheval.cli.conditions import Condition
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
@@ -34,7 +33,7 @@ def models(tmp_path, monkeypatch):
 
 def told(capsys, *arguments):
     main([*arguments, "--json"])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 class TestCompareModels:

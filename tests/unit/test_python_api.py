@@ -16,7 +16,7 @@ import pytest
 
 import matcheval as me
 import python_api
-from helpers import simulate
+from helpers import simulate, told_json
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import features_of, source_of
 from matcheval.cli.main import main
@@ -67,7 +67,7 @@ def patterns(folder):
 
 def printed(capsys, *arguments):
     main([str(one) for one in arguments])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def rows(table):
@@ -209,13 +209,14 @@ class TestMatch:
 class TestPredictAccuracy:
     def test_has_the_commands_numbers(self, folder, capsys):
         base, target = folder / "old" / "c.npz", folder / "new" / "c.npz"
-        expected = printed(capsys, "predict-accuracy", base, target, "--json", "--resamples", 5)
+        told = printed(capsys, "predict-accuracy", base, target, "--json", "--resamples", 5)
+        expected = told["predictions"]
         arrays = dict(np.load(base)), dict(np.load(target))
         by_files = me.predict_accuracy(base, target, resamples=5)
         by_arrays = me.predict_accuracy(arrays[0], {"c": arrays[1]}, resamples=5)
         for result in (by_files, by_arrays):
             found = result.to_pandas()
-            wanted = pd.DataFrame(expected).drop(columns="base").astype(found.dtypes)
+            wanted = pd.DataFrame(expected).astype(found.dtypes)
             pd.testing.assert_frame_equal(found, wanted, check_exact=True)
         main(["predict-accuracy", str(base), str(target), "--resamples", "5"])
         assert str(by_files) == capsys.readouterr().out

@@ -71,6 +71,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     numbers = found.to_pandas().to_dict("records")[0]
     if arguments.json:
         rows = json_rows(datapoints)
-        print_json(numbers | {"datapoints": rows, "written": list(map(str, written))})
+        told = numbers | {"datapoints": rows, "written": list(map(str, written))}
+        print_json("compare-models", told)
     values = {name: 100 * numbers[name.replace("-", "_")] for name in _QUANTITIES}
     end_if_met(arguments.fail_if, {f"{found.first} and {found.second}": values})

@@ -265,7 +265,8 @@ def run_match(arguments: argparse.Namespace) -> None:
         LOGGER.warning("warning: %s", text)
     if arguments.json:
         written = [str(arguments.output / name) for name in tables]
-        print_json({**identity, "runs": json_rows(runs), "written": written})
+        told = identity | {"epsilon": arguments.epsilon, "runs": json_rows(runs)}
+        print_json("match", told | {"written": written})
     else:
         sys.stdout.write(printable(f"{result}\n"))
 
@@ -324,7 +325,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
     if arguments.json:
         gaps, tables = compared.gaps, compared.tables
-        print_json({
+        print_json("compare", {
             "means": json_rows(gaps.means),
             "models": {name: json_rows(table) for name, table in gaps.models.items()},
             "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
@@ -417,7 +418,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         tell=LOGGER.info, progress=True,
     )  # fmt: skip
     if arguments.json:
-        print_json([{"base": base.name, **row} for row in json_rows(table)])
+        print_json("predict-accuracy", {"base": base.name, "predictions": json_rows(table)})
     else:
         sys.stdout.write(printable(describe(base.name, table.to_pylist())))
 
