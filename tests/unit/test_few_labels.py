@@ -457,7 +457,7 @@ def test_what_cannot_be_looked_at_after_every_label(
     """Whatever the method that is asked for."""
     probabilities = np.tile([0.7, 0.3], (200, 1))
     plan = me.label_plan({"probabilities": probabilities}, n=60, design=design)
-    plan.write(tmp_path)
+    plan.save(tmp_path)
     rows = pd.read_csv(tmp_path / "worklist.csv").assign(label=0)
     for method in ("auto", "stratified" if design == "mixed" else "ppr_cs"):
         with pytest.raises(me.InputError, match=message):

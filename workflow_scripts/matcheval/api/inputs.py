@@ -40,6 +40,11 @@ class Shown:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
+    """Return a copy of a table with few columns, or with all."""
+    return table.copy() if every else table[[*few]].copy()
+
+
 class InputWarning(UserWarning):
     """Input that can be computed with, but looks wrong."""
 

@@ -149,7 +149,7 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
     written = []
     if arguments.output is not None:
         shown = arguments.show_predictions
-        paths = found.write(arguments.output, images=arguments.images, show_predictions=shown)
+        paths = found.save(arguments.output, images=arguments.images, show_predictions=shown)
         written = [str(path) for path in paths]
     if arguments.json:
         names = (
@@ -243,7 +243,7 @@ def _estimated(
 
 def _numbers(found: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:
     """Return all numbers as JSON values."""
-    return json_rows(found.to_pandas())[0] | {"warnings": list(found.warnings)}
+    return json_rows(found.to_pandas(all=True))[0] | {"warnings": list(found.warnings)}
 
 
 def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:

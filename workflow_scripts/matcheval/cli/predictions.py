@@ -20,8 +20,6 @@ from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Crit
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from matcheval.api.comparison import Compared
     from matcheval.api.pairs import GivenModel, PairOptions
     from matcheval.predictions.formats import InMemory
@@ -32,7 +30,6 @@ LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
 MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
-_RUNS, _RUNS_TEXT, _PAIRS = "runs.parquet", "runs.csv", "pairs.parquet"
 # What --fail-if knows, and the columns of what depends on the matching.
 _OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
     "unmatched-targets": "fraction_unmatched"
@@ -241,32 +238,21 @@ def run_match(arguments: argparse.Namespace) -> None:
     both = arguments.original, arguments.replication
     for path in both:
         check_is_file(path)
-    check_outputs(arguments.output, (_RUNS, _RUNS_TEXT, _PAIRS), both)
-    from matcheval.api.comparing import MatchResult
+    from matcheval.api.matching import PAIRS_FILE, RUN_FILES, MatchResult
     from matcheval.api.pairs import GivenModel
-    from matcheval.io.tables import write_table
-    from matcheval.protocol.schemas import RUNS
 
+    check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), both)
     model = GivenModel("", arguments.original, arguments.replication)
     options = _options(arguments, [arguments.criterion])
     result = MatchResult.of(_read(arguments, [model], options))
-    runs: pa.Table = result._runs
-    identity = {
-        "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
-        "criterion": result.criterion,
-    }  # fmt: skip
-    table = RUNS.table({name: runs[name].to_numpy() for name in RUNS.names}, identity)
-    tables = {_RUNS: table, _RUNS_TEXT: table}
-    if arguments.pairs:
-        tables[_PAIRS] = result._matched.pairs()
-    for name, one in tables.items():
-        write_table(one, arguments.output / name)
+    written = result.save(arguments.output, pairs=arguments.pairs)
     for text in result.warnings:
         LOGGER.warning("warning: %s", text)
     if arguments.json:
-        written = [str(arguments.output / name) for name in tables]
-        told = identity | {"epsilon": arguments.epsilon, "runs": json_rows(runs)}
-        print_json("match", told | {"written": written})
+        told = {"model": result.model, "pair": arguments.pair, "criterion": result.criterion}
+        runs = json_rows(result._runs)
+        files = [str(path) for path in written]
+        print_json("match", told | {"epsilon": result.epsilon, "runs": runs, "written": files})
     else:
         sys.stdout.write(printable(f"{result}\n"))
 
