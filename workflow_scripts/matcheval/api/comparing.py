@@ -18,7 +18,7 @@ from matcheval.api.comparison import (
     chosen_analyses,
     compare_sets,
 )  # fmt: skip
-from matcheval.api.evaluating import evaluate
+from matcheval.api.evaluating import evaluate, pretrained_model
 from matcheval.api.inputs import Estimate, Shown, columns_of, layout_of, warn_each
 from matcheval.api.pairs import Origin, PairOptions, all_sources, given_models, read_compared
 from matcheval.errors import check_known
@@ -312,8 +312,9 @@ def compare(
     original, replication : path-like, table, mapping of arrays, or mapping of these by model
         A model's predictions on each set, a row per datapoint, with labels:
 
-        - a file as of `matched-eval compare` (Parquet, CSV, TSV, JSON, npz); with `{model}` in both
-          paths, the files of all models;
+        - a file as of `matched-eval compare` (Parquet, CSV, TSV, JSON, npz), or one on the Hugging
+          Face hub, `hf://user/repository/old.csv`; with `{model}` in both paths, the files of all
+          models;
         - a DataFrame, Arrow table or table of another library that Arrow can read, with columns
           `label` (int, from 0, or names), `prediction` (likewise), `probability` (float in [0, 1],
           the largest softmax value); or a column per class, `logit_0`, `logit_1`, ... or `p_0`,
@@ -325,7 +326,8 @@ def compare(
         - a mapping of any of these by the names of models.
     replication_of_model : optional
         `compare(model, original, replication)` runs a model on both sets first, as `evaluate` does:
-        a network or function, and a `DataLoader`, a dataset or arrays of each set.
+        a network, function or name (`hf://user/repository`), and a `DataLoader`, a dataset or
+        arrays of each set.
     source : str, optional
         `original` or `replication`: the set in which matches are sought for every datapoint of the
         other. By default the larger one, the original if both are equally large.
@@ -402,7 +404,8 @@ def compare(
     )
     chosen = chosen_analyses(analyses)
     if replication_of_model is not None:
-        run, sets = original, (replication, replication_of_model)
+        run = pretrained_model(original) if isinstance(original, str) else original
+        sets = replication, replication_of_model
         original, replication = (evaluate(run, one, progress=progress) for one in sets)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
