@@ -86,19 +86,19 @@ def test_a_model_of_the_hub_in_three_lines(hub, run, tmp_path):
     from safetensors.torch import save
 
     torch.manual_seed(1)
-    net = timm.create_model("test_resnet", num_classes=4).eval()
+    net, other = (timm.create_model("test_resnet", num_classes=4).eval() for _ in range(2))
     about = {"architecture": "test_resnet", "num_classes": 4, "pretrained_cfg": {}}
     hub.files["user/net/resolve/main/config.json"] = json.dumps(about).encode()
     hub.files["user/net/resolve/main/model.safetensors"] = save(net.state_dict())
-    weights = tmp_path / "weights.safetensors"  # which the workflow has downloaded
-    weights.write_bytes(hub.files["user/net/resolve/main/model.safetensors"])
+    weights = tmp_path / "weights.safetensors"  # which the workflow has downloaded, earlier
+    weights.write_bytes(save(other.state_dict()))
     done = run("-W", "ignore", "-c", MODEL, weights)
     assert not done.returncode, done.stderr
     logits, models, described, loaded = done.stdout.splitlines()
     images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        for found in (logits, loaded.rpartition("]]")[0] + "]]"):
-            torch.testing.assert_close(torch.tensor(json.loads(found)), net(images))
+        for found, model in ((logits, net), (loaded.rpartition("]]")[0] + "]]", other)):
+            torch.testing.assert_close(torch.tensor(json.loads(found)), model(images))
     url = f"{hub.address}/user/net/resolve/main/model.safetensors"
     assert described == f"hf_user_net.safetensors {url} 4"
     assert models == "('model',)"
