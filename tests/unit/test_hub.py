@@ -101,7 +101,7 @@ def test_a_model_of_the_hub_in_three_lines(hub, run, tmp_path):
             torch.testing.assert_close(torch.tensor(json.loads(found)), model(images))
     url = f"{hub.address}/user/net/resolve/main/model.safetensors"
     assert described == f"hf_user_net.safetensors {url} 4"
-    assert models == "('model',)"
+    assert models == "('user/net',)"
     with pytest.raises(me.InputError, match=r"^resnet_of_nobody: timm has no such model"):
         me.evaluate("resnet_of_nobody", [])
 

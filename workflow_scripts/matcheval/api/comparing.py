@@ -340,7 +340,8 @@ def compare(
         Random runs per model, with seeds 0, 1, ...; 1 to 10,000. Where more would move the matched
         gap visibly, the result says so.
     model : str
-        Name of the model, where predictions have none. Random matches depend on it.
+        Name of the model, where predictions have none; by default that by which it was loaded.
+        Random matches depend on it.
     pair : str
         Name of the pair; random matches depend on it.
     names : tuple of str, optional
@@ -399,11 +400,14 @@ def compare(
     >>> result.gaps["probability"].verdict
     'within sampling error of 0'
     """
+    is_run = replication_of_model is not None
+    if is_run and isinstance(original, str):
+        model = model or original.removeprefix("hf://")
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
     chosen = chosen_analyses(analyses)
-    if replication_of_model is not None:
+    if is_run:
         run = pretrained_model(original) if isinstance(original, str) else original
         sets = replication, replication_of_model
         original, replication = (evaluate(run, one, progress=progress) for one in sets)
