@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matcheval as me
@@ -358,11 +359,14 @@ def test_what_every_result_can_do(name):
 
 
 def test_results_are_saved_as_the_command_writes_them(files, tmp_path, capsys):
-    main(["match", *map(str, files), "--pairs", "--output", str(tmp_path / "by-command")])
-    written = me.match(*files).save(tmp_path / "saved", pairs=True)
+    options = ["--pairs", "--pair", "p", "--output", str(tmp_path / "by-command")]
+    main(["match", *map(str, files), *options])
+    written = me.match(*files, pair="p").save(tmp_path / "saved", pairs=True)
     assert [path.name for path in written] == ["runs.parquet", "runs.csv", "pairs.parquet"]
     for path in written:
         assert path.read_bytes() == (tmp_path / "by-command" / path.name).read_bytes()
+    told = pq.read_schema(written[0]).metadata
+    assert [told[key] for key in (b"pair", b"epsilon")] == [b"p", b"0.005"]
     result = RESULTS["compare_models"]()
     text, table = result.save(tmp_path / "models")
     assert text.name == "disagreements.csv"
