@@ -117,8 +117,10 @@ format: $(VENV)/.all
 docs: demo
 	mkdir -p docs/digits
 	cp results/digits/summary.md docs/digits/summary.md
-	cp results/digits/tables/new-writers/*.csv docs/digits/
+	cp results/digits/tables/new-writers/label_probability.csv docs/digits/accuracies.csv
+	cp results/digits/tables/new-writers/probability.csv docs/digits/probability.csv
 	cp results/digits/gaps/new-writers.csv docs/digits/gaps.csv
+	cp results/digits/gaps/new-writers/label_probability.csv docs/digits/gaps_of_models.csv
 	cp results/digits/figures/new-writers/confidence.png docs/digits/
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
@@ -137,7 +139,9 @@ cifar10-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-check.yaml
 	mkdir -p docs/cifar10-check
 	cp results/cifar10-check/gaps/jpeg.csv docs/cifar10-check/gaps.csv
-	cp results/cifar10-check/gaps/jpeg/*.csv results/cifar10-check/replication/jpeg/top1.csv docs/cifar10-check/
+	cp results/cifar10-check/gaps/jpeg/label_probability.csv docs/cifar10-check/gaps_of_models.csv
+	cp results/cifar10-check/gaps/jpeg/probability.csv docs/cifar10-check/
+	cp results/cifar10-check/replication/jpeg/top1.csv docs/cifar10-check/accuracies.csv
 	cp results/cifar10-check/paired_gaps/jpeg.csv docs/cifar10-check/paired_gaps.csv
 	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py

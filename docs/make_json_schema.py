@@ -12,6 +12,7 @@ from matcheval.few_labels.planning import LabelNeeds
 from matcheval.io.tables import TableSchema
 from matcheval.io.terminal import JSON_VERSION
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, RUNS
+from matcheval.statistics.claims import Strength
 from matcheval.warehouse.sets import PLAN_SCHEMA
 
 Schema = dict[str, Any]
@@ -84,9 +85,24 @@ GPU_CHECK = record({
     "check": TEXT, "ok": FLAG, "seconds": NUMBER, "problem": TEXT, "numbers": {"type": "object"},
     "traceback": TEXT,
 })  # fmt: skip
+STRENGTH = {"enum": [str(one) for one in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
+CLAIM = record({
+    "question": {"enum": ["accuracy", "confidence", "left"]}, "finding": TEXT, "text": TEXT,
+    "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
+})  # fmt: skip
+COUNTS = record({"lost": WHOLE, "gained": WHOLE, "n": WHOLE})
+VERDICT = record({
+    "pair": TEXT, "claims": list_of(CLAIM), "next_step": TEXT,
+    "models": {"anyOf": [COUNTS, {"type": "null"}]},
+})  # fmt: skip
+ADVICE = record({
+    "target": TEXT, "method": TEXT, "predicted": NUMBER, "low": NUMBER, "high": NUMBER,
+    "strength": STRENGTH, "text": TEXT, "reason": TEXT, "next_step": TEXT,
+})  # fmt: skip
 COMMANDS: dict[str, Schema] = {
     "compare": record({
+        "verdict": VERDICT,
         "means": table(MEAN_GAPS), "models": by_name(table(GAPS)),
         "tables": by_name(table(MODEL_TABLE)), "analyses": by_name(list_of({"type": "object"})),
         **FILES,
@@ -98,7 +114,9 @@ COMMANDS: dict[str, Schema] = {
         "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
         **FILES,
     }),
-    "predict-accuracy": record({"base": TEXT, "predictions": table(ESTIMATES)}),
+    "predict-accuracy": record(
+        {"base": TEXT, "recommendations": list_of(ADVICE), "predictions": table(ESTIMATES)}
+    ),
     "label-plan": record({
         "n": WHOLE, "half_width": NUMBER, "level": NUMBER, "recommended": TEXT, "design": TEXT,
         "seed": WHOLE, "n_labels": WHOLE, "n_done": WHOLE, "n_needed": WHOLE,

@@ -6,28 +6,27 @@ The tables are made from the CSV files in docs/digits and docs/cifar10-check, wh
 
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import wrap
 
 import pandas as pd
 from take_over import table, update_page
 
 from matcheval.io.text_tables import accuracy_cells
-from matcheval.protocol.words import percent, share_of_confidence, verdict, with_interval
+from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
+from matcheval.protocol.words import percent, share_of_confidence, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
-SPREAD = ROOT / "benchmarks" / "results" / "reference_spread.csv"
 CRITERIA = {
     "label_probability": "1: predicted label and probability",
     "probability": "2: probability",
 }
-PAGES = ("README.md", "docs/demo.md", "docs/cifar10-check.md")
+SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("demo", "cifar10-check", "reading", "protocol")))
 
 
 CELLS: dict[str, Callable[[pd.Series], str]] = {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
-    "verdict": verdict,
     "goes with confidence": lambda row: with_interval(row, "confidence_part"),
     "at equal confidence": lambda row: with_interval(row, "conditional_part"),
     "share with confidence": share_of_confidence,
@@ -49,45 +48,28 @@ def digits() -> str:
     return table(["criterion", *cells], rows)
 
 
-def digits_in_words() -> str:
-    """Return what follows from the digits study under criterion 1, in a few sentences."""
-    row = pd.read_csv(DIGITS / "gaps.csv").set_index("matching").loc["label_probability"]
-    low, high = row["confidence_part_low"], row["confidence_part_high"]
-    holds_zero = ", an interval that holds 0" if low <= 0 <= high else ""
-    simulated = pd.read_csv(SPREAD).iloc[0]  # sets of the digits' sizes, criterion 1
-    text = (
-        "Twenty small networks on scans of digits by known and by new writers: the mean gap is "
-        f"{with_interval(row, 'gap')} percentage points, the matched gap (criterion 1) "
-        f"{with_interval(row, 'matched_gap')}, {verdict(row)}. In samples of "
-        f"{row['n_reference_original']} and {row['n_reference_replication']} scans, matching "
-        f"narrows the gap by {percent(row['same_size_narrowing'])}; it would narrow a gap of which "
-        f"confidence gives no warning by {percent(row['reference_narrowing'])} (between simulated "
-        "pairs of such sets, the difference of the two has a standard deviation of "
-        f"{simulated['excess_sd']:.0f} points for one model). So a narrower gap alone does not "
-        "show that confidence explains the loss. The part of the gap that goes with confidence is "
-        f"{with_interval(row, 'confidence_part')} points{holds_zero}. Brackets are 95 % intervals "
-        "for the sampling of the scans, by writer."
-    )
-    return "\n".join(wrap(text, 120, break_long_words=False)) + "\n"
+def verdict_of(folder: Path) -> Verdict:
+    """Judge the pair of a study."""
+    means, models = pd.read_csv(folder / "gaps.csv"), pd.read_csv(folder / "gaps_of_models.csv")
+    accuracies = pd.read_csv(folder / "accuracies.csv")
+    first = means.fillna({"remarks": ""}).iloc[0]
+    gaps = {(first["pair"], first["matching"]): with_accuracies(models, accuracies)}
+    return verdicts([first], gaps)[0]
 
 
-def photographs_in_words() -> str:
-    """Return what the CIFAR-10 check shows under criterion 1, in a sentence."""
-    row = pd.read_csv(PHOTOGRAPHS / "gaps.csv").set_index("matching").loc["label_probability"]
-    text = (
-        "[The same on photographs](docs/cifar10-check.md): four published networks on CIFAR-10's "
-        "test images and on JPEG copies of them. The mean gap is "
-        f"{with_interval(row, 'gap')} points, of which a share of {share_of_confidence(row)} goes "
-        f"with confidence; the matched gap is {with_interval(row, 'matched_gap')}, {verdict(row)}."
-    )
-    return "\n".join(wrap(text, 120, break_long_words=False)) + "\n"
+def in_words(folder: Path) -> str:
+    """Return what a study shows, a claim per row."""
+    judged = verdict_of(folder)
+    rows = [[str(claim.strength), claim.text] for claim in judged.claims]
+    return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
 
 def photographs_by_model() -> str:
     """Return accuracies and gaps of the CIFAR-10 check, a row per model."""
-    accuracies = pd.read_csv(PHOTOGRAPHS / "top1.csv").set_index("model")
+    accuracies = pd.read_csv(PHOTOGRAPHS / "accuracies.csv").set_index("model")
     by_label, by_probability = (
-        pd.read_csv(PHOTOGRAPHS / f"{name}.csv").set_index("model") for name in CRITERIA
+        pd.read_csv(PHOTOGRAPHS / name).set_index("model")
+        for name in ("gaps_of_models.csv", "probability.csv")
     )
     cells = {part: accuracy_cells(accuracies, part, 2) for part in ("original", "replication")}
     texts = pd.DataFrame(cells, index=accuracies.index)
@@ -140,10 +122,25 @@ def paired_gaps() -> str:
     return table(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
 
 
+def simulated_verdicts() -> str:
+    """Return how often verdicts of simulated reports are wrong, a row per case."""
+    found = pd.read_csv(SIMULATED)
+    rows = [
+        [
+            row["case"], f"{row['n_original']:,} and {row['n_replication']:,}",
+            *(f"{row[name]:.1f}" for name in ("wrong", "established", "open")),
+        ]
+        for _, row in found.iterrows()
+    ]  # fmt: skip
+    wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
+    return table(["truth", "images", wrong, "accuracy established", "cannot be told"], rows, 2)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "digits": digits,
-    "digits/sentences": digits_in_words,
-    "cifar10-check/sentence": photographs_in_words,
+    "digits/verdict": lambda: in_words(DIGITS),
+    "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
+    "verdicts": simulated_verdicts,
     "cifar10-check/models": photographs_by_model,
     "cifar10-check/means": photographs,
     "cifar10-check/paired": paired_gaps,

@@ -27,12 +27,12 @@ from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
-from preflight import without_traceback
+from preflight import with_message_only
 from result_records import ResultRecords
 
 set_job_environment(SCRIPTS)
 
-with without_traceback():
+with with_message_only():
     STUDY = load_study(
         config,
         default_study=Path(workflow.basedir) / "config.yaml",
@@ -59,7 +59,7 @@ JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
 if workflow.is_main_process:
-    with without_traceback():
+    with with_message_only():
         remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
         STUDY.predicted.remove_outdated_indexes()
 

@@ -29,7 +29,7 @@ _RULES_OF_SOME_STUDIES = ("match_and_save_pairs",)
 
 
 @contextmanager
-def without_traceback() -> Iterator[None]:
+def with_message_only() -> Iterator[None]:
     """An `InputError` ends the run with its message."""
     try:
         yield
@@ -47,7 +47,7 @@ class Preflight:
         """Run the checks that are possible once the rules have been read."""
         if self._workflow.exec_mode != ExecMode.DEFAULT:
             return  # this process runs a job of a run that is already checked
-        with without_traceback():
+        with with_message_only():
             self._check_profile()
             check_shared_names(self._study)
         try:
@@ -64,7 +64,7 @@ class Preflight:
     def on_start(self) -> None:
         """Run the checks that are possible once jobs are about to start."""
         groups = self._workflow.group_settings
-        with without_traceback():
+        with with_message_only():
             checks.check_names(groups.overwrite_groups, self._rule_names, "rule", "groups")
             used = groups.overwrite_groups.values()
             checks.check_groups(groups.group_components, used, "group-components")

@@ -5,6 +5,7 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import make_readme
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +25,6 @@ from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.words import (
     narrowing,
-    verdict,
     write_summary,
 )
 
@@ -230,7 +230,7 @@ class TestUndefined:
         row, mean = only(estimate_gaps(replace(KNOWN, blocks=blocks)))
         assert row[["matched_gap_se", "gap_se"]].isna().all()
         assert "a set is a single group" in row.remarks
-        assert verdict(mean) == "of unknown error"
+        assert mean[["matched_gap_low", "matched_gap_high"]].isna().all()
 
     def test_models_without_pairs_are_left_out_of_means(self):
         fine, odd, _ = ((one.original, one.replication) for one in KNOWN.comparisons)
@@ -240,7 +240,7 @@ class TestUndefined:
         assert (mean.n_models, mean.n_left_out) == (1, 1)
         for column in ("gap", "matched_gap", "matched_gap_se"):
             assert mean[column] == model[column]
-        page = write_summary("s", tables.means, TITLES)
+        page = write_summary("s", tables.means, TITLES, [])
         assert "For 1 of 2 models, no target was matched in any run; they are left out" in page
         assert " | 1 of 2 | 2 | " in page
 
@@ -251,24 +251,16 @@ class TestSummary:
         assert narrowing(row) == "wider by 36 %, without a reference to compare that with"
 
     def test_nothing_matched_at_all(self):
-        page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES)
-        assert "no target was matched in any run of 1 model" in page
+        page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES, [])
+        assert "No target was matched in any run of 1 model" in page
         assert "| undefined |" in page
 
     def test_the_digits_page_in_the_documentation(self):
         """docs/digits/summary.md is what its table gives."""
         means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
-        page = write_summary("Study `digits`", means, TITLES)
+        judged = [make_readme.verdict_of(make_readme.DIGITS)]
+        page = write_summary("Study `digits`", means, TITLES, judged)
         assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
-
-    @pytest.mark.parametrize(
-        ("low", "high", "said"),
-        [(-0.01, 0.02, "within"), (0.0, 0.02, "within"), (0.01, 0.02, "beyond"),
-         (-0.02, -0.01, "beyond")],
-    )  # fmt: skip
-    def test_verdicts(self, low, high, said):
-        row = {"matched_gap": 0.01, "matched_gap_low": low, "matched_gap_high": high}
-        assert verdict(pd.Series(row)).startswith(f"{said} sampling error")
 
 
 class TestFigure:
@@ -281,22 +273,22 @@ class TestFigure:
 
     def test_models_by_increasing_accuracy_and_their_mean(self, found):
         figure = self.figure(found)
-        names = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert names == ["m1", "m2", "m0", "mean"]
         table, mean = found.models["probability"].set_index("model"), only(found)[1]
         shown = ("gap", "matched_gap"), ("confidence_part", "conditional_part")
         for panel, columns in zip(figure.axes[:2], shown, strict=True):
             for bars, column in zip(panel.containers, columns, strict=True):
                 expected = [*table.loc[["m1", "m2", "m0"], column], mean[column]]
-                np.testing.assert_allclose(bars[0].get_ydata(), 100 * np.array(expected))
-                ends = np.array([s[:, 1] for s in bars[2][0].get_segments()])
+                np.testing.assert_allclose(bars[0].get_xdata(), 100 * np.array(expected))
+                ends = np.array([s[:, 0] for s in bars[2][0].get_segments()])
                 bounds = [100 * mean[f"{column}_{end}"] for end in ("low", "high")]
                 np.testing.assert_allclose(ends[3], bounds)
         joined, real, reference = figure.axes[2].lines[:3]
-        assert real.get_ydata()[3] == pytest.approx(100 * mean.same_size_narrowing)
-        assert reference.get_ydata()[3] == pytest.approx(100 * mean.reference_narrowing)
-        assert joined.get_ydata()[9] == real.get_ydata()[3]
-        assert verdict(mean) in texts_of(figure.axes[0].get_legend())[1]
+        assert real.get_xdata()[3] == pytest.approx(100 * mean.same_size_narrowing)
+        assert reference.get_xdata()[3] == pytest.approx(100 * mean.reference_narrowing)
+        assert joined.get_xdata()[9] == real.get_xdata()[3]
+        assert texts_of(figure.axes[0].get_legend()) == ["gap", "matched gap"]
         assert "of datapoints" in figure.get_supxlabel()
 
     def test_what_is_not_defined_is_left_out(self):

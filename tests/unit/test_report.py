@@ -13,12 +13,13 @@ from PIL import Image
 from compared import models
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TextColumn, markdown, signed
+from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.report import content
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.protocol.words import with_interval
 from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.pages import (
     FigureSpace,
@@ -161,7 +162,7 @@ def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=l
             write("tables", MODEL_TABLE, accuracies, f"{pair}-{matching}.tables.parquet")
             write("gaps", GAPS, both[1].assign(**own), f"{pair}-{matching}.gaps.parquet")
     titles = {"label_probability": "criterion 1", "probability": "criterion 2"}
-    values = {"titles": titles, "places": places, "confidence": 0.95}
+    values = {"titles": titles, "places": places, "margin": 0.01, "confidence": 0.95}
     return Section("matching", "Gaps", "matcheval.protocol", (), data, values, {"seeds": 2})
 
 
@@ -169,26 +170,30 @@ def page_of(*args, **kwargs):
     return render_report("Study s", [gap_section(*args, **kwargs)], PROVENANCE)
 
 
-def test_it_begins_with_the_result_its_interval_and_the_verdict(estimated, tmp_path):
+def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     page = page_of(estimated, tmp_path)
     mean = estimated[0].means.iloc[0]
-    start = page.index("<h2")
-    first = page[start : page.index("<nav")]
-    value, low, high = (signed(100 * mean[f"matched_gap{end}"], 2) for end in ("", "_low", "_high"))
-    assert f"Matched gap {value} [{low}, {high}]" in first
-    assert re.search("beyond sampling error|within sampling error of 0", first)
+    first = page[page.index("<h2") : page.index(">Models<")]
+    assert "old (400) → new (250), 2 models" in first
+    assert first.count('class="strength') == 3
+    matched = with_interval(mean, "matched_gap").replace(" [", " points [")
+    assert f"the matched gap is {matched}" in first
+    assert "<strong>Next:</strong>" in first
+    assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
 
 
-def test_a_single_model_has_the_parts_of_its_gap_in_place_of_a_point(estimated, tmp_path):
+def test_a_chart_has_the_gap_its_parts_and_matched_gaps(estimated, tmp_path):
     section = gap_section(estimated, tmp_path, names=("only",))
-    (_, chart), *_ = content(section.data, section.values).variables["charts"]
-    row = estimated[0].models["label_probability"].sort_values("model").iloc[0]
+    chart = content(section.data, section.values).headlines[0].chart
+    mean = estimated[0].means.iloc[0]
     (series,) = chart.series
     found = {point.name: (point.x, point.x_bounds) for point in series.points}
-    assert len(found) == len(chart.categories) == 4
-    value, bounds = found["part with confidence"]
-    assert value == pytest.approx(100 * row.confidence_part)
-    assert bounds == pytest.approx((100 * row.confidence_part_low, 100 * row.confidence_part_high))
+    assert len(found) == len(chart.categories) >= 5
+    value, bounds = found["… goes with confidence"]
+    assert value == pytest.approx(100 * mean.confidence_part)
+    assert bounds == pytest.approx(
+        (100 * mean.confidence_part_low, 100 * mean.confidence_part_high)
+    )
 
 
 def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
@@ -202,9 +207,9 @@ def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
 def test_what_was_left_out_is_said(estimated, tmp_path):
     noted = {"n_mostly_unmatched": 1, "remarks": "a remark"}
     page = page_of(estimated, tmp_path, change=lambda means: means.assign(**noted))
-    left_out = page[page.index('id="left-out"') : page.index('id="provenance"')]
-    assert "more than half of the targets of 1 of 2 models are unmatched" in left_out
-    assert "a remark" in left_out
+    first = page[page.index("<h2") : page.index(">Models<")]
+    assert "more than half of the targets of 1 of 2 models are unmatched" in first
+    assert "A remark" in first
     assert "Nothing was left out" in render_report("s", [], PROVENANCE)
 
 
@@ -278,9 +283,9 @@ def test_sorting_search_and_hover(browser, estimated, tmp_path):
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("Accuracy, original")
     page.get_by_label("Search").first.fill("M1")
     assert opened.column(1) == ["m11", "m10", "m1"]
-    chart = page.locator(".chart > svg").nth(1)
+    chart = page.locator(".drawing.wide > svg").nth(1)
     chart.locator("use[data-name=m7]").first.hover(force=True)
-    assert page.locator("#tip").inner_text().startswith("m7\naccuracy on the original: 60.70 %")
+    assert page.locator("#tip").inner_text().startswith("m7\noriginal: 60.70 %")
     page.mouse.move(5, 5)
     assert page.locator("#tip").is_hidden()
     chart.focus()

@@ -1,9 +1,14 @@
 """Estimated accuracies as text, for the terminal and for `print`."""
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+
+from matcheval.accuracy_prediction.recommendation import Recommendation, recommend
+
+_WIDTH = 100
 
 
 def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
@@ -12,9 +17,10 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     lines = [
         f"base {base}: {first['n_base']:,} datapoints, accuracy {_percent(first['accuracy_base'])}"
     ]
+    advice = {one.target: one for one in recommend(rows)}
     width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
     for target, of_target in groupby(rows, lambda row: row["target"]):
-        lines += ["", *_block(target, list(of_target), width)]
+        lines += ["", *_advice(advice[target]), "", *_block(target, list(of_target), width)]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
@@ -22,6 +28,11 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _advice(one: Recommendation) -> list[str]:
+    said = f"{one.strength}: {one.text} ({one.reason})"
+    return [textwrap.fill(text, _WIDTH) for text in (said, f"next: {one.next_step}")]
 
 
 def _block(target: str, rows: Sequence[Mapping[Any, Any]], width: int) -> Iterator[str]:

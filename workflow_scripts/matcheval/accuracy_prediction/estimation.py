@@ -38,6 +38,7 @@ from matcheval.io.terminal import each
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
 N_RESAMPLES = 200
+EXTRAPOLATED = "extrapolated: its score is outside those of the sets to calibrate on"
 _PERCENTILES = (2.5, 97.5)
 WHOLE = -1  # the number of the resample that is the data themselves
 _SCALED = SCORES["ac_temperature"]
@@ -161,9 +162,15 @@ class _Fitted:
         return cls(score, state, x[finite], y[finite])
 
     def predict(self, sides: Sides) -> float:
+        return self.at(self.measure(sides), sides)
+
+    def measure(self, sides: Sides) -> float:
         value = self.score.compute(self.state, sides)
         if not np.isfinite(value):
             raise NotAvailableError("its score is not a finite number")
+        return value
+
+    def at(self, value: float, sides: Sides) -> float:
         if self.score.predicts is Predicts.ACCURACY:
             return value
         found = float(linear(self.x, self.y, np.array([value]))[0])
@@ -209,11 +216,14 @@ class _Estimator:
             return np.nan, missing
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
-            predicted = fitted.predict(sides)
+            value = fitted.measure(sides)
         except NotAvailableError as error:
             return np.nan, str(error)
-        is_flat = score.predicts is not Predicts.ACCURACY and not varies(fitted.x)
-        return predicted, FLAGGED if is_flat else ""
+        reason = ""
+        if score.predicts is not Predicts.ACCURACY:
+            is_outside = not fitted.x.min() <= value <= fitted.x.max()
+            reason = EXTRAPOLATED * is_outside if varies(fitted.x) else FLAGGED
+        return fitted.at(value, sides), reason
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""

@@ -11,7 +11,7 @@ from matcheval.accuracy_prediction.tables import titles, ways
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline
+from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent
 
 Row = Mapping[Any, Any]  # of the table of errors, with what readers call it
@@ -68,9 +68,11 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
     value = f"To assume the base accuracy errs by {_error(assumed[0])} points" if assumed else ""
     return Headline(
         subject=f"Accuracies predicted without labels: {suite}",
-        value=value,
-        statement=f"Mean absolute errors with {percent(rows[0]['confidence'])} intervals for the "
-        f"choice of the sets. {'; '.join(said)}",
+        lines=tuple(Sentence(text) for text in (value, *said) if text),
+        notes=(
+            f"Mean absolute errors with {percent(rows[0]['confidence'])} intervals for the choice "
+            "of the sets.",
+        ),
     )
 
 
@@ -85,11 +87,11 @@ def _chart(suite: str, rows: Sequence[Row]) -> Chart:
         point = Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
         points.setdefault(row["how"], []).append(point)
     return Chart(
-        f"{suite}: mean absolute errors of predicted accuracies by method, with "
-        f"{percent(rows[0]['confidence'])} intervals.",
+        f"{rows[0]['name']} errs least, by {_error(rows[0])} points on average",
         "mean absolute error (percentage points)", "",
         [Series(way, each) for way, each in points.items()],
         categories=[row["name"] for row in rows], zero="x",
+        note=f"With {percent(rows[0]['confidence'])} intervals for the choice of the sets.",
     )  # fmt: skip
 
 

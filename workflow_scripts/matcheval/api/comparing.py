@@ -19,12 +19,12 @@ from matcheval.api.comparison import (
     compare_sets,
 )  # fmt: skip
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.inputs import Estimate, Shown, columns_of, layout_of, warn_each
+from matcheval.api.inputs import Estimate, Shown, columns_of, is_number, layout_of, warn_each
 from matcheval.api.pairs import Origin, PairOptions, all_sources, given_models, read_compared
-from matcheval.errors import check_known
+from matcheval.errors import InputError, check_known
 from matcheval.io.files import atomic_file, check_place
-from matcheval.protocol.settings import EPSILON, N_SEEDS_COMPARED, Criterion
-from matcheval.protocol.words import verdict
+from matcheval.protocol.settings import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
+from matcheval.protocol.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,8 +69,6 @@ class GapEstimate(Shown):
         Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
     fraction_unmatched : float
         Share of the targets without a match, mean over seeds and models.
-    verdict : str
-        Whether the matched gap differs from 0 by more than sampling error.
     remarks : str
         Why values are NaN, and what else to know; most often empty.
     """
@@ -83,14 +81,13 @@ class GapEstimate(Shown):
     narrowing: float
     reference_narrowing: float
     fraction_unmatched: float
-    verdict: str
     remarks: str
 
     def __str__(self) -> str:
         """Return the gaps in percentage points."""
         return (
-            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}, "
-            f"{self.verdict}; {self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
+            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
+            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
         )
 
     @classmethod
@@ -101,7 +98,6 @@ class GapEstimate(Shown):
         values |= {name: float(row[name]) for name in numbers}
         return cls(
             criterion=str(row["matching"]),
-            verdict=verdict(row),
             remarks=str(row["remarks"]),
             **values,
         )
@@ -123,6 +119,8 @@ class ComparisonResult(Shown):
         Names of the models.
     gaps : mapping of str to GapEstimate
         By criterion; of the one model, or of the mean over all.
+    verdict : Verdict
+        What the comparison shows, how sure that is, and what to do next; `print(result.verdict)`.
     warnings : tuple of str
         What looks wrong about the input, and where most targets are unmatched.
     notes : tuple of str
@@ -137,6 +135,7 @@ class ComparisonResult(Shown):
     source: str
     models: tuple[str, ...]
     gaps: Mapping[str, GapEstimate]
+    verdict: Verdict
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     analyses: tuple[str, ...]
@@ -152,8 +151,8 @@ class ComparisonResult(Shown):
             title=compared.title, original=pair.original, replication=pair.replication,
             source=first.source_name,
             models=tuple(one.model for one in compared.models.comparisons),
-            gaps={row.criterion: row for row in rows}, warnings=tuple(compared.warnings),
-            notes=compared.models.told,
+            gaps={row.criterion: row for row in rows}, verdict=compared.verdict,
+            warnings=tuple(compared.warnings), notes=compared.models.told,
             analyses=tuple(compared.analyses), _compared=compared, _asked=asked,
         )  # fmt: skip
 
@@ -289,6 +288,7 @@ def compare(
     source: Origin | None = None,
     criteria: str | Sequence[str] = ("label_probability", "probability"),
     epsilon: float = EPSILON,
+    margin: float = MARGIN,
     seeds: int = N_SEEDS_COMPARED,
     model: str = "",
     pair: str = "pair",
@@ -336,6 +336,8 @@ def compare(
         (Algorithm 2).
     epsilon : float
         Largest difference of matched probabilities, in (0, 1].
+    margin : float
+        Differences of accuracy below it do not matter, for the verdict; a fraction.
     seeds : int
         Random runs per model, with seeds 0, 1, ...; 1 to 10,000. Where more would move the matched
         gap visibly, the result says so.
@@ -397,8 +399,7 @@ def compare(
     ...     {"labels": labels[:1500], "logits": logits[:1500]},
     ...     {"labels": labels[1500:], "logits": logits[1500:]},
     ... )
-    >>> result.gaps["probability"].verdict
-    'within sampling error of 0'
+    >>> result.verdict.claims[0].text
     """
     is_run = replication_of_model is not None
     if is_run and isinstance(original, str):
@@ -406,6 +407,9 @@ def compare(
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
+    if not is_number(margin) or not 0 < margin < 1:
+        remedy = "Give a fraction between 0 and 1, such as 0.01 for one percentage point"
+        raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
     chosen = chosen_analyses(analyses)
     if is_run:
         run = pretrained_model(original) if isinstance(original, str) else original
@@ -416,10 +420,10 @@ def compare(
     read = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "
-        f"epsilon={epsilon}, seeds={seeds}, pair={pair!r}, paired={paired}, "
+        f"epsilon={epsilon}, margin={margin}, seeds={seeds}, pair={pair!r}, paired={paired}, "
         f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
     )
-    compared = compare_sets(read, chosen, progress=progress)
+    compared = compare_sets(read, chosen, margin=margin, progress=progress)
     result = ComparisonResult.of(compared, asked)
     warn_each([*left_out, *result.warnings])
     return result

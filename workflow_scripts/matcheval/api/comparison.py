@@ -14,7 +14,7 @@ from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
-from matcheval.protocol.settings import Criterion
+from matcheval.protocol.settings import MARGIN, Criterion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.protocol.verdicts import Verdict
 
 _VISIBLE = 0.1  # spread between orders of picks, in half-widths of the interval
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
@@ -71,6 +72,7 @@ class Compared:
     tables: "Mapping[Criterion, pd.DataFrame]"  # columns of `MODEL_TABLE`, a row per model
     gaps: "GapTables"
     analyses: Mapping[str, AnalysisTable]
+    margin: float  # differences of accuracy below it do not matter
 
     @property
     def pair(self) -> str:
@@ -93,6 +95,18 @@ class Compared:
     def titles(self) -> dict[str, str]:
         """What readers call the matchings, by name."""
         return {criterion.value: criterion.description for criterion in self.tables}
+
+    @cached_property
+    def verdict(self) -> "Verdict":
+        """What the comparison shows."""
+        from matcheval.protocol.verdicts import verdicts, with_accuracies
+
+        models = {
+            (self.pair, criterion.value): with_accuracies(self.gaps.models[criterion.value], table)
+            for criterion, table in self.tables.items()
+        }
+        means = (row for _, row in self.gaps.means.iterrows())
+        return verdicts(means, models, margin=self.margin)[0]
 
     @property
     def suspicions(self) -> list[tuple[str, str]]:
@@ -170,6 +184,7 @@ def compare_sets(
     models: ComparedModels,
     analyses: "Sequence[type[PairTableAnalysis]]" = (),
     *,
+    margin: float = MARGIN,
     progress: bool = False,
 ) -> Compared:
     """Match models by all criteria, tabulate the runs, and estimate gaps."""
@@ -182,4 +197,4 @@ def compare_sets(
         found[kind.name] = AnalysisTable(kind, import_module(kind.__module__).tabulate(models))
     gaps = estimate_gaps(models, progress=progress)
     tables = {Criterion(name): tabulate_runs(runs) for name, runs in gaps.runs.items()}
-    return Compared(models, tables, gaps, found)
+    return Compared(models, tables, gaps, found, margin)

@@ -40,6 +40,7 @@ _N_FIRST = 5  # of more
 _MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
 FORMATS = ("pdf", "png", "svg")
+_IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
 LIST = "files.json"  # what a comparison wrote into its folder
 _WRITER = "matched-eval compare"
 Row = tuple[str, ...]
@@ -52,13 +53,23 @@ def describe(compared: Compared, where: str) -> str:
     """
     is_one = len(compared.models.comparisons) == 1
     lines = _of_one(compared) if is_one else _of_many(compared, where)
-    text = "\n".join([compared.title, *lines, ""])
+    text = "\n".join([compared.title, "", *_verdict(compared), *lines, ""])
     for name, one in compared.analyses.items():
         table = markdown(one.module.text_columns(one.table)).splitlines(keepends=True)
         shown, more = "".join(table[: _MAX_ROWS + 2]), len(table) - 2 - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
         text += f"\n{name} (docs/analyses/{name}.md)\n\n{shown}{rest}"
     return text
+
+
+def _verdict(compared: Compared) -> list[str]:
+    """Return the claims with their strengths, and what to do next."""
+    said = [(one.strength, f"{one.text} ({one.reason})") for one in compared.verdict.claims]
+    width = max(len(strength) for strength, _ in said) + 2
+    return [
+        textwrap.fill(text, _WIDTH, initial_indent=head.ljust(width), subsequent_indent=" " * width)
+        for head, text in [*said, ("next", compared.verdict.next_step)]
+    ]
 
 
 def _of_one(compared: Compared) -> list[str]:
@@ -108,8 +119,7 @@ def _notes(compared: Compared, criterion: Criterion) -> list[str]:
     if pd.isna(gap["matched_gap"]):
         return []
     lines = [
-        f"matched gap: {with_interval(gap, 'matched_gap')}, {words.verdict(gap)}",
-        words.narrowing(gap),
+        f"matched gap: {with_interval(gap, 'matched_gap')}, {words.narrowing(gap)}",
         f"gap in terms of the matching: matched gap {points(gap['matched_gap'])}, source "
         f"selection {points(gap['source_selection'])}, dropped targets "
         f"{points(gap['dropped_targets'])}",
@@ -297,11 +307,12 @@ def _earlier(folder: Path) -> list[str] | None:
 
 def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
     figures: list[ShownFile] = []
-    for stem, title, figure in _figures(compared):
+    for kind, stem, title, figure in _figures(compared):
         paths = [folder / "figures" / f"{stem}.{suffix}" for suffix in FORMATS]
         save_figure(figure, *paths)
         yield from paths
-        figures.append(ShownFile(tuple(map(str, paths)), title))
+        if kind not in _IN_CHARTS:
+            figures.append(ShownFile(tuple(map(str, paths)), title))
     for name, table in _tables(compared):
         write_table(table, folder / name)
         yield folder / name
@@ -315,7 +326,11 @@ def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]
             yield from paths
     texts = {
         "summary.md": words.write_summary(
-            compared.title, compared.gaps.means, compared.titles, compared.suspicions
+            compared.title,
+            compared.gaps.means,
+            compared.titles,
+            [compared.verdict],
+            compared.suspicions,
         ),
         "report.html": _report(compared, folder, figures, command),
     }
@@ -343,17 +358,19 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
             yield f"gaps/{place}.{suffix}", gaps
 
 
-def _figures(compared: Compared) -> "Iterator[tuple[str, str, Figure]]":
-    """Return figures with their paths below `figures/`, without suffix, and titles."""
+def _figures(compared: Compared) -> "Iterator[tuple[str, str, str, Figure]]":
+    """Return kinds of figures, their paths below `figures/` without suffix, titles, and figures."""
     pair = compared.pair
-    yield f"{pair}/confidence", "Accuracy and confidence", compared.figure("confidence")
+    confidence = compared.figure("confidence")
+    yield "confidence", f"{pair}/confidence", "Accuracy and confidence", confidence
     kinds = [("matched_accuracy", "matched_accuracy", "Matched accuracy"), ("gaps", "gaps", "Gaps")]
     if len(compared.models.comparisons) == 1:
         kinds.append(("reliability", f"reliability/{_file_name(compared)}", "Reliability"))
     for criterion in compared.tables:
         for kind, stem, title in kinds:
             figure = compared.figure(kind, criterion)
-            yield f"{pair}/{criterion.value}/{stem}", f"{title}, {criterion.description}", figure
+            place = f"{pair}/{criterion.value}/{stem}"
+            yield kind, place, f"{title}, {criterion.description}", figure
 
 
 def _file_name(compared: Compared) -> str:
@@ -369,7 +386,10 @@ def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], comm
         "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in titles],
         "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in titles],
     }
-    values = {"titles": titles, "places": [[pair, m] for m in titles], "confidence": LEVEL}
+    values = {
+        "titles": titles, "places": [[pair, m] for m in titles], "margin": compared.margin,
+        "confidence": LEVEL,
+    }  # fmt: skip
     gaps = Section(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
         values,

@@ -25,7 +25,7 @@ from matcheval.errors import InputError, check_known
 from matcheval.figures.intervals import plot_intervals
 from matcheval.figures.style import shortened
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import aligned
+from matcheval.io.text_tables import aligned, signed, supported_digits
 from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory
@@ -35,6 +35,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import suspicions
 from matcheval.protocol.blocks import groups, groups_of_models, paired_images
 from matcheval.protocol.compared_models import differing
+from matcheval.statistics.claims import Evidence, Strength
 from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import mcnemar
 
@@ -101,6 +102,22 @@ class ModelComparison(Shown):
     notes: tuple[str, ...]
     _datapoints: pd.DataFrame = field(repr=False)
     _n_groups: int = field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """Which model is better, and how sure that is, in a sentence."""
+        low, value, high = self.difference.low, self.difference.value, self.difference.high
+        found = Evidence.of_interval(value, low, high, n_groups=self._n_groups)
+        strength = found.differs(LEVEL, 1)
+        digits = supported_digits(100 * low, 100 * high)
+        sign = -1 if value < 0 and strength is not Strength.OPEN else 1
+        bounds = (low, high)[::sign]
+        points, *ends = (signed(100 * sign * one, digits) for one in (value, *bounds))
+        points = f"{points} points" + ("" if self.remark else f" [{', '.join(ends)}]")
+        if strength is Strength.OPEN:
+            return f"{strength}: which is better ({points}, {self.first} minus {self.second})."
+        better, other = (self.first, self.second)[:: 1 if value > 0 else -1]
+        return f"{strength}: {better} is more accurate than {other}, by {points}."
 
     def to_pandas(self, table: str = "numbers", *, all: bool = False) -> pd.DataFrame:
         """Return a table of the results.
@@ -280,15 +297,12 @@ def compare_on_one_set(
 def describe(found: ModelComparison, where: str) -> str:
     """Return all numbers and the first datapoints; `where` says where the others are."""
     first, second = (shortened(name, _NAME_WIDTH) for name in (found.first, found.second))
-    low, high = found.difference.low, found.difference.high
-    verdict = "within" if low <= 0 <= high else "beyond"
     design = f"by {found._n_groups} groups" if found._n_groups else "by image"
     accuracies = [f"{100 * one:.2f} %" for one in (found.accuracy_first, found.accuracy_second)]
     lines = [
         f"{found.first} against {found.second}, on the same {found.n:,} datapoints", "",
         *aligned([("", first, second), ("accuracy", *accuracies)]), "",
-        f"difference {found.difference} points, "
-        + (found.remark or f"{verdict} sampling error of 0"),
+        found.verdict, *([found.remark] if found.remark else []),
         f"McNemar's exact test: p = {found.p:.2g}",
         *([] if found.remark else [f"Brackets: 95 % interval, paired {design}."]), "",
         *aligned([

@@ -15,6 +15,7 @@ from matcheval.accuracy_prediction.estimation import (
     estimate_accuracies,
 )  # fmt: skip
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
+from matcheval.accuracy_prediction.recommendation import Recommendation, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.api.inputs import (
     Data,
@@ -176,6 +177,8 @@ class AccuracyPredictions(Shown):
         Its datapoints.
     accuracy_base : float
         Accuracy on it, a fraction.
+    recommendations : tuple of Recommendation
+        One per set: which prediction to rely on, if any, and why.
     predictions : tuple of PredictedAccuracy
         One per set and method.
     warnings : tuple of str
@@ -187,6 +190,7 @@ class AccuracyPredictions(Shown):
     base: str
     n_base: int
     accuracy_base: float
+    recommendations: tuple[Recommendation, ...]
     predictions: tuple[PredictedAccuracy, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -334,6 +338,7 @@ def predict_accuracy(
     warn_each(told)
     return AccuracyPredictions(
         base=source.name, n_base=len(source.outputs), accuracy_base=source.outputs.accuracy,
+        recommendations=tuple(recommend(table.to_pylist())),
         predictions=tuple(PredictedAccuracy._of(row) for _, row in frame.iterrows()),
         warnings=tuple(told), notes=tuple(notes), _table=frame,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from matcheval.errors import InputError, printable
 from matcheval.io.files import check_is_file, check_place
 from matcheval.io.terminal import add_json, json_rows, print_json
 from matcheval.names import MODEL
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Criterion
+from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
@@ -149,6 +150,10 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
+    parser.add_argument(
+        "--margin", type=_points, default=100 * MARGIN, metavar="POINTS",
+        help="differences of accuracy below it do not matter, for the verdict (default: 1)",
+    )  # fmt: skip
     quantities = [*_QUANTITIES, *(f"{name}:{one}" for name in _OF_MATCHING for one in known)]
     add_fail_if(
         parser, quantities, "; those of matching are of the first criterion, others are named like "
@@ -156,6 +161,14 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_compare, parser=parser)
+
+
+def _points(text: str) -> float:
+    """Read percentage points that a difference may have."""
+    value = float(text)
+    if not 0 < value < 100:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 100 points, such as 1")
+    return value
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
@@ -294,7 +307,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     read = _read(arguments, models, options)
     if (n := len(read.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
-    compared = compare_sets(read, analyses, progress=True)
+    compared = compare_sets(read, analyses, margin=arguments.margin / 100, progress=True)
     from matcheval.api.comparison_output import describe, write_comparison
 
     for text in compared.warnings[:MAX_WARNINGS]:
@@ -312,6 +325,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     if arguments.json:
         gaps, tables = compared.gaps, compared.tables
         print_json("compare", {
+            "verdict": asdict(compared.verdict),
             "means": json_rows(gaps.means),
             "models": {name: json_rows(table) for name, table in gaps.models.items()},
             "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
@@ -324,11 +338,12 @@ def run_compare(arguments: argparse.Namespace) -> None:
 
 def _quantities(compared: "Compared") -> dict[str, dict[str, float]]:
     """Return what `--fail-if` compares, in percent, by model."""
+    from matcheval.protocol.verdicts import with_accuracies
+
     found = defaultdict[str, dict[str, float]](dict)
     for criterion, table in compared.tables.items():
-        gaps = compared.gaps.models[criterion.value].set_index("model")
-        accuracies = table.set_index("model")[["accuracy_original", "accuracy_replication"]]
-        joined = gaps.join(accuracies)
+        gaps = compared.gaps.models[criterion.value]
+        joined = with_accuracies(gaps, table)
         for model, row in joined.iterrows():
             of_model = found[str(model) if len(joined) > 1 else compared.title]
             for name in _QUANTITIES:
@@ -392,6 +407,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
         check_is_file(path)
     from matcheval.accuracy_prediction.estimates_text import describe
+    from matcheval.accuracy_prediction.recommendation import recommend
     from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}
@@ -404,7 +420,10 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         tell=LOGGER.info, progress=True,
     )  # fmt: skip
     if arguments.json:
-        print_json("predict-accuracy", {"base": base.name, "predictions": json_rows(table)})
+        advice = [asdict(one) for one in recommend(table.to_pylist())]
+        rows = json_rows(table)
+        told = {"base": base.name, "recommendations": advice, "predictions": rows}
+        print_json("predict-accuracy", told)
     else:
         sys.stdout.write(printable(describe(base.name, table.to_pylist())))
 

@@ -10,7 +10,7 @@ from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline
+from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent
 
 _SIGNIFICANT = 0.05
@@ -59,14 +59,16 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
     gain = f"{tables.TITLES[best['algorithm']]}, {_gain(best)}"
     return Headline(
         subject=title,
-        value=f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}",
-        verdict=f"{better} of {len(compared)} better than ERM beyond chance, {worse} worse",
-        statement=(
+        lines=(
+            Sentence(f"{better} of {len(compared)} algorithms are better than ERM beyond chance, "
+            f"{worse} worse."),
+            Sentence(f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}."),
+        ),
+        notes=(
             f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
             f"{percent(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
             "means p < 0.05, adjusted for the number of algorithms (Holm)."
-        ),
-        is_clear=better > 0,
+        ,),
     )  # fmt: skip
 
 
@@ -83,8 +85,8 @@ def _chart(title: str, rows: pd.DataFrame) -> Chart:
         for i, row in enumerate(ordered.to_dict("records"))
     ]  # fmt: skip
     return Chart(
-        f"{title}: gains over ERM by algorithm, with {percent(rows['confidence'].iloc[0])} "
-        "intervals over runs.",
+        f"{title}: {int((rows['gain'] > 0).sum())} of {len(rows)} algorithms are above ERM",
         "accuracy − that of ERM (percentage points)", "",
-        [Series("an algorithm", points)], categories=names, zero="x",
+        [Series("", points)], categories=names, zero="x",
+        note=f"With {percent(rows['confidence'].iloc[0])} intervals over runs.",
     )  # fmt: skip

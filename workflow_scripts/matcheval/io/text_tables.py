@@ -158,6 +158,12 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
+def supported_digits(low: float, high: float) -> int:
+    """Return how many digits after the point an interval supports: two of its half-width."""
+    half = (high - low) / 2
+    return max(0, min(2, 1 - math.floor(math.log10(half)))) if half > 0 else 2
+
+
 def accuracy_cells(table: "pd.DataFrame", part: str, digits: int = 1) -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"

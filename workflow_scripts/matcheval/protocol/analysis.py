@@ -8,8 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
@@ -26,6 +24,7 @@ from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.tables import join_runs, tabulate_runs
+from matcheval.protocol.verdicts import Judged
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
 from matcheval.statistics.intervals import at_level, schema_at_level
@@ -101,15 +100,20 @@ def write_study_summary(
     *,
     study: str,
     titles: Mapping[str, str],
+    places: Sequence[tuple[str, str]],
+    margin: float,
     confidence: float,
     means: Sequence[Path],
     tables: Sequence[Path],
+    gaps: Sequence[Path],
     outputs: Sequence[Path],
 ) -> None:
     """Write the summary page of a study in Markdown."""
-    gaps = pd.concat([MEAN_GAPS.read(path).to_pandas() for path in means], ignore_index=True)
-    suspicions = suspicions_in([MODEL_TABLE.read(path) for path in tables])
-    text = write_summary(f"Study `{study}`", gaps, titles, suspicions, confidence)
+    data = {"means": means, "tables": tables, "gaps": gaps}
+    found = Judged.read(data, places, margin, confidence)
+    text = write_summary(
+        f"Study `{study}`", found.means, titles, found.verdicts, found.suspicions, confidence
+    )
     with atomic_file(outputs[0]) as partial:
         partial.write_text(text, encoding="utf-8")
     logging.info("%d pairs summarised", len(means))
@@ -334,22 +338,29 @@ class Matching(Analysis):
     @property
     def report_section(self) -> Section:
         """Gaps of all pairs, matchings and models, besides the figures."""
-        places = [[pair, matching] for pair, matching in product(self.pairs, self.matchings)]
-        if not places:
+        if not self.pairs:
             return self.section()
-        gaps = [self.gaps.file(".parquet", pair=pair, matching=name) for pair, name in places]
-        values = {"titles": self.titles, "places": places, "confidence": self.study.confidence}
-        return self.section({**self._summary_inputs, "gaps": gaps}, values, [self.summary])
+        # Charts of the page show what these figures do.
+        hidden = [self.summary, self.gaps_plot, self.accuracy_plot]
+        return self.section(self._summary_inputs, self._summary_values, hidden)
 
     @property
     def _summary_inputs(self) -> dict[str, list[str]]:
-        """Tables of mean gaps, one per pair, and by model, which hold warnings."""
+        """Tables of mean gaps, one per pair, of gaps by model, and of accuracies and warnings."""
+        places = [*product(self.pairs, self.matchings)]
+        return {"means": [self.means.file(".parquet", pair=pair) for pair in self.pairs]} | {
+            name: [kind.file(".parquet", pair=pair, matching=one) for pair, one in places]
+            for name, kind in (("tables", self.result), ("gaps", self.gaps))
+        }
+
+    @property
+    def _summary_values(self) -> dict[str, Any]:
+        """How these tables are read."""
         return {
-            "means": [self.means.file(".parquet", pair=pair) for pair in self.pairs],
-            "tables": [
-                self.result.file(".parquet", pair=pair, matching=matching)
-                for pair, matching in product(self.pairs, self.matchings)
-            ],
+            "titles": self.titles,
+            "places": [[*place] for place in product(self.pairs, self.matchings)],
+            "margin": self.settings.margin,
+            "confidence": self.study.confidence,
         }
 
     # --- inputs and arguments of jobs
@@ -467,10 +478,7 @@ class Matching(Analysis):
             Rule(
                 name="write_summary", run=write_study_summary,
                 input=self._summary_inputs, output={"outputs": self.summary},
-                arguments=lambda _: {
-                    "study": self.study.name, "titles": self.titles,
-                    "confidence": self.study.confidence,
-                },
+                arguments=lambda _: {"study": self.study.name, **self._summary_values},
                 message=f"Summarising study {self.study.name}",
             ),
             Rule(

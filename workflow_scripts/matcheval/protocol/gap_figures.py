@@ -11,7 +11,6 @@ from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, Floats, point_options
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
-from matcheval.protocol.words import verdict
 from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor, percent
 
 if TYPE_CHECKING:
@@ -135,8 +134,7 @@ def plot_one_model(
             figure,
             f"Bars: {percent(level)} intervals; of matched accuracies ±1 SD over the random "
             "choices of the matching. Unmatched targets: "
-            f"{100 * row['fraction_unmatched_mean']:.1f} %.\n"
-            f"Matched gap: {verdict(gap)}.",
+            f"{100 * row['fraction_unmatched_mean']:.1f} %.",
         )
     return figure
 
@@ -160,7 +158,7 @@ def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
             axes.set_xlabel("Narrowing of the gap by matching (%)")
         subject = f"{gap['model']}: {gap['pair']}, {title}"
         style.set_title(figure, f"{subject}\nε = {gap['epsilon']:g}, 1 model")
-        style.set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
+        style.set_note(figure, note)
     return figure
 
 
@@ -207,48 +205,88 @@ def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
 
 # Inches: differences and unmatched targets, on the right; the panel on the left spans both.
 _RIGHT_HEIGHTS = (1.7, 0.75)
-_AROUND_PANELS = 1.75  # inches: titles, legends and labels, without the names of the models
-_INCHES_PER_CHARACTER = 0.052
+_AROUND_PANELS = 1.75  # inches: titles, legends and labels
 _INCHES_PER_LINE = 0.13
-_NAME_SIZE = 6.0  # points
+_ROW = 0.17  # inches of a model by itself
 _FAINT = 0.3
 
 
 def plot_matched_accuracy(
     table: pd.DataFrame, gaps: pd.DataFrame, title: str, level: float = LEVEL
 ) -> "Figure":
-    """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
+    """Plot accuracy and matched accuracy of both sets over models, and of many the gaps."""
     if len(table) == 1:
         return plot_one_model(table, gaps, title, level)
     bounds = gaps[["model", "matched_gap_low", "matched_gap_high"]]
     table = by_accuracy(table.merge(bounds, on="model", validate="one_to_one"))
-    names = [style.shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else []
     note = note_of(table)
-    room = _AROUND_PANELS + _INCHES_PER_CHARACTER * max(map(len, names), default=0)
-    room += _INCHES_PER_LINE * (1 + style.fit_text(note, 2 * COLUMN_WIDTH).count("\n"))
+    lines = 1 + style.fit_text(note, 2 * COLUMN_WIDTH).count("\n")
+    room = _AROUND_PANELS + _INCHES_PER_LINE * lines
     with style.style():
-        figure = style.new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
-        panels = figure.subplot_mosaic(
-            [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
-        )
-        _draw_all_accuracies(panels["accuracies"], table)
-        _draw_all_gaps(panels["gaps"], table, level)
-        _draw_unmatched(panels["unmatched"], table)
-        original, n = set_name(table, "original"), len(table)
-        for panel in panels.values():
-            if names:
-                panel.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
-                panel.set_xlabel(f"Model, most accurate on {original} last")
-            else:
-                panel.set_xticks([1, *range(_step(n), n + 1, _step(n))])
-                panel.set_xlabel(f"Model, by increasing accuracy on {original}")
-            panel.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
-        panels["gaps"].tick_params(labelbottom=False)
-        panels["gaps"].set_xlabel("")
-        figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        style.set_title(figure, title_of(table, title))
+        if len(table) <= FEW_MODELS:
+            figure = style.new_figure(2 * COLUMN_WIDTH, _ROW * len(table) + room)
+            _draw_few(figure, table)
+        else:
+            figure = style.new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
+            _draw_many(figure, table, level)
+        message = f"{_message(table)}\n" if len(table) <= FEW_MODELS else ""
+        style.set_title(figure, message + title_of(table, title))
         style.set_note(figure, note)
     return figure
+
+
+def _message(table: pd.DataFrame) -> str:
+    """Say how many models are less accurate on the replication."""
+    whole, matched = (int((table[name] > 0).sum()) for name in ("gap", "matched_gap_mean"))
+    return (
+        f"{whole} of {len(table)} models are less accurate on {set_name(table, 'replication')}, "
+        f"{matched} on matched datapoints"
+    )
+
+
+def _draw_few(figure: "Figure", table: pd.DataFrame) -> None:
+    """Draw a model in each row: both accuracies, of all datapoints and of matched ones."""
+    whole, matched, unmatched = figure.subplots(1, 3, sharey=True, width_ratios=(3, 3, 1.3))
+    rows = np.arange(len(table))
+    for axes, name, deviation, heading in (
+        (whole, "accuracy_{}", "", "all datapoints"),
+        (matched, "matched_accuracy_{}_mean", "matched_accuracy_{}_std", "matched datapoints"),
+    ):
+        values = {origin: 100 * table[name.format(origin)].to_numpy(np.float64) for origin in SETS}
+        axes.hlines(rows, *values.values(), color=_JOINED, linewidth=1.2, zorder=1)
+        for origin, value in values.items():
+            look, spread = SETS[origin][0], deviation.format(origin)
+            axes.errorbar(
+                value, rows, xerr=100 * table[spread].to_numpy(np.float64) if spread else None,
+                fmt=look.marker, color=look.color, markersize=4, elinewidth=3, alpha=0.9,
+                label=f"{set_name(table, origin)} (n = {count(table[f'n_{origin}'].iloc[0])})",
+            )  # fmt: skip
+        axes.set_xlabel(f"Accuracy, {heading} (%)")
+    matched.sharex(whole)
+    style.legend_above(whole)
+    share = 100 * table["fraction_unmatched_mean"].to_numpy(np.float64)
+    unmatched.plot(share, rows, style.UNMATCHED.marker, color=style.UNMATCHED.color, markersize=4)
+    unmatched.set_xlim(0, 1.1 * max(share.max(), 1.0))
+    unmatched.set_xlabel("Unmatched\ntargets (%)")
+    whole.set_yticks(rows, [style.shortened(name) for name in table["model"]])
+
+
+def _draw_many(figure: "Figure", table: pd.DataFrame, level: float) -> None:
+    """Draw points of models, and running medians of their accuracies, gaps and unmatched shares."""
+    panels = figure.subplot_mosaic(
+        [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
+    )
+    _draw_all_accuracies(panels["accuracies"], table)
+    _draw_all_gaps(panels["gaps"], table, level)
+    _draw_unmatched(panels["unmatched"], table)
+    original, n = set_name(table, "original"), len(table)
+    for panel in panels.values():
+        panel.set_xticks([1, *range(_step(n), n + 1, _step(n))])
+        panel.set_xlabel(f"Model, by increasing accuracy on {original}")
+        panel.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
+    panels["gaps"].tick_params(labelbottom=False)
+    panels["gaps"].set_xlabel("")
+    figure.align_ylabels([panels["gaps"], panels["unmatched"]])
 
 
 def _step(n: int) -> int:
@@ -306,22 +344,18 @@ def _draw(
     """Plot a quantity over models in percent, with faint bars of ±1 SD if it depends on seeds."""
     rank = np.arange(1, len(table) + 1)
     value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
-    named = len(table) <= FEW_MODELS
     look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
-    if named:
-        axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
-    else:  # lines between many adjacent models would be unreadable
-        points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
-        axes.plot(rank, value, "o", color=series.color, zorder=1.8, **points)
-        axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
+    points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
+    axes.plot(rank, value, "o", color=series.color, zorder=1.8, **points)
+    axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
     if has_seeds:
         deviation = 100 * table[f"{quantity}_std"].to_numpy(dtype=np.float64)
         if f"{quantity}_low" in table:
             bounds = 100 * table[[f"{quantity}_low", f"{quantity}_high"]].to_numpy(np.float64).T
             deviation = np.abs(bounds - value)
         axes.errorbar(
-            rank, value, deviation, fmt="none", elinewidth=4.0 if named else 0.8,
-            color=series.color, alpha=_FAINT, zorder=1.5,
+            rank, value, deviation, fmt="none", elinewidth=0.8, color=series.color, alpha=_FAINT,
+            zorder=1.5,
         )  # fmt: skip
 
 
@@ -350,26 +384,25 @@ def plot_gaps(
         [gaps.set_index("model").loc[order].reset_index(), pd.DataFrame([mean])], ignore_index=True
     )
     names = [*map(style.shortened, order), "mean"]
-    characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
     narrowings = shown[["same_size_narrowing", "reference_narrowing"]].to_numpy(np.float64)
-    n_panels = 2 + bool(np.isfinite(narrowings).any())
-    height = n_panels * _PANEL_HEIGHT + _AROUND + 0.055 * characters
+    n_panels, many = 2 + bool(np.isfinite(narrowings).any()), len(gaps) > FEW_MODELS
+    height = n_panels * _PANEL_HEIGHT if many else 1.2 * _ROW * len(names)
     with style.style():
-        figure = style.new_figure(2 * COLUMN_WIDTH, height)
-        panels = figure.subplots(n_panels, 1, sharex=True)
-        labels = "gap", f"matched gap; its mean is {verdict(mean)}"
-        _draw_two(panels[0], shown, _GAPS, labels)
-        labels = "part of the gap that goes with confidence", "part at equal confidence"
-        _draw_two(panels[1], shown, _PARTS, labels)
+        figure = style.new_figure(2 * COLUMN_WIDTH, height + _AROUND)
+        shape: dict[str, Any] = {"nrows": n_panels, "sharex": True}
+        panels = figure.subplots(**shape if many else {"ncols": n_panels, "sharey": True})
+        _draw_two(panels[0], shown, _GAPS, ("gap", "matched gap"))
+        _draw_two(panels[1], shown, _PARTS, ("goes with confidence", "at equal confidence"))
         if n_panels > 2:
             _draw_narrowings(panels[2], 100 * narrowings)
-        _label(panels[-1], names)
+        _label(panels[-1] if many else panels[0], names)
         for panel in panels:
-            panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
-        figure.align_ylabels(list(panels))
+            line = panel.axvline if many else panel.axhline
+            line(len(gaps) + 0.5, color="#767676", linewidth=0.5)
+        figure.align_labels(list(panels))
         models = counted(len(gaps), "model")
         style.set_title(figure, f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
-        medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * (len(gaps) > FEW_MODELS)
+        medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * many
         style.set_note(figure, _note(mean, level) + medians)
     return figure
 
@@ -378,18 +411,28 @@ def _draw_two(
     axes: "Axes", shown: pd.DataFrame, series: Mapping[str, SeriesStyle], labels: tuple[str, str]
 ) -> None:
     """Plot two quantities with their intervals, beside each other at every model."""
-    axes.axhline(0, **_ZERO)
+    many = len(shown) > FEW_MODELS + 1
+    (axes.axhline if many else axes.axvline)(0, **_ZERO)
     for (name, look), label, shift in zip(series.items(), labels, (-_SHIFT, _SHIFT), strict=True):
         value, lengths = _with_bars(shown, name)
-        rank = np.arange(1, len(shown) + 1) + shift
+        at = np.arange(1, len(shown) + 1) + (shift if many else -shift)
+        x, y, bar = (at, value, "yerr") if many else (value, at, "xerr")
         _, _, (bars,) = axes.errorbar(
-            rank, value, lengths, fmt=look.marker, color=look.color, elinewidth=0.8, label=label,
+            x, y, **{bar: lengths}, fmt=look.marker, color=look.color, elinewidth=0.8, label=label,
             **point_options(len(shown)),
         )  # fmt: skip
-        if len(shown) > FEW_MODELS + 1:  # bars of many models would hide points and medians
+        if many:  # bars of many models would hide points and medians
             bars.set(alpha=0.2, linewidth=0.5)
             _draw_median(axes, value, look)
-    _finish(axes, "Percentage points")
+    _finish_gaps(axes, "Percentage points", many=many)
+
+
+def _finish_gaps(axes: "Axes", label: str, *, many: bool) -> None:
+    if many:
+        _finish(axes, label)
+    else:
+        axes.set_xlabel(label)
+        style.legend_above(axes)
 
 
 def _draw_median(axes: "Axes", value: Floats, look: SeriesStyle) -> None:
@@ -404,29 +447,34 @@ def _draw_narrowings(axes: "Axes", narrowings: Floats) -> None:
     rank, many = np.arange(1, len(narrowings) + 1), len(narrowings) > FEW_MODELS + 1
     real, reference = narrowings.T
     ends = np.insert(narrowings, 2, np.nan, axis=1).ravel()
+
+    def plot(values: Floats, at: Floats, *args: Any, **look: Any) -> None:
+        axes.plot(*((at, values) if many else (values, at)), *args, **look)
+
     width = 0.3 if many else 0.8
-    axes.plot(np.repeat(rank, 3), ends, color=_JOINED, linewidth=width, zorder=1)
-    axes.plot(
-        rank, real, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples",
+    plot(ends, np.repeat(rank, 3), color=_JOINED, linewidth=width, zorder=1)
+    plot(
+        real, rank, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples",
         **point_options(len(rank)),
     )  # fmt: skip
-    axes.plot(
-        rank, reference, "_", color="#000000", markersize=2 if many else 6,
-        alpha=0.6 if many else 1, label="narrower by, if confidence gives no warning",
+    plot(
+        reference, rank, "_" if many else "|", color="#000000", markersize=2 if many else 6,
+        alpha=0.6 if many else 1, label="if confidence gives no warning",
     )  # fmt: skip
     if many:
         _draw_median(axes, real, MATCHED_GAP)
         _draw_median(axes, reference, GAP)
-    _finish(axes, "Narrowing (%)")
+    _finish_gaps(axes, "Narrowing (%)", many=many)
 
 
 def _label(axes: "Axes", names: list[str]) -> None:
     n = len(names)
     if n - 1 <= FEW_MODELS:
-        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
-    else:
-        ticks = [1, *range(_step(n), n - _step(n) // 2, _step(n))]
-        axes.set_xticks([*ticks, n], [*map(str, ticks), "mean"])
+        axes.set_yticks(range(1, n + 1), names)
+        axes.set_ylim(0.4, n + 0.6)
+        return
+    ticks = [1, *range(_step(n), n - _step(n) // 2, _step(n))]
+    axes.set_xticks([*ticks, n], [*map(str, ticks), "mean"])
     axes.set_xlabel("Model, by increasing accuracy on the original, and mean over models")
     axes.set_xlim(0.4, n + 0.6)
 

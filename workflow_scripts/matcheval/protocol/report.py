@@ -1,29 +1,33 @@
-"""The section of a report on gaps before and after matching."""
+"""The part of a report on gaps: a verdict per pair, its models, and what each gap consists of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
-from matcheval.protocol.comparisons import suspicions_in
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import matching_label
-from matcheval.protocol.words import UNDEFINED, percent, with_interval
+from matcheval.protocol.verdicts import Judged, Verdict
+from matcheval.protocol.words import percent, with_interval
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline
+from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _PARTS = {
-    "gap": "gap",
-    "confidence_part": "part with confidence",
-    "conditional_part": "part at equal confidence",
-    "matched_gap": "matched gap",
+    "confidence_part": "goes with confidence",
+    "conditional_part": "is left at equal confidence, in bins",
 }
-_AXIS = "accuracy on the original − on the replication (percentage points)"
+_MOST_ROWS = 60  # of a chart with a model in each
+_POINTS = "percentage points of accuracy, original − replication"
+_READING = (
+    "Points, with {level} intervals for the sampling of the test sets. A matched gap is that of "
+    "datapoints that are paired by the model's confidence (Anzaku et al. 2022, arXiv 2209.01848). "
+    "It is narrower than the gap also where confidence gives no warning of the errors: the last "
+    "row says how narrow it would be then."
+)
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
 Gaps = Mapping[tuple[str, str], pd.DataFrame]
@@ -31,88 +35,126 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
-    titles, tables = values["titles"], [MODEL_TABLE.read(path) for path in data["tables"]]
-    means = pd.concat([MEAN_GAPS.read(p).to_pandas() for p in data["means"]], ignore_index=True)
-    level = level_of(values["confidence"])
-    gaps, accuracies = {}, ["accuracy_original", "accuracy_replication"]
-    for (pair, matching), path, table in zip(values["places"], data["gaps"], tables, strict=True):
-        of_models = table.to_pandas().set_index("model")[accuracies]
-        gaps[pair, matching] = GAPS.read(path).to_pandas().set_index("model").join(of_models)
-    rows = [row for _, row in means.iterrows()]
-    several = len(set(means["pair"])) > 1
-    names = [f"{row['pair']}: " * several + titles[row["matching"]] for row in rows]
-    charts = [
-        (name, _chart_of_models(row, gaps[row["pair"], row["matching"]], name, level))
-        for row, name in zip(rows, names, strict=True)
+    titles, level = values["titles"], level_of(values["confidence"])
+    found = Judged.read(data, values["places"], values["margin"], values["confidence"])
+    rows, gaps = [row for _, row in found.means.iterrows()], found.gaps
+    judged = found.verdicts
+    several = len(judged) > 1
+    headlines = [
+        _headline(verdict, [row for row in rows if row["pair"] == verdict.pair], titles, level)
+        for verdict in judged
     ]
-    remarks = [f"{n}: {r['remarks']}." for n, r in zip(names, rows, strict=True) if r["remarks"]]
+    of_pairs = {row["pair"]: row for row in reversed(rows)}
+    charts = (_accuracies(of_pairs[one.pair], gaps, level, several=several) for one in judged)
     return Content(
-        headlines=tuple(map(_headline, rows, names)),
+        headlines=tuple(headlines),
         variables={
-            "level": level,
-            "overview": _overview(rows, names, level),
-            "charts": [one for one in charts if one[1].series[0].defined],
+            "accuracies": [chart for chart in charts if chart is not None],
+            "matchings": [*_matchings(rows, gaps, titles, level, several=several)],
             "models": _model_table(gaps),
         },
-        notes=(*words.told(suspicions_in(tables)), *words.unmatched_notes(rows, titles), *remarks),
+        notes=tuple(words.told(found.suspicions)),
+        heading="Models",
     )
 
 
-def _headline(row: pd.Series, name: str) -> Headline:
-    text, share = words.verdict(row), words.share_of_confidence(row)
-    statement = f"No target was matched in any run of {counted(row['n_left_out'], 'model')}."
-    if row["n_models"]:
-        statement = (
-            f"{counted(row['n_models'], 'model')}; "
-            f"`{row['original']}` (n = {row['n_original']:,}) and "
-            f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
-            f"{with_interval(row, 'confidence_part')} points go with confidence"
-            f"{f' (share: {share})' * (share != UNDEFINED)}. The matched gap is "
-            f"{words.narrowing(row)}. "
-            f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}."
-        )
+def _headline(
+    verdict: Verdict, rows: Sequence[pd.Series], titles: Mapping[str, str], level: str
+) -> Headline:
+    first = rows[0]
+    notes = words.unmatched_notes(rows, titles)
+    for remark in dict.fromkeys("; ".join(row["remarks"] for row in rows).split("; ")):
+        if not remark.startswith("only"):  # few groups, of which the claims tell
+            notes.append(remark)
     return Headline(
-        subject=name,
-        value=f"Gap {with_interval(row, 'gap')} points",
-        verdict=f"Matched gap {with_interval(row, 'matched_gap')}: {text}",
-        statement=statement,
-        is_clear=text == words.BEYOND,
+        words.subject_of(first),
+        tuple(Sentence(one.text, one.strength, one.reason) for one in verdict.claims),
+        verdict.next_step,
+        _overview(rows, titles, level) if first["n_models"] else None,
+        tuple(f"{note[:1].upper()}{note[1:]}" for note in notes if note),
     )
 
 
-def _point(row: pd.Series, quantity: str, label: str, at: int, name: str) -> Point:
-    """Return a quantity in percentage points, with its interval, in the row of a category."""
-    text, bounds = with_interval(row, quantity), bounds_in_percent(row, quantity)
-    return Point(100 * row[quantity], at, name, f"{label}: {text} points", x_bounds=bounds)
+def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str], level: str) -> Chart:
+    """Show the gap of a pair, its parts, matched gaps, and what no warning would leave of it."""
+    first = rows[0]
+    estimates = [("gap", "accuracy gap", first)]
+    estimates += [(part, f"… {label}", first) for part, label in _PARTS.items()]
+    estimates += [
+        ("matched_gap", f"matched gap, {titles[row['matching']]}", row) for row in rows
+    ]  # fmt: skip
+    shown = [
+        Point(
+            100 * row[name], i, label, f"{with_interval(row, name)} points",
+            x_bounds=bounds_in_percent(row, name),
+        )
+        for i, (name, label, row) in enumerate(estimates)
+    ]  # fmt: skip
+    names = [label for _, label, _ in estimates]
+    left = first["gap"] * (1 - first["reference_narrowing"])
+    gap, matched = (with_interval(first, name).partition(" [")[0] for name in _QUANTITIES)
+    title = f"Of a gap of {gap} points, matching leaves {matched}"
+    if not pd.isna(left):
+        names.append("matched gap, if confidence gave no warning")
+        would = signed(100 * left, len(matched.partition(".")[2]))
+        text = f"{would} points, by the no-warning reference"
+        shown.append(Point(100 * left, len(shown), names[-1], text))
+        title += f"; if confidence gave no warning, it would leave {would}"
+    return Chart(
+        title, _POINTS, "", [Series("", shown)], categories=names, zero="x",
+        note=_READING.format(level=level),
+    )  # fmt: skip
 
 
-def _overview(rows: Sequence[pd.Series], names: Sequence[str], level: str) -> Chart:
-    """Show gap and matched gap of every pair and matching, with intervals."""
-    of_several = ", mean over models" * (max(row["n_models"] for row in rows) > 1)
+def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:
+    """Show the accuracies of several models, both of a model in a row; of many their gaps."""
+    table = gaps[row["pair"], row["matching"]]
+    if len(table) == 1:
+        return None
+    if len(table) > _MOST_ROWS:
+        return _chart_of_models(row, table, level)
+    table = table.sort_values("accuracy_original", ascending=False, kind="stable")
     series = [
         Series(
-            label + of_several,
-            [_point(row, quantity, label, i, names[i]) for i, row in enumerate(rows)],
+            row[origin],
+            [
+                Point(
+                    100 * model[f"accuracy_{origin}"], i, str(name),
+                    f"{_accuracy_texts(model)}\ngap: {with_interval(model, 'gap')} points",
+                    # From the other series' point: the line between both.
+                    x_bounds=tuple(100 * model[f"accuracy_{o}"] for o in _ORIGINS)
+                    if origin == "replication" else (float("nan"),) * 2,
+                )
+                for i, (name, model) in enumerate(table.iterrows())
+            ],
         )
-        for quantity, label in _QUANTITIES.items()
-    ]
-    title = f"Gaps before and after matching, with {level} intervals, of every pair and matching."
-    return Chart(title, _AXIS, "", series, categories=names, zero="x")
+        for origin in _ORIGINS
+    ]  # fmt: skip
+    lower = int((table["gap"] > 0).sum())
+    title = f"{row['pair']}: " * several
+    title += f"{lower} of {len(table)} models are less accurate on {row['replication']}"
+    return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
 
-def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str, level: str) -> Chart:
-    """Show gap and matched gap of models against accuracy; of a single one the parts of its gap."""
+_ORIGINS = ("original", "replication")
+
+
+def _matchings(
+    rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str, *, several: bool
+) -> Iterator[tuple[str, Chart | None, str]]:
+    """Return the gaps of models by every matching, and what can be said of their mean."""
+    for row in rows:
+        name = f"{row['pair']}: " * several + titles[row["matching"]]
+        table = gaps[row["pair"], row["matching"]]
+        # That of the first matching of many models is shown above.
+        is_shown = len(table) > _MOST_ROWS and name == titles[rows[0]["matching"]]
+        chart = None if is_shown else _chart_of_models(row, table, level)
+        yield name, chart, words.statement(row)
+
+
+def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
+    """Show gap and matched gap of models against accuracy."""
     models = [model for _, model in gaps.reset_index().iterrows()]
-    if len(models) == 1:
-        (model,) = models
-        points = [
-            _point(model, quantity, label, i, label)
-            for i, (quantity, label) in enumerate(_PARTS.items())
-        ]
-        of_model = f"gap of {model['model']}, its parts and matched gap"
-        title = f"{name}: {of_model}, with {level} intervals."
-        parts = [Series(model["model"], points)]
-        return Chart(title, _AXIS, "", parts, categories=list(_PARTS.values()), zero="x")
     series = [
         Series(
             label,
@@ -127,11 +169,16 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, name: str, level: str) 
         )
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
+    narrower = f"{row['n_narrower']} of {counted(len(models), 'model')}"
     return Chart(
-        f"{name}: gap and matched gap of {counted(len(models), 'model')} against accuracy, with "
-        f"{level} intervals.",
+        f"The matched gap is narrower than the gap for {narrower}",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
+        note=f"Gaps with {level} intervals.",
     )  # fmt: skip
+
+
+def _accuracy_texts(model: pd.Series) -> str:
+    return "\n".join(f"{o}: {percent(model[f'accuracy_{o}'], 2)}" for o in _ORIGINS)
 
 
 def _values(model: pd.Series) -> str:

@@ -10,11 +10,21 @@ from pydantic import Field, model_validator
 
 from matcheval.errors import InputError
 from matcheval.protocol.criteria import EPSILON as EPSILON
+from matcheval.protocol.criteria import MARGIN as MARGIN
 from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
 from matcheval.protocol.criteria import N_SEEDS as N_SEEDS
 from matcheval.protocol.criteria import N_SEEDS_COMPARED as N_SEEDS_COMPARED
 from matcheval.protocol.criteria import Criterion as Criterion
-from matcheval.settings import Count, Integer, Named, Names, Number, Settings, Unique, UniqueItems
+from matcheval.settings import (
+    Count,
+    Integer,
+    Named,
+    Names,
+    Number,
+    Settings,
+    Unique,
+    UniqueItems,
+)
 
 if TYPE_CHECKING:
     from matcheval.predictions.records import Predictions
@@ -142,6 +152,9 @@ class MatchingSettings(Settings):
     )
     seeds: Annotated[Count, Field(le=MAX_SEEDS)] = Field(
         N_SEEDS, description="Runs per model: seeds 0, 1, ..."
+    )
+    margin: Annotated[Number, Field(gt=0, lt=1)] = Field(
+        MARGIN, description="Differences of accuracy below it do not matter, for the verdict"
     )
     models_per_job: Count = Field(
         128, description="Models in one job: matching takes milliseconds, starting a job a second"

@@ -5,15 +5,18 @@ narrowings in percent.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, counted, markdown, signed
+from matcheval.io.text_tables import TextColumn, counted, markdown, signed, supported_digits
 from matcheval.protocol.settings import matching_label
 from matcheval.statistics.intervals import LEVEL, at_level
 
+if TYPE_CHECKING:
+    from matcheval.protocol.verdicts import Verdict
+
 UNDEFINED = "undefined"
-BEYOND = "beyond sampling error"
 
 
 def points(value: float) -> str:
@@ -28,9 +31,11 @@ def percent(value: float, digits: int = 0) -> str:
 
 def with_interval(row: pd.Series, name: str) -> str:
     """Format a quantity in percentage points with its interval, if it has one."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    bounds = "" if pd.isna(low) or pd.isna(high) else f" [{points(low)}, {points(high)}]"
-    return points(row[name]) + bounds
+    value, low, high = (100 * row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    if pd.isna(value) or pd.isna(low) or pd.isna(high):
+        return points(row[name])
+    digits = supported_digits(low, high)
+    return f"{signed(value, digits)} [{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def share_of_confidence(row: pd.Series) -> str:
@@ -39,18 +44,6 @@ def share_of_confidence(row: pd.Series) -> str:
         return UNDEFINED
     low, high = (signed(100 * row[f"confidence_share_{end}"], 0) for end in ("low", "high"))
     return f"{percent(row['confidence_share'])} [{low}, {high}]"
-
-
-def verdict(row: pd.Series) -> str:
-    """Say whether a matched gap differs from 0 by more than sampling error."""
-    value, low, high = (row[f"matched_gap{end}"] for end in ("", "_low", "_high"))
-    if pd.isna(value):
-        return UNDEFINED
-    if pd.isna(low):
-        return "of unknown error"
-    if low <= 0 <= high:
-        return "within sampling error of 0"
-    return BEYOND
 
 
 def narrowing(row: pd.Series) -> str:
@@ -89,18 +82,23 @@ def write_summary(
     title: str,
     means: pd.DataFrame,
     titles: Mapping[str, str],
+    judged: "Sequence[Verdict]",
     suspicions: Sequence[tuple[str, str]] = (),
     level: float = LEVEL,
 ) -> str:
-    """Write the summary page as Markdown: a statement and table rows per pair and matching."""
+    """Write the summary page as Markdown: verdicts, and table rows per pair and matching."""
     rows = [row for _, row in means.iterrows()]
     warnings = [f"- {note}" for note in [*told(suspicions), *unmatched_notes(rows, titles)]]
-    lines = [
-        f"# {title}: accuracy gaps before and after matching",
-        "",
+    lines = [f"# {title}: accuracy gaps before and after matching", ""]
+    for one in judged:
+        first = next(row for row in rows if row["pair"] == one.pair)
+        claims = (f"- *{claim.strength}*: {claim.text} ({claim.reason})" for claim in one.claims)
+        lines += [f"**{one.pair}**: {subject_of(first)}", ""]
+        lines += [*claims, "", f"Next: {one.next_step}", ""]
+    lines += [
         at_level(_INTRODUCTION, level),
         "",
-        *(f"- {_statement(row, titles)}" for row in rows),
+        *(f"- {row['pair']}, {titles[row['matching']]}: {statement(row)}" for row in rows),
         "",
         _READING,
         "",
@@ -114,6 +112,12 @@ def write_summary(
         *(["## Warnings", "", *warnings, ""] if warnings else []),
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def subject_of(row: pd.Series) -> str:
+    """Say what a row of mean gaps is about: sets, their sizes, and models."""
+    sets = (f"{row[f'{o}']} ({row[f'n_{o}']:,})" for o in ("original", "replication"))
+    return f"{' → '.join(sets)}, {counted(row['n_models'] + row['n_left_out'], 'model')}"
 
 
 def told(suspicions: Iterable[tuple[str, str]]) -> list[str]:
@@ -132,27 +136,18 @@ def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> lis
     ]
 
 
-def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:
-    where = (
-        f"**{row['pair']}**, {titles[row['matching']]}, `{row['original']}` "
-        f"(n = {row['n_original']:,}) and `{row['replication']}` (n = {row['n_replication']:,}), "
-        f"source `{row['source']}`"
-    )
+def statement(row: pd.Series) -> str:
+    """Say what of a gap a matching leaves, and what its parts are."""
     left_out = row["n_left_out"]
     if not row["n_models"]:
-        return (
-            f"{where}: no target was matched in any run of {counted(left_out, 'model')}; the gap "
-            f"before matching is {with_interval(row, 'gap')} points."
-        )
+        return f"No target was matched in any run of {counted(left_out, 'model')}."
     share = share_of_confidence(row)
-    models = counted(row["n_models"], "model")
     sentences = [
-        f"{where}: over {models}, the gap is {with_interval(row, 'gap')} points before matching",
-        f"The matched gap is {with_interval(row, 'matched_gap')} points, {verdict(row)}, and "
-        f"{narrowing(row)}",
-        f"Of the gap, {with_interval(row, 'confidence_part')} points go with confidence, "
+        f"Of a gap of {with_interval(row, 'gap')} points, {with_interval(row, 'matched_gap')} "
+        f"remain: it is {narrowing(row)}",
+        f"{with_interval(row, 'confidence_part')} points go with confidence, "
         f"{with_interval(row, 'conditional_part')} do not"
-        + f": a share of {share} goes with confidence"
+        + f" (a share of {share} does)"
         * (share != UNDEFINED),
         f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}",
     ]
@@ -184,7 +179,6 @@ _GAPS: dict[str, Cell] = _FIRST | {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
     "its standard error": lambda row: points(row["matched_gap_se"]),
-    "verdict": verdict,
     "narrower by": lambda row: percent(row["narrowing"]),
     "models narrower": lambda row: f"{row['n_narrower']}",
     "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),

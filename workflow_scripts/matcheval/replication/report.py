@@ -9,7 +9,7 @@ from matcheval.io.text_tables import counted
 from matcheval.replication.tables import FITS, REGION, RESULTS, results_columns
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline
+from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.lines import Scale
 
 
@@ -43,11 +43,13 @@ def _headline(results: pd.DataFrame) -> Headline:
     certain = int((results["z"].abs() > 2).sum())
     return Headline(
         subject=_title(results),
-        value=f"Gap {gaps.mean():.2f} points, mean over {counted(n, 'model')}",
-        statement=(
-            f"Accuracy on `{first['original']}` minus accuracy on `{first['replication']}`; from "
-            f"{gaps.min():.2f} to {gaps.max():.2f}. {certain} of {n} gaps exceed twice their "
-            "standard error."
+        lines=(
+            Sentence(
+                f"The gap, accuracy on `{first['original']}` minus accuracy on "
+                f"`{first['replication']}`, is {gaps.mean():.2f} points, mean over "
+                f"{counted(n, 'model')}, from {gaps.min():.2f} to {gaps.max():.2f}."
+            ),
+            Sentence(f"{certain} of {n} gaps exceed twice their standard error."),
         ),
     )
 
@@ -80,8 +82,8 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
     ends = [0.0, 100.0]
     first = rows[0]
     return Chart(
-        f"{_title(results)}: accuracy on the replication against accuracy on the original, "
-        f"{counted(len(rows), 'model')}, with intervals.",
+        f"{_title(results)}: {int((results['gap'] > 0).sum())} of {counted(len(rows), 'model')} "
+        f"{'is' if len(rows) == 1 else 'are'} less accurate on {first['replication']}",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
         [Series("a model", points)],
         lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,

@@ -6,7 +6,7 @@ without JavaScript, and its points are in the document, so that it prints.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,13 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-_WIDTH = 640.0
+_WIDTH, _NARROW, _SQUARE = 960.0, 372.0, 480.0
 _RIGHT_MARGIN, _BOTTOM_MARGIN = 16.0, 46.0
 _PER_CHARACTER = 6.6  # width of a character, at most on average
 _LONGEST = 64  # characters of a category's name that are shown
 _NARROWEST = 300.0  # width between the axes beside long names
-_ROW = 26.0  # height of a category
+_ROW, _TALL_ROW = 21.0, 36.0  # height of a category; with its name above its points
+_MOST_POINTS = 400  # of a chart that is also drawn for narrow screens
 _AROUND = 0.04  # free share of the range at each end
 _INTERVALS = 6  # between ticks, at most
 
@@ -78,7 +79,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of points."""
+    """A chart of points; its title is what it shows, `note` how it was made."""
 
     title: str
     x_title: str
@@ -88,24 +89,37 @@ class Chart:
     categories: Sequence[str] = field(default=())
     zero: str = ""
     is_square: bool = False
+    note: str = ""
+    is_narrow: bool = False
 
     top = 14.0  # where the y axis ends
 
     @property
+    def narrow(self) -> "Chart | None":
+        """The same for a narrow screen, if it is not too large to be drawn twice."""
+        n = sum(len(each.points) for each in self.series)
+        return None if self.is_square or n > _MOST_POINTS else replace(self, is_narrow=True)
+
+    @property
     def width(self) -> float:
         """Width of the drawing."""
-        return 480.0 if self.is_square else max(_WIDTH, self.left + _NARROWEST + _RIGHT_MARGIN)
+        if self.is_square or self.is_narrow:
+            return _SQUARE if self.is_square else _NARROW
+        return max(_WIDTH, self.left + _NARROWEST + _RIGHT_MARGIN)
 
     @cached_property
     def height(self) -> float:
         """Height of the drawing."""
         if self.categories:
-            return self.top + _BOTTOM_MARGIN + _ROW * len(self.categories)
+            row = _TALL_ROW if self.is_narrow else _ROW
+            return self.top + _BOTTOM_MARGIN + row * len(self.categories)
         return self.right - self.left + self.top + _BOTTOM_MARGIN if self.is_square else 340.0
 
     @cached_property
     def left(self) -> float:
         """Where the x axis begins."""
+        if self.is_narrow and self.categories:
+            return 8.0  # names are above their points
         longest = min(max(map(len, self.categories), default=0), _LONGEST)
         return max(58.0, _PER_CHARACTER * longest + 16)
 

@@ -197,8 +197,7 @@ def render_report(
     template = _environment().get_template("report/page.html")
     return template.render(
         title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
-        headlines=[line for one in rendered for line in one.content.headlines],
-        notes=[*(note for one in rendered for note in one.content.notes), *notes],
+        headlines=[line for one in rendered for line in one.content.headlines], notes=notes,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ for (const holder of document.querySelectorAll(".table[data-long]")) {
 
 const NEAR = 30; // pixels
 
-for (const svg of document.querySelectorAll(".chart > svg")) {
+for (const svg of document.querySelectorAll(".drawing > svg")) {
   // From left to right, for the arrow keys.
   const marks = Array.from(svg.querySelectorAll("use[data-name]"));
   marks.sort((a, b) => a.getAttribute("x") - b.getAttribute("x"));
@@ -121,8 +121,6 @@ for (const svg of document.querySelectorAll(".chart > svg")) {
   });
 }
 
-// --- print: what is folded away is printed, too, but for provenance
+// --- when the page was written, which the page itself does not hold: equal results are equal files
 
-addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("main section:not(#provenance) details")) one.open = true;
-});
+document.getElementById("written").textContent = `Written on ${new Date(document.lastModified).toLocaleDateString(undefined, { dateStyle: "long" })}`;

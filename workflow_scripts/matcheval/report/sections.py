@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matcheval.report.charts import Chart
 
 
 @dataclass(frozen=True)
@@ -50,14 +53,35 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """A sentence of a headline; `strength` is how far data support it, if it is a claim."""
+
+    text: str
+    strength: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Headline:
-    """A result that the page begins with."""
+    """A result that the page begins with.
+
+    Attributes
+    ----------
+    subject : str
+        What it is about.
+    lines : tuple of Sentence
+    next_step : str
+        What to do, if that follows.
+    chart : Chart, optional
+    notes : tuple of str
+        What looks wrong, or is to be known.
+    """
 
     subject: str
-    value: str
-    verdict: str = ""
-    statement: str = ""
-    is_clear: bool = False
+    lines: tuple[Sentence, ...]
+    next_step: str = ""
+    chart: "Chart | None" = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,8 +95,11 @@ class Content:
         Variables of the room's template.
     notes : tuple of str
         What was left out and why, and what looks wrong.
+    heading : str
+        Where the section is shown, and not in a drawer: its heading.
     """
 
     headlines: tuple[Headline, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    heading: str = ""

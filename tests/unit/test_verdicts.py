@@ -1,0 +1,206 @@
+"""What a comparison shows: claims, their strengths, and the next step."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
+from matcheval.accuracy_prediction.recommendation import recommend
+from matcheval.protocol.verdicts import verdicts
+from matcheval.statistics.claims import Evidence, Strength
+
+SE = 0.006
+
+
+def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, se=SE, **others):
+    """A row of gaps whose quantities have the same standard error."""
+    values = {
+        "gap": gap, "confidence_part": part, "matched_gap": matched,
+        "conditional_part": matched if left is None else left,
+    }  # fmt: skip
+    row = {"pair": "p", "matching": "probability", "original": "old", "replication": "new"}
+    row |= {"source": "old", "n_original": 2000, "n_replication": 1000, "n_groups": 0}
+    row |= {"binning_bound": 0.0, "fraction_unmatched": 0.1, "remarks": "", "matched_gap_se": se}
+    for name, value in values.items():
+        ends = {f"{name}_low": value - 1.96 * se, f"{name}_high": value + 1.96 * se}
+        row |= {name: value, **ends}
+    return pd.Series(row | others)
+
+
+def judged(*rows, models=None, margin=0.01):
+    tables = {}
+    for row in rows:
+        of_models = pd.DataFrame(models or [row])
+        of_models = of_models.assign(accuracy_original=0.9, accuracy_replication=0.9 - row.gap)
+        tables[row.pair, row.matching] = of_models
+    return verdicts(rows, tables, margin=margin)
+
+
+def found(*args, **kwargs):
+    """Finding and strength of the three claims."""
+    (one,) = judged(gaps(*args, **kwargs))
+    return [(claim.finding, str(claim.strength)) for claim in one.claims]
+
+
+class TestStrength:
+    @pytest.mark.parametrize(
+        ("gap", "expected"),
+        [
+            # One interval excludes 0 above 1.96 standard errors, three together above 2.39.
+            (1.9, ("open", "cannot be told")), (2.0, ("loss", "suggested")),
+            (2.38, ("loss", "suggested")), (2.4, ("loss", "established")),
+            (-2.4, ("gain", "established")),
+        ],
+    )  # fmt: skip
+    def test_of_a_difference(self, gap, expected):
+        assert found(gap * SE)[0] == expected
+
+    @pytest.mark.parametrize(
+        ("gap", "se", "expected"),
+        [
+            (0.001, 0.003, ("small", "established")),  # 0.1 + 2.39 × 0.3 < 1
+            (0.001, 0.004, ("small", "suggested")),  # 0.1 + 1.96 × 0.4 < 1 < 0.1 + 2.39 × 0.4
+            (0.001, 0.006, ("open", "cannot be told")),
+        ],
+    )
+    def test_of_no_difference_that_matters(self, gap, se, expected):
+        assert found(gap, se=se)[0] == expected
+
+    def test_more_pairs_need_wider_intervals(self):
+        rows = [gaps(2.5 * SE, pair=f"p{i}") for i in range(3)]
+        strengths = [one.claims[0].strength for one in judged(*rows)]
+        assert strengths == [Strength.SUGGESTED] * 3  # 2.77 for nine claims
+
+    def test_what_is_left_needs_both_estimates(self):
+        assert found(0.05, matched=0.05)[2] == ("loss", "established")
+        assert found(0.05, matched=0.05, left=0.0)[2][0] == "open"
+        assert found(0.05, matched=0.05, left=-0.05)[2][0] == "open"
+        assert found(0.05, matched=0.05, binning_bound=0.05)[2][0] == "open"
+        assert found(0.05, matched=0.05, fraction_unmatched=0.6)[2] == ("loss", "suggested")
+
+    def test_few_groups_establish_nothing(self):
+        assert found(0.05, n_groups=9)[0] == ("loss", "suggested")
+        assert found(0.05, n_groups=10)[0] == ("loss", "established")
+
+    def test_resamples_of_groups_spread_too_little(self):
+        one, other = (Evidence.of_interval(0.0, -1.96, 1.96, n_groups=n) for n in (0, 5))
+        assert (one.error, other.error) == pytest.approx((1.0, math.sqrt(5 / 4)))
+        low, high = other.joint_interval(0.95, 1)
+        assert high == pytest.approx(2.776 * math.sqrt(5 / 4), abs=1e-3)  # t of 4 degrees
+        assert low == -high
+
+    def test_without_an_error_nothing_is_told(self):
+        nan = float("nan")
+        unknown = {f"gap_{end}": nan for end in ("low", "high")}
+        (verdict,) = judged(gaps(0.05, remarks="a set is a single group", **unknown))
+        assert verdict.claims[0].strength is Strength.OPEN
+        assert verdict.claims[0].reason == "a set is a single group"
+
+    def test_share_of_reports_that_are_wrong(self):
+        """Three true nulls in each of 4,000 reports, by the normal distribution."""
+        rng = np.random.default_rng(0)
+        draws = rng.normal(scale=SE, size=(4000, 3))
+        wrong = sum(
+            any(strength == "established" for _, strength in found(*draw)) for draw in draws[:1000]
+        )
+        assert wrong / 1000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+
+
+class TestModels:
+    def test_those_that_disagree_are_told_of(self):
+        models = [gaps(0.05, model="a"), gaps(-0.05, model="b"), gaps(0.001, model="c")]
+        (verdict,) = judged(gaps(0.0003), models=models)
+        accuracy = verdict.claims[0]
+        assert (accuracy.finding, accuracy.strength) == ("mixed", "established")
+        assert "1 of 3 models loses, and 1 gains, more than chance explains" in accuracy.text
+        assert (verdict.models.lost, verdict.models.gained, verdict.models.n) == (1, 1, 3)
+
+    def test_holm_counts_them(self):
+        """Of the p-values, 0.0125 is shared out: a half of a half of 5 %, for three models."""
+        z = [3.0, 2.75, 1.0]  # p: 0.0027, 0.006, 0.3; thresholds 0.0042, 0.00625, 0.0125
+        models = [gaps(value * SE) for value in z]
+        (verdict,) = judged(gaps(0.015), models=models)
+        assert verdict.models.lost == 2
+
+    def test_the_count_stands_beside_the_mean(self):
+        (verdict,) = judged(gaps(0.05), models=[gaps(0.05), gaps(0.001)])
+        assert "On average, the 2 models lose 5.0 points [3.8, 6.2]" in verdict.claims[0].text
+        assert "1 of 2 models loses more than chance explains" in verdict.claims[0].text
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("row", "said"),
+        [
+            (gaps(0.05, 0.03, 0.02), "The model loses 5.0 points [3.8, 6.2] of accuracy on new "
+             "(90.0 → 85.0 %). Lower confidence warns of 3.0 points [1.8, 4.2] of this loss. Where "
+             "confidence is equal, accuracy is lower on new: the matched gap is 2.0 points "
+             "[0.8, 3.2]."),
+            (gaps(-0.05, -0.03, -0.02), "The model gains 5.0 points [3.8, 6.2] of accuracy on new "
+             "(90.0 → 95.0 %). Confidence is higher on new: by that alone, accuracy would have "
+             "risen by 3.0 points [1.8, 4.2]."),
+            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of part of this loss cannot be told"),
+            (gaps(0.0, 0.0, 0.0, se=0.002), "No measurable loss: accuracy differs by 0.00 points "
+             "[−0.39, 0.39], less than 1 point (90.00 → 90.00 %); a loss of 0.56 points would have "
+             "shown."),
+            (gaps(0.05, 0.05, 0.0), "it could be 0, and is at most 1.2 points; the matched gap is "
+             "0.0 points [−1.2, 1.2]."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "[−1.2, 1.2], and without matching 5.0 [3.8, 6.2]."),
+            (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
+        ],
+    )  # fmt: skip
+    def test_sentences(self, row, said):
+        (verdict,) = judged(row)
+        assert said in " ".join(claim.text for claim in verdict.claims)
+
+    @pytest.mark.parametrize(
+        ("row", "step"),
+        [
+            (gaps(0.05, n_groups=4), "Test on more groups"),
+            (gaps(0.0), "2.8 times as large"),  # (1.96 + 0.84)² × 0.6² / 1²
+            (gaps(0.0, se=0.002), "can stand for each other"),
+            (gaps(0.05, 0.05, 0.0), "to tell what is left"),
+            (gaps(0.05, 0.0, 0.05), "class_gaps"),
+            (gaps(0.05, 0.05, 0.0, se=0.002), "Watch the mean confidence"),
+            (gaps(0.05, fraction_unmatched=0.6), "matching on confidence alone"),
+            (gaps(0.05, fraction_unmatched=0.6, source="new"), "make old the source"),
+        ],
+    )
+    def test_next_steps(self, row, step):
+        (verdict,) = judged(row)
+        assert step in verdict.next_step
+
+
+def predicted(method, value, reason="", **others):
+    row = {"target": "t", "method": method, "variant": "", "title": method.upper(), "n": 1000}
+    row |= {"accuracy_base": 0.9, "n_fitted": 5, "predicted": value, "reason": reason}
+    return row | {"predicted_low": value - 0.02, "predicted_high": value + 0.02} | others
+
+
+class TestRecommendation:
+    def test_methods_that_agree(self):
+        rows = [predicted("ac", 0.3), predicted("doc_feat", 0.84), predicted("atc_mc", 0.80)]
+        (one,) = recommend(rows)
+        assert (one.method, one.predicted, one.strength) == ("atc_mc", 0.80, "suggested")
+        assert "about 80.0 % [78.0, 82.0] by ATC_MC; 90.0 % on the base" in one.text
+
+    def test_methods_that_do_not(self):
+        (one,) = recommend([predicted("doc_feat", 0.9), predicted("atc_mc", 0.8)])
+        assert (one.method, one.strength) == ("", "cannot be told")
+        assert "80 to 90 %, more than 5 points apart" in one.reason
+        assert "Label 385 random datapoints" in one.next_step
+
+    def test_a_regression_comes_first_unless_it_extrapolates(self):
+        rows = [predicted("atc_mc", 0.8), predicted("doc", 0.7), predicted("nuclear_norm", 0.6)]
+        assert recommend(rows)[0].method == "nuclear_norm"
+        assert recommend(rows[:2])[0].method == "doc"
+        (one,) = recommend([*rows[:2], predicted("nuclear_norm", 0.6, EXTRAPOLATED)])
+        assert (one.method, math.isnan(one.predicted)) == ("", True)
+        assert "extrapolates to 60 %" in one.reason
+
+    def test_every_target_has_one(self):
+        rows = [predicted("atc_mc", float("nan")), predicted("doc_feat", float("nan"))]
+        both = [*rows, *(row | {"target": "u"} for row in rows)]
+        assert [(one.target, one.method) for one in recommend(both)] == [("t", ""), ("u", "")]

@@ -1,0 +1,120 @@
+"""Which of several predicted accuracies to rely on, if any; truth is never looked at.
+
+The rules are of the methods' inputs and of how their predictions agree. docs/accuracy-prediction.md
+has how often they were right on the sets of a study.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
+from matcheval.io.text_tables import supported_digits
+from matcheval.statistics.claims import Strength
+
+# Methods that need no further sets: the first is recommended, the others are its check.
+_WITHOUT = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
+_WITH = ("nuclear_norm", "doc")  # regressions, the first that there is
+_AGREE = 0.05  # most that the methods without further sets may differ
+_HALF_WIDTH = 0.05  # of the interval that labels are recommended for
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to take for the accuracy on a set without labels.
+
+    Attributes
+    ----------
+    target : str
+        Name of the set.
+    method : str
+        The method to rely on; empty if there is none.
+    predicted, low, high : float
+        Its prediction with the 95 % interval over datapoints, fractions; NaN where there is none.
+    strength : Strength
+        `suggested` or `cannot be told`; without labels, nothing is established.
+    text, reason, next_step : str
+        Sentences.
+    """
+
+    target: str
+    method: str
+    predicted: float
+    low: float
+    high: float
+    strength: Strength
+    text: str
+    reason: str
+    next_step: str
+
+
+def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
+    """Recommend a prediction for each target.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of the table `estimation.ESTIMATES`, those of a target one after the other.
+    """
+    return [
+        _of_target(target, {row["method"]: row for row in of_target if not row["variant"]})
+        for target, of_target in groupby(rows, lambda row: row["target"])
+    ]
+
+
+def _of_target(target: str, rows: Mapping[str, Mapping[str, Any]]) -> Recommendation:
+    defined = {name: row for name, row in rows.items() if math.isfinite(row["predicted"])}
+    calibrated = [name for name in _WITH if name in defined]
+    plain = [name for name in _WITHOUT if name in defined]
+    if calibrated:
+        row = defined[calibrated[0]]
+        if row["reason"].startswith(EXTRAPOLATED):
+            why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
+            return _none(target, f"{why} to {_percent([row['predicted']])}", row)
+        why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
+        return _one(target, row, f"{why}; that it changed as they did is assumed")
+    if len(plain) < 2:
+        return _none(target, "no two methods have what they need", next(iter(rows.values())))
+    predicted = [defined[name]["predicted"] for name in plain]
+    shown, points = defined[plain[0]], f"{100 * _AGREE:g} points"
+    if max(predicted) - min(predicted) > _AGREE:
+        why = f"{len(plain)} methods that need no labels give {_percent(predicted)}"
+        return _none(target, f"{why}, more than {points} apart", shown)
+    why = f"{len(plain)} methods that need no labels agree within {points}"
+    return _one(target, shown, f"{why}; no labelled set that changed likewise has tested them")
+
+
+def _one(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+    value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
+    digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
+    bounds = f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if math.isfinite(low) else ""
+    base = f"{100 * row['accuracy_base']:.{digits}f} % on the base"
+    text = f"Accuracy on {target} is about {100 * value:.{digits}f} %{bounds} by {row['title']}"
+    return Recommendation(
+        target, row["method"], value, low, high, Strength.SUGGESTED, f"{text}; {base}.", reason,
+        f"Labels of {_labels(row['n'])} random datapoints would test it (`matched-eval "
+        "label-plan`).",
+    )  # fmt: skip
+
+
+def _none(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
+    nan = float("nan")
+    return Recommendation(
+        target, "", nan, nan, nan, Strength.OPEN,
+        f"How accurate the model is on {target} cannot be told without labels.", reason,
+        f"Label {_labels(row['n'])} random datapoints, for an interval of at most "
+        f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`).",
+    )  # fmt: skip
+
+
+def _labels(n: int) -> str:
+    """Return how many labels suffice at any accuracy, by the normal approximation."""
+    return f"{min(n, math.ceil(0.25 * (1.96 / _HALF_WIDTH) ** 2)):,}"
+
+
+def _percent(values: Iterable[float]) -> str:
+    shown = [f"{100 * value:.0f}" for value in values]
+    ends = (min(shown, key=float), max(shown, key=float)) if len(shown) > 1 else shown
+    return f"{' to '.join(ends)} %"

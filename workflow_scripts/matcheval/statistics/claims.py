@@ -1,0 +1,116 @@
+"""How far data support a claim: established, suggested, or not to be told.
+
+A report makes several claims at once. A claim is established if it holds for an interval wide
+enough for all of them together (Bonferroni), so that at most one report in twenty has an
+established claim that is wrong, at a level of 95 %; it is suggested if it holds for the interval of
+this quantity alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from matcheval.statistics.intervals import LEVEL, normal_factor
+
+FEW_GROUPS = 10  # intervals from fewer are uncertain: nothing is established from them
+POWER = 0.8  # of the smallest difference that is said to have shown
+
+
+class Strength(StrEnum):
+    """How far data support a claim."""
+
+    ESTABLISHED = "established"
+    SUGGESTED = "suggested"
+    OPEN = "cannot be told"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """An estimated difference and its error.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Estimate and interval, as they are reported; NaN where there is none.
+    error : float
+        Standard error.
+    bias : float
+        By how much the estimate may be off in any number of datapoints.
+    n_groups : int
+        Groups of the set that has fewer; 0 for independent datapoints.
+    """
+
+    value: float
+    low: float
+    high: float
+    error: float
+    bias: float = 0.0
+    n_groups: int = 0
+
+    @classmethod
+    def of_interval(
+        cls, value: float, low: float, high: float, level: float = LEVEL, *,
+        bias: float = 0.0, n_groups: int = 0,
+    ) -> "Evidence":  # fmt: skip
+        """Take the error from the longer side of a resampled interval.
+
+        Resamples of few groups spread too little: by √((n - 1) / n).
+        """
+        spread = math.sqrt(n_groups / (n_groups - 1)) if n_groups > 1 else 1.0
+        error = max(value - low, high - value) / normal_factor(level) * spread
+        return cls(value, low, high, error, bias, n_groups)
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether there is an estimate with an error."""
+        return math.isfinite(self.value) and math.isfinite(self.error) and self.error > 0
+
+    def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
+        """Return the interval that, with those of all other claims, holds at a level."""
+        from scipy.special import stdtrit
+
+        level = 1 - (1 - joint) / n_claims
+        factor = normal_factor(level)
+        if self.n_groups:
+            factor = float(stdtrit(self.n_groups - 1, (1 + level) / 2))
+        half = factor * self.error + self.bias
+        return self.value - half, self.value + half
+
+    def differs(self, joint: float, n_claims: int) -> Strength:
+        """Judge whether the difference is not 0, given that all intervals hold at a level."""
+        return self._strength(lambda low, high: not low <= 0 <= high, joint, n_claims)
+
+    def is_below(self, margin: float, joint: float, n_claims: int) -> Strength:
+        """Judge whether the difference is smaller than a margin, whatever its sign."""
+        return self._strength(lambda low, high: -margin < low <= high < margin, joint, n_claims)
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value of no difference; NaN where nothing can be established."""
+        from scipy.special import stdtr
+
+        if not self.is_defined or self.has_few_groups:
+            return math.nan
+        freedom = self.n_groups - 1 if self.n_groups else math.inf
+        distance = max(abs(self.value) - self.bias, 0.0)
+        return float(2 * stdtr(freedom, -distance / self.error))
+
+    @property
+    def has_few_groups(self) -> bool:
+        """Whether too few groups make the interval uncertain."""
+        return 0 < self.n_groups < FEW_GROUPS
+
+    def _strength(
+        self, holds: Callable[[float, float], bool], joint: float, n_claims: int
+    ) -> Strength:
+        if not self.is_defined or not holds(self.low - self.bias, self.high + self.bias):
+            return Strength.OPEN
+        if self.has_few_groups or not holds(*self.joint_interval(joint, n_claims)):
+            return Strength.SUGGESTED
+        return Strength.ESTABLISHED
+
+    @property
+    def detectable(self) -> float:
+        """The smallest difference whose own interval excludes 0 in eight of ten samples."""
+        half = max(self.value - self.low, self.high - self.value) + self.bias
+        return half + normal_factor(2 * POWER - 1) * self.error
