@@ -245,10 +245,11 @@ class TestCommand:
         blocks = out.split("\n\n")
         base = read_user_file(files["base"]).outputs
         assert blocks[0] == f"base base: 400 datapoints, accuracy {100 * base.accuracy:.2f} %"
-        assert blocks[1].startswith("photos: 200 datapoints, no labels\nmethod")
+        assert blocks[1].startswith("cannot be told: How accurate the model is on photos")
+        assert blocks[2].startswith("photos: 200 datapoints, no labels\nmethod")
         assert "error" not in blocks[1]
         sketches = read_user_file(files["sketches"]).outputs
-        (line,) = [line for line in blocks[2].splitlines() if line.startswith("AC  ")]
+        (line,) = [line for line in blocks[4].splitlines() if line.startswith("AC  ")]
         ac = sketches.confidences.mean()
         assert line.split()[1] == f"{100 * ac:.2f}"
         assert line.split()[-1] == f"{100 * abs(ac - sketches.accuracy):.2f}"
@@ -277,5 +278,5 @@ class TestCommand:
         copy = tmp_path / "other" / "photos.npz"
         copy.write_bytes((tmp_path / "photos.npz").read_bytes())
         out = run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
-        rows = told_json(out)["predictions"]
+        rows = told_json(out)["recommendations"]
         assert [row["target"] for row in rows] == ["photos", str(copy)]

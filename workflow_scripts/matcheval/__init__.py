@@ -22,6 +22,8 @@ _NAMES = {
     "matcheval.api.matching": ("MatchResult", "match"),
     "matcheval.api.one_set": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
+    "matcheval.accuracy_prediction.recommendation": ("Recommendation",),
+    "matcheval.protocol.verdicts": ("Claim", "Verdict"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),
     "matcheval.errors": ("InputError",),
 }  # fmt: skip

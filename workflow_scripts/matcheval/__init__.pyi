@@ -1,3 +1,4 @@
+from matcheval.accuracy_prediction.recommendation import Recommendation as Recommendation
 from matcheval.api.comparing import ComparisonResult as ComparisonResult
 from matcheval.api.comparing import GapEstimate as GapEstimate
 from matcheval.api.comparing import compare as compare
@@ -22,6 +23,8 @@ from matcheval.api.replicating import ReplicationFit as ReplicationFit
 from matcheval.api.replicating import ReplicationResult as ReplicationResult
 from matcheval.api.replicating import replication_table as replication_table
 from matcheval.errors import InputError as InputError
+from matcheval.protocol.verdicts import Claim as Claim
+from matcheval.protocol.verdicts import Verdict as Verdict
 from matcheval.version import __version__ as __version__
 
 __all__: list[str]
