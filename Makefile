@@ -170,7 +170,7 @@ site: $(VENV)/.all
 domains-docs: $(VENV)/.workflow
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_domains_page.py $(DOMAINS)
 
-## make settings  write the JSON schema, docs/settings.md and docs/tables.md, after a change of settings or tables
+## make settings  write the JSON schemas of studies and results, docs/settings.md and docs/tables.md, after a change of settings or tables
 settings: $(VENV)/.workflow
 	$(BIN)/python docs/make_settings.py
 

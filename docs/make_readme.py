@@ -21,7 +21,8 @@ CRITERIA = {
     "probability": "2: probability",
 }
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
-PAGES = ("README.md", *(f"docs/{name}.md" for name in ("demo", "cifar10-check", "reading", "protocol")))
+_IN_DOCS = ("demo", "cifar10-check", "reading", "protocol")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
 
 
 CELLS: dict[str, Callable[[pd.Series], str]] = {

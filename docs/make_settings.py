@@ -1,4 +1,4 @@
-"""Write what is generated from the library: the JSON schema of settings, and three pages.
+"""Write what is generated from the library: the schemas of settings and results, three pages.
 
 python docs/make_settings.py
 """
@@ -6,6 +6,7 @@ python docs/make_settings.py
 import json
 from pathlib import Path
 
+import make_json_schema
 import make_tables
 
 from matcheval import changes
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 PAGE = ROOT / "docs" / "settings.md"
 TABLES = ROOT / "docs" / "tables.md"
+RESULTS = ROOT / "workflow_scripts" / "matcheval" / "results.schema.json"
 CHANGES = ROOT / "docs" / "from-0.2.md"
 CHANGES_HEAD = """# From 0.2 to 0.3
 
@@ -30,10 +32,12 @@ do not have any more, with what to do instead (error messages say the same):
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
     schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
+    results = json.dumps(make_json_schema.schema(), indent=1, ensure_ascii=False) + "\n"
     rows = [f"| `{name}` | {text} |\n" for name, text in (changes.KEYS | changes.FLAGS).items()]
     gone = CHANGES_HEAD + "".join(rows)
     return {
         SCHEMA: schema,
+        RESULTS: results,
         PAGE: settings_page(ANALYSES),
         TABLES: make_tables.page(),
         CHANGES: gone,

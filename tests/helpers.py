@@ -1,16 +1,30 @@
 """Small prediction sets for tests."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jsonschema import Draft202012Validator
 
+import matcheval
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import Predictions, check_predictions
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.settings import MatchingMethod
+
+RESULTS = json.loads((Path(matcheval.__file__).parent / "results.schema.json").read_text())
+
+
+def told_json(text):
+    """What a command printed with `--json`, which is as the schema in the package says."""
+    found = json.loads(text)
+    name = found["schema"].split("/")[1]
+    Draft202012Validator(RESULTS["$defs"][name] | {"$defs": RESULTS["$defs"]}).validate(found)
+    return found
 
 
 def written(path, content):

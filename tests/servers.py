@@ -34,6 +34,7 @@ class FileServer:
     requests: list[Request] = field(default_factory=list)
     etags: bool = True
     lengths: bool = True
+    headers: dict[str, str] = field(default_factory=dict)
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"
@@ -69,12 +70,15 @@ class FileServer:
             last = len(content) - 1
             handler.send_header("Content-Range", f"bytes {start}-{last}/{len(content)}")
         body = content[start:] if request.status != 416 else b""
+        for header in self.headers.items():
+            handler.send_header(*header)
         if self.etags:
             handler.send_header("ETag", etag)
         if self.lengths:
             handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         part = body[: failure[1]] if failure[0] == "cut" else body
+        part = b"" if handler.command == "HEAD" else part
         request.sent = len(part)
         handler.wfile.write(part)
 
@@ -87,6 +91,8 @@ def serving() -> Iterator[FileServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             files.answer(self)
+
+        do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *arguments):
             """Say nothing."""

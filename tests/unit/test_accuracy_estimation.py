@@ -1,7 +1,6 @@
 """Predicted accuracies of single files: the function, and the command `predict-accuracy`."""
 
 import dataclasses
-import json
 import math
 from functools import partial
 from zlib import crc32
@@ -11,6 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from helpers import told_json
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
     N_RESAMPLES,
@@ -278,5 +278,5 @@ class TestCommand:
         copy = tmp_path / "other" / "photos.npz"
         copy.write_bytes((tmp_path / "photos.npz").read_bytes())
         out = run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
-        rows = json.loads(out)["recommendations"]
+        rows = told_json(out)["recommendations"]
         assert [row["target"] for row in rows] == ["photos", str(copy)]

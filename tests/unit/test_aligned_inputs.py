@@ -39,7 +39,9 @@ def test_rows_in_another_order_give_the_numbers_of_rows_in_order(folder):
     for origin, n in (("old", N), ("new", N - 20)):
         table(2, n).to_csv(f"{origin}_b.csv", index=False)
     ordered = me.compare("old_{model}.csv", "new_{model}.csv", seeds=3)
-    pd.testing.assert_frame_equal(shuffled.to_pandas("models"), ordered.to_pandas("models"))
+    pd.testing.assert_frame_equal(
+        shuffled.to_pandas("models", all=True), ordered.to_pandas("models", all=True)
+    )
     read = "label = `target`, prediction = `pred`, probability = `conf`, datapoints = `file_name`"
     assert ordered.notes == (f"old: {read}", f"new: {read}")
     assert all("unmatched" in text for text in ordered.warnings)

@@ -100,6 +100,11 @@ def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message):
         assert str(caught.value).startswith(f"{path}, {place} ('m')")
 
 
+def test_a_set_whose_name_is_a_number(tmp_path):
+    models = read_catalogue(catalogue(tmp_path, ROW | {"train": 5}, "yaml"))
+    assert models["m"].train == ("5",)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import matched, predictions, simulate
+from helpers import RESULTS, matched, predictions, simulate, told_json
 from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.schemas import RUNS
@@ -35,7 +35,7 @@ def files(tmp_path):
 def told(capsys, *arguments):
     """The JSON that a command prints."""
     main([*map(str, arguments), "--json"])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def fails(capsys, *arguments):
@@ -249,6 +249,8 @@ class TestComparingManyModels:
             (["a/{model}", "b/{model}"], 1, "no files of this name"),
             (["x", "y", "--original", "z"], 2, "any more: `matched-eval compare FILE FILE`, the"),
             (["--analyses", "x", "y"], 2, "take several values come after them)"),
+            (["x"], 2, "required: REPLICATION. See matched-eval compare --help"),
+            (["--original", "z"], 2, "there is no option '--original' any more: `matched-eval"),
             (
                 ["x", "y", "--critera", "z"],
                 2,
@@ -267,6 +269,13 @@ def test_what_is_no_command(capsys):
     assert "unknown command 'cmpare'. Did you mean 'compare'" in fails(capsys, "cmpare")[1]
     assert fails(capsys)[0] == 0
     assert "unknown step 'counts'" in fails(capsys, "replicate", "counts")[1]
+    early = fails(capsys, "--json", "compare", "x", "y")[1]
+    assert "'--json' comes after the command: matched-eval compare ... --json" in early
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--fill-upward"])
+def test_options_of_0_2_are_named_where_others_are_missing(capsys, option):
+    assert "write the settings to a YAML file" in fails(capsys, "replicate", "sample", option)[1]
 
 
 class TestJson:
@@ -284,6 +293,8 @@ class TestJson:
         found = dict(commands(build_parser()))
         assert len(found) > 10
         assert all("--json" in parser._option_string_actions for parser in found.values())
+        names = {name.replace(" ", "-") for name in found} | {"doctor-gpu"}
+        assert names == {*RESULTS["$defs"]}  # which tests of each compare its outputs with
 
     def test_studies_and_plans(self, capsys, monkeypatch):
         monkeypatch.chdir(ROOT)

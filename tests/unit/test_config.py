@@ -393,6 +393,12 @@ def test_a_function_that_builds_a_model_must_be_there(tmp_path, monkeypatch, tex
 def test_a_key_that_is_there_twice(tmp_path):
     (tmp_path / "s.yaml").write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\n")
     assert read_yaml(tmp_path / "s.yaml")["b"] == {"x": 3, "y": 2}
+    (tmp_path / "s.yaml").write_text(
+        "a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b}\nd: *b\ne: {1: 1, '1': 2}\n"
+    )
+    found = read_yaml(tmp_path / "s.yaml")
+    assert found["b"] == found["c"] == found["d"] == {"x": 2}
+    assert found["e"] == {1: 1, "1": 2}
     (tmp_path / "s.yaml").write_text("a: 1\nb: {x: 1, x: 2}\n")
     with pytest.raises(InputError, match=r"line 2, column 11: key 'x' is there twice\. Keep one"):
         read_yaml(tmp_path / "s.yaml")

@@ -1,13 +1,13 @@
 """`matched-eval doctor` and `--version`: what is said of this machine and others."""
 
 import fcntl
-import json
 import os
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
+from helpers import told_json
 from matcheval import __version__, health
 from matcheval.cli.main import main
 from matcheval.errors import InputError
@@ -41,7 +41,7 @@ class TestDoctor:
     def test_this_machine(self, capsys, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         main(["doctor", "--json"])
-        told = json.loads(capsys.readouterr().out)
+        told = told_json(capsys.readouterr().out)
         assert told["works"] is True
         assert told["versions"]["matched-eval"] == __version__
         subjects = {one["subject"] for one in told["findings"]}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import matcheval as me
+from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.few_labels.active import active, inclusion_probabilities, lure_weights
 from matcheval.few_labels.control import difference_set, ppi
@@ -169,7 +170,7 @@ def told(capsys, *arguments, code=None):
         with pytest.raises(SystemExit) as ended:
             main([*arguments, "--json"])
         assert ended.value.code == code
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def error_of(capsys, *arguments):
@@ -305,6 +306,23 @@ class TestCommands:
         assert gap["estimate"] == pytest.approx(0.9 - found["estimate"])
         assert gap["lower"] == pytest.approx(0.9 - found["upper"])  # the original is exact
 
+    def test_classes_and_files_named_by_digits(self, files):
+        """In files of labels 00000 is a name; a gap in a column of numbers makes 1 to 1.0."""
+        named = {"prediction": ["01", "00000"] * 10, "probability": 0.9}
+        given = pd.DataFrame(named | {"file": [f"{i:04d}" for i in range(20)]})
+        given.to_csv("named.csv", index=False)
+        Path("few.csv").write_text("file,label\n0002,01\n0003,00000\n0005,NaN\n0004,00000\n")
+        options = {"assume_random": True, "classes": ["01", "00000"]}
+        with pytest.warns(me.InputWarning):
+            found = me.estimate_accuracy(given, "few.csv", **options)
+        expected = hypergeometric(2, 3, 20)
+        assert (found.n_labelled, found.exact.lower) == (3, expected.lower)
+        numbers = {"prediction": [1, 0] * 10, "probability": 0.9}
+        Path("few.csv").write_text("index,label\n0,1.0\n1,\n002,1.0\n")
+        with pytest.warns(me.InputWarning):
+            of_numbers = me.estimate_accuracy(pd.DataFrame(numbers), "few.csv", assume_random=True)
+        assert of_numbers.n_labelled == 2
+
     def test_a_base_calibrates(self, files, capsys):
         rng = np.random.default_rng(3)
         labels = rng.integers(0, 3, 300)
@@ -439,7 +457,7 @@ def test_what_cannot_be_looked_at_after_every_label(
     """Whatever the method that is asked for."""
     probabilities = np.tile([0.7, 0.3], (200, 1))
     plan = me.label_plan({"probabilities": probabilities}, n=60, design=design)
-    plan.write(tmp_path)
+    plan.save(tmp_path)
     rows = pd.read_csv(tmp_path / "worklist.csv").assign(label=0)
     for method in ("auto", "stratified" if design == "mixed" else "ppr_cs"):
         with pytest.raises(me.InputError, match=message):

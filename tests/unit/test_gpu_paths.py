@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fake_cuda import FakeCuda
+from helpers import told_json
 from matcheval import gpu_checks, health
 from matcheval.cli.main import main
 from matcheval.errors import InputError
@@ -193,7 +194,7 @@ class TestDoctor:
         with pytest.raises(SystemExit) as ended:
             main(["doctor", "--gpu", "--json"])
         assert ended.value.code == 1
-        told = json.loads(capsys.readouterr().out)
+        told = told_json(capsys.readouterr().out)
         assert told["written"] == ["gpu-checks.json"]
         problems = [one["problem"] for one in told["gpus"][0]]
         assert problems[0] == BUSY.splitlines()[0]

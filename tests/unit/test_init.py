@@ -10,7 +10,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from helpers import simulate
+from helpers import simulate, told_json
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
 from matcheval.starting.drafting import as_name, pattern_name
@@ -27,7 +27,7 @@ def _in_folder(tmp_path, monkeypatch):
 
 def init(capsys, *arguments):
     main(["init", *map(str, arguments), "--json"])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def refused(capsys, *arguments, code=1):

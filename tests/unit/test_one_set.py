@@ -1,6 +1,5 @@
 """Two models on the same images, and `--fail-if`, on numbers that are worked out by hand."""
 
-import json
 import re
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 import matcheval as me
-from helpers import simulate
+from helpers import simulate, told_json
 from matcheval.cli.conditions import Condition
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
@@ -34,7 +33,7 @@ def models(tmp_path, monkeypatch):
 
 def told(capsys, *arguments):
     main([*arguments, "--json"])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 class TestCompareModels:
@@ -50,7 +49,7 @@ class TestCompareModels:
         assert bounds == pytest.approx((0.25, 0.25 - 1.96 * 0.25, 0.25 + 1.96 * 0.25))
 
     def test_the_most_confident_wrong_one_is_first(self, models):
-        table = me.compare_models(*models).to_pandas("datapoints")
+        table = me.compare_models(*models).to_pandas("datapoints", all=True)
         # Of h.png, where both are wrong, the first is more confident: 0.75.
         assert table["datapoint"].tolist() == ["d.png", "e.png", "f.png", "h.png", "c.png"]
         assert table["wrong"].tolist() == ["second", "second", "first", "both", "second"]
@@ -60,11 +59,11 @@ class TestCompareModels:
     def test_the_command_has_the_same(self, models, capsys):
         found = told(capsys, "compare-models", *models, "--output", "found")
         result = me.compare_models(*models)
-        expected = result.to_pandas().to_dict("records")[0]
+        expected = result.to_pandas(all=True).to_dict("records")[0]
         assert {name: found[name] for name in expected} == pytest.approx(expected)
         columns = ["datapoint", "first", "second", "wrong"]
         written = pd.read_csv("found/disagreements.csv")
-        assert written[columns].equals(result.to_pandas("datapoints")[columns])
+        assert written[columns].equals(result.to_pandas("datapoints", all=True)[columns])
         main(["compare-models", *models])
         lines = capsys.readouterr().out.splitlines()
         assert [line.split()[-2:] for line in lines if line.startswith("old ")][1:] == [
@@ -164,14 +163,14 @@ def test_too_few_seeds_are_told(tmp_path):
     said = set()
     for seeds in (3, 300):
         result = me.compare(old, new, criteria="probability", seeds=seeds)
-        spread = (result.to_pandas("accuracies")["matched_gap_sem"] ** 2).sum() ** 0.5 / 2
+        spread = (result.to_pandas("accuracies", all=True)["matched_gap_sem"] ** 2).sum() ** 0.5 / 2
         gap = result.gaps["probability"].matched_gap
         excess = spread / ((gap.high - gap.low) / 20)
         words = " ".join(str(result).split())
         told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
         assert bool(told) == (excess > 1)
         if told:
-            result.write(tmp_path)
+            result.save(tmp_path)
             for page in ("summary.md", "report.html"):
                 assert told[0] in (tmp_path / page).read_text(encoding="utf-8")
             assert told.groups() == (f"{100 * spread:.2f}", f"{np.ceil(seeds * excess**2):.0f}")

@@ -1,8 +1,10 @@
 """`import matcheval`: the numbers of the commands, from files, tables in memory and arrays."""
 
+import copy
 import dataclasses
 import doctest
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -12,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matcheval as me
 import python_api
-from helpers import simulate
+from helpers import simulate, told_json
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.api.inputs import features_of, source_of
 from matcheval.cli.main import main
@@ -67,7 +70,7 @@ def patterns(folder):
 
 def printed(capsys, *arguments):
     main([str(one) for one in arguments])
-    return json.loads(capsys.readouterr().out)
+    return told_json(capsys.readouterr().out)
 
 
 def rows(table):
@@ -89,11 +92,11 @@ class TestCompare:
         expected = printed(capsys, "compare", *files, "--json", "--seeds", 3)
         for given in (files, *zip(*map(in_forms, files), strict=True)):
             result = me.compare(*given, seeds=3, names=("old/a", "new/a"))
-            assert rows(result.to_pandas()) == expected["means"]
+            assert rows(result.to_pandas(all=True)) == expected["means"]
             models = [row for part in expected["models"].values() for row in part]
-            assert rows(result.to_pandas("models")) == models
+            assert rows(result.to_pandas("models", all=True)) == models
             tables = [row for part in expected["tables"].values() for row in part]
-            assert rows(result.to_pandas("accuracies")) == tables
+            assert rows(result.to_pandas("accuracies", all=True)) == tables
         gap = result.gaps["probability"].gap
         assert dataclasses.astuple(gap) == pytest.approx(
             [expected["means"][1][name] for name in ("gap", "gap_low", "gap_high")]
@@ -110,12 +113,12 @@ class TestCompare:
         ]
         by_name = me.compare(*sets, seeds=2, criteria=["probability"], names=("old", "new"))
         for result in (by_pattern, by_name):
-            assert rows(result.to_pandas()) == expected["means"]
-            assert rows(result.to_pandas("models")) == expected["models"]["probability"]
+            assert rows(result.to_pandas(all=True)) == expected["means"]
+            assert rows(result.to_pandas("models", all=True)) == expected["models"]["probability"]
             assert result.models == ("a", "b")
             assert "2 models: old (original) against new (replication)" in str(result)
         report = tmp_path / "out" / "report.html"
-        assert report in by_name.write(tmp_path / "out")
+        assert report in by_name.save(tmp_path / "out")
         # What was asked for.
         assert "seeds=2, pair=&#39;pair&#39;, paired=False" in report.read_text(encoding="utf-8")
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
@@ -148,7 +151,7 @@ class TestCompare:
         assert result.plot("epsilon_sweep").axes
         with pytest.raises(me.InputError, match="'mcnemar' has no figure"):
             result.plot("mcnemar")
-        written = {path.relative_to(tmp_path).as_posix() for path in result.write(tmp_path / "out")}
+        written = {path.relative_to(tmp_path).as_posix() for path in result.save(tmp_path / "out")}
         assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.pdf"} < written
 
     @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ class TestCompare:
         grouped = columns | {"group": np.repeat(["x", "y", "z"], 20)}
         with pytest.warns(me.InputWarning, match="both sets hold the same predictions"):
             result = me.compare(grouped, grouped, source="replication", paired=True, seeds=1)
-        assert result.to_pandas().n_groups.tolist() == [3, 3]
+        assert result.to_pandas(all=True).n_groups.tolist() == [3, 3]
         assert result.source == "replication"
         assert len(result.warnings) == 1
 
@@ -200,7 +203,7 @@ class TestMatch:
         main(["match", *map(str, files), "--output", str(tmp_path), "--pairs"])
         runs, pairs = tmp_path / "runs.parquet", tmp_path / "pairs.parquet"
         result = me.match(*(dict(np.load(file)) for file in files))
-        pd.testing.assert_frame_equal(result.to_pandas(), pd.read_parquet(runs))
+        pd.testing.assert_frame_equal(result.to_pandas(all=True), pd.read_parquet(runs))
         pd.testing.assert_frame_equal(result.to_pandas("pairs"), pd.read_parquet(pairs))
         assert result.fraction_unmatched == result.to_pandas().fraction_unmatched.mean()
         assert result.plot().axes
@@ -209,19 +212,20 @@ class TestMatch:
 class TestPredictAccuracy:
     def test_has_the_commands_numbers(self, folder, capsys):
         base, target = folder / "old" / "c.npz", folder / "new" / "c.npz"
-        expected = printed(capsys, "predict-accuracy", base, target, "--json", "--resamples", 5)
+        told = printed(capsys, "predict-accuracy", base, target, "--json", "--resamples", 5)
+        expected = told["predictions"]
         arrays = dict(np.load(base)), dict(np.load(target))
         by_files = me.predict_accuracy(base, target, resamples=5)
         by_arrays = me.predict_accuracy(arrays[0], {"c": arrays[1]}, resamples=5)
         for result in (by_files, by_arrays):
-            found = result.to_pandas()
-            wanted = pd.DataFrame(expected["predictions"]).astype(found.dtypes)
+            found = result.to_pandas(all=True)
+            wanted = pd.DataFrame(expected).astype(found.dtypes)
             pd.testing.assert_frame_equal(found, wanted, check_exact=True)
         main(["predict-accuracy", str(base), str(target), "--resamples", "5"])
         assert str(by_files) == capsys.readouterr().out
         assert by_files._repr_html_().startswith("<pre>base c: ")
         first = by_files.predictions[0]
-        assert (first.method, first.predicted.value) == ("ac", expected["predictions"][0]["predicted"])
+        assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
         assert len(by_files.plot().axes) == 1
         named = me.predict_accuracy(base, {"photos": target}, methods="ac", resamples=0)
         assert [first.target, *(one.target for one in named.predictions)] == ["c", "photos"]
@@ -263,7 +267,7 @@ class TestReplicationTable:
         expected = tabulate_replication(*tables, Pair("pair", "old", "new"))
         with pytest.warns(me.InputWarning, match="no fits: a line needs at least 3 models, not 2"):
             result = me.replication_table(*patterns, names=("old", "new"))
-        pd.testing.assert_frame_equal(result.to_pandas(), expected)
+        pd.testing.assert_frame_equal(result.to_pandas(all=True), expected)
         with pytest.raises(me.InputError, match="no fit on the scale 'linear'"):
             result.plot()
 
@@ -281,18 +285,18 @@ class TestReplicationTable:
             result
         )
         assert "linear fit: slope 2.00 [" in str(result)
-        assert result.to_pandas().accuracy_original_low.isna().all()
+        assert result.to_pandas(all=True).accuracy_original_low.isna().all()
         assert result.to_pandas("fits").scale.tolist() == ["linear", "probit"]
         assert result.plot("probit").axes
         with_n = me.replication_table(old.assign(n=10), new.assign(n=5), resamples=50)
-        assert with_n.to_pandas().n_correct_replication.tolist() == [4, 3, 2]
+        assert with_n.to_pandas(all=True).n_correct_replication.tolist() == [4, 3, 2]
 
     def test_top_k_from_scores_and_from_ranked_classes(self):
         logits = np.array([[3.0, 2.0, 1.0], [0.0, 5.0, 6.0], [1.0, 1.0, 2.0]])
         scores = {"labels": [1, 0, 0], "logits": logits}
         ranked = {"labels": [1, 0, 0], "prediction": np.array([[0, 1, 2], [2, 1, 0], [2, 0, 1]])}
         for top, correct in ((1, 0), (2, 2), (3, 3)):
-            table = me.replication_table({"m": scores}, {"m": ranked}, top=top).to_pandas()
+            table = me.replication_table({"m": scores}, {"m": ranked}, top=top).to_pandas(all=True)
             assert table.n_correct_original.tolist() == [correct]
             assert table.n_correct_replication.tolist() == [correct]
         with pytest.raises(me.InputError, match="1 predicted classes a row, fewer than top=2"):
@@ -304,9 +308,82 @@ class TestReplicationTable:
         worse = {"labels": [0, 1, 1, 0], "prediction": ranked}
         mixed = {"labels": [1, 0, 0, 1], "prediction": [0, 0, 1, 1], "index": [2, 0, 3, 1]}
         models = {"m": given, "n": mixed}  # n names its rows in another order
-        both = me.replication_table(models, {"m": worse, "n": worse}, paired=True).to_pandas()
+        both = me.replication_table(models, {"m": worse, "n": worse}, paired=True).to_pandas(
+            all=True
+        )
         assert both.accuracy_original.tolist() == [0.75, 0.5]
         assert both.z[0] == pytest.approx(3**0.5)  # differences 1, 0, 0 and 1
+
+
+def outputs(n, seed, noise=0.0, labels=None):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n) if labels is None else labels
+    return {"labels": labels, "logits": rng.normal(size=(n, 3)) + (2 - noise) * np.eye(3)[labels]}
+
+
+OLD, NEW = outputs(120, 0), outputs(80, 1, 0.8)
+FEW = {"index": range(40), "label": NEW["labels"][:40]}
+RESULTS = {
+    "compare": lambda: me.compare(OLD, NEW, seeds=2, analyses="mcnemar"),
+    "match": lambda: me.match(OLD, NEW, seeds=2),
+    "compare_models": lambda: me.compare_models(OLD, outputs(120, 2, 1, OLD["labels"])),
+    "predict_accuracy": lambda: me.predict_accuracy(OLD, NEW, resamples=2),
+    "label_plan": lambda: me.label_plan(NEW),
+    "estimate_accuracy": lambda: me.estimate_accuracy(NEW, FEW, assume_random=True),
+    "estimate_difference": lambda: me.estimate_difference(
+        NEW, outputs(80, 3, 1, NEW["labels"]), FEW, assume_random=True
+    ),
+    "replication_table": lambda: me.replication_table(
+        *(
+            {f"m{i}": outputs(n, i, 1 - i / 3, one["labels"][:n]) for i in range(3)}
+            for n, one in ((60, OLD), (50, NEW))
+        ),
+        resamples=20,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_every_result_can_do(name):
+    result = RESULTS[name]()
+    assert result._repr_html_().startswith("<pre>")
+    for again in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert str(again) == str(result)
+        pd.testing.assert_frame_equal(again.to_pandas(all=True), result.to_pandas(all=True))
+    few, everything = result.to_pandas(), result.to_pandas(all=True)
+    assert {*few} <= {*everything}
+    assert len(few.columns) <= 13
+    pd.testing.assert_frame_equal(few, everything[few.columns])
+    assert result.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_results_are_saved_as_the_command_writes_them(files, tmp_path, capsys):
+    options = ["--pairs", "--pair", "p", "--output", str(tmp_path / "by-command")]
+    main(["match", *map(str, files), *options])
+    written = me.match(*files, pair="p").save(tmp_path / "saved", pairs=True)
+    assert [path.name for path in written] == ["runs.parquet", "runs.csv", "pairs.parquet"]
+    for path in written:
+        assert path.read_bytes() == (tmp_path / "by-command" / path.name).read_bytes()
+    told = pq.read_schema(written[0]).metadata
+    assert [told[key] for key in (b"pair", b"epsilon")] == [b"p", b"0.005"]
+    result = RESULTS["compare_models"]()
+    text, table = result.save(tmp_path / "models")
+    assert text.name == "disagreements.csv"
+    expected = result.to_pandas("datapoints", all=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(table), expected)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_report_alone_is_that_of_the_folder(files, tmp_path):
+    result = me.compare(*files, seeds=2)
+    with pytest.warns(DeprecationWarning, match="`write` is called `save`"):
+        written = result.write(tmp_path / "all")
+    page = result.report(tmp_path / "alone.html")
+    assert page.read_text(encoding="utf-8") == (tmp_path / "all/report.html").read_text("utf-8")
+    assert tmp_path / "all" / "report.html" in written
+    with pytest.raises(me.InputError, match="alone"):
+        result.report(tmp_path / "alone.html" / "x.html")
 
 
 def test_the_interface_is_the_committed_one():
@@ -344,7 +421,8 @@ def test_the_import_loads_nothing():
 
 
 @pytest.mark.parametrize(
-    "name", ["comparing", "few_labels", "label_plans", "one_set", "predicting", "replicating"]
+    "name",
+    ["comparing", "few_labels", "label_plans", "matching", "one_set", "predicting", "replicating"],
 )
 @pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
 def test_examples_of_docstrings_are_right(name):

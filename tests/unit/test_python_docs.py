@@ -21,8 +21,14 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch):
     assert not differences, differences
 
 
-def run_cells(notebook):
-    """Run the code of a notebook, whose cells are plain Python; what its cells end with."""
+def run_cells(name):
+    """Run a notebook, whose cells are plain Python without outputs; what the cells end with.
+
+    There is no kernel, which would need a dozen packages more.
+    """
+    notebook = nbformat.read(DOCS / "notebooks" / name, as_version=4)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") for cell in notebook.cells)
     names, shown = {"__name__": "__main__"}, []
     for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
         tree = ast.parse(cell.source)
@@ -35,11 +41,7 @@ def run_cells(notebook):
 
 
 def test_the_notebook_runs(capsys):
-    """Without a kernel: the cells have no magic, and a dozen packages more would be needed."""
-    notebook = nbformat.read(DOCS / "notebooks" / "compare.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    assert not any(cell.get("outputs") for cell in notebook.cells)
-    shown = run_cells(notebook)
+    shown = run_cells("compare.ipynb")
     figures = [one for one in shown if hasattr(one, "_repr_png_")]
     assert len(figures) == 4
     assert figures[0]._repr_png_().startswith(b"\x89PNG")
@@ -48,3 +50,14 @@ def test_the_notebook_runs(capsys):
     # What the cells between say in words.
     assert re.search(r"gap 7\.9 \[.*?\]: of it, (5\.0|4\.9) \[.*?\] goes with confidence", text)
     assert re.search(r"matched gap: [12]\.\d+ \[−.*?\], narrower by", text), text
+
+
+def test_the_notebook_that_begins_with_a_loader_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # it writes a plan
+    shown = run_cells("evaluate.ipynb")
+    assert [len(one) for one in shown if isinstance(one, pd.DataFrame)] == [2]
+    assert len([one for one in shown if hasattr(one, "_repr_png_")]) == 2
+    text = " ".join(capsys.readouterr().out.split())
+    (known,) = re.findall(r"with all labels: (\S+)", text)
+    (low, high) = re.search(r"95 % interval (\S+) to (\S+) \(60 labels of 497", text).groups()
+    assert float(low) <= float(known) <= float(high)

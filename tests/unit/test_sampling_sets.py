@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from helpers import told_json
 from image_sets import dataset
 from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, pairs_within
 from matcheval.analyses.sampling import annotations as workers
@@ -201,7 +202,7 @@ def test_the_steps_by_command_line(folders, sets, tmp_path, capfd):
     def written(*arguments):
         """What a step says it wrote: JSON, and nothing else on standard output."""
         replicate(*arguments, "--json")
-        return json.loads(capfd.readouterr().out)["written"]
+        return told_json(capfd.readouterr().out)["written"]
 
     annotations, counted = tmp_path / "annotations.csv", tmp_path / "f.parquet"
     assert written("simulate", *sets, "--seed", 1, "--file", annotations) == [str(annotations)]
@@ -297,7 +298,7 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     search = ["duplicates", *(str(folders / name) for name in ("known", "train"))]
     search += ["--file", str(output), "--neighbours"]
     main([*search, "2", "--sheet", str(sheet), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    told = told_json(capsys.readouterr().out)
     assert (len(told["neighbours"]), told["written"]) == (1200, [str(output), str(sheet)])
     assert sheet.stat().st_size > 0
     # A known writer's next digit looks like another of the same digit, nearly always.

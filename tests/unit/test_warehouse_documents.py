@@ -1,7 +1,6 @@
 """Tables, figures and pages of a warehouse, and the worklist: what they show."""
 
 import csv
-import json
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from collected import CLASSES, Collection, picture
+from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.warehouse.documents import OPEN
@@ -103,13 +103,13 @@ class TestWorklist:
         collection = Collection(tmp_path)
         places = [str(collection.file()), "--output", str(tmp_path / "out")]
         main(["warehouse", "build", *places, "--workers", "1", "--json"])
-        told = json.loads(capfd.readouterr().out)  # and nothing else is printed
+        told = told_json(capfd.readouterr().out)  # and nothing else is printed
         assert told["folder"] == str(tmp_path / "out")
         assert sorted(told["sets"]) == ["A-red", "B-blue"]
         assert len(told["exported"]) == 2
         main(["warehouse", "worklist", *places, "--to", str(tmp_path / "work"), "--json"])
-        told = json.loads(capfd.readouterr().out)
-        assert told == {"images": 12, "worklist": str(tmp_path / "work" / "worklist.csv")}
+        told = told_json(capfd.readouterr().out)
+        assert (told["images"], told["worklist"]) == (12, str(tmp_path / "work" / "worklist.csv"))
 
     def test_decisions_of_people_are_not_overwritten(self, built, tmp_path):
         (tmp_path / "worklist.csv").write_text("decisions")

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,30 @@ def test_it_is_without_torch_and_snakemake(run):
     found, file = done.stdout.splitlines()
     assert found == "[]"
     assert "site-packages" in file
+
+
+def test_pages_name_the_wheel_and_extras_that_there_are(wheel, run):
+    for page in ("cli.md", "python.md"):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        named = set(re.findall(r"matched[-_.]eval-[\w.-]+\.whl", text))
+        assert named == {wheel.name}, page
+    code = (
+        "from importlib.metadata import metadata\n"
+        "print(*metadata('matched-eval').get_all('Provides-Extra'))"
+    )
+    extras = run("python", "-c", code).stdout.split()
+    pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
+    named = re.findall(r"(?:matched-eval|\.whl)\[([\w,]+)\]", pages)
+    assert set(",".join(named).split(",")) <= {*extras}
+
+
+def test_the_schema_of_json_outputs_is_in_the_package(run):
+    code = (
+        "import json; from importlib.resources import files\n"
+        "text = files('matcheval').joinpath('results.schema.json').read_text('utf-8')\n"
+        "print(*json.loads(text)['$defs'])"
+    )
+    assert "compare" in run("python", "-c", code).stdout.split()
 
 
 def test_compare_writes_table_figures_and_report(run, tmp_path):

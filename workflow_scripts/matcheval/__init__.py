@@ -13,14 +13,13 @@ from matcheval.version import __version__
 
 # Where the public names are defined; their types are in `__init__.pyi`.
 _NAMES = {
-    "matcheval.api.comparing": (
-        "ComparisonResult", "GapEstimate", "MatchResult", "compare", "match",
-    ),
+    "matcheval.api.comparing": ("ComparisonResult", "GapEstimate", "compare"),
     "matcheval.api.evaluating": ("evaluate",),
     "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
     "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
     "matcheval.api.inputs": ("Estimate", "InputWarning"),
     "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
+    "matcheval.api.matching": ("MatchResult", "match"),
     "matcheval.api.one_set": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.accuracy_prediction.recommendation": ("Recommendation",),

@@ -1,9 +1,7 @@
 from matcheval.accuracy_prediction.recommendation import Recommendation as Recommendation
 from matcheval.api.comparing import ComparisonResult as ComparisonResult
 from matcheval.api.comparing import GapEstimate as GapEstimate
-from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
-from matcheval.api.comparing import match as match
 from matcheval.api.evaluating import evaluate as evaluate
 from matcheval.api.few_label_results import AccuracyDifference as AccuracyDifference
 from matcheval.api.few_label_results import AccuracyEstimate as AccuracyEstimate
@@ -14,6 +12,8 @@ from matcheval.api.inputs import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
 from matcheval.api.label_plans import LabelPlan as LabelPlan
 from matcheval.api.label_plans import label_plan as label_plan
+from matcheval.api.matching import MatchResult as MatchResult
+from matcheval.api.matching import match as match
 from matcheval.api.one_set import ModelComparison as ModelComparison
 from matcheval.api.one_set import compare_models as compare_models
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions

@@ -36,7 +36,9 @@ FLAGS = {
     "matched-eval duplicates --rows": (
         "leave it out, a sheet has ten rows; in studies, `near_duplicates.sheet` sets them"
     ),
-    "matched-eval replicate sample --strategy, --per-class, ...": (
+    "matched-eval replicate sample --strategy, --per-class, --threshold, --bins, "
+    "--min-annotations, --min-original, --top-keywords, --max-distance, --min-ssim, --neighbours, "
+    "--compare-size, --fill-upward, --class-threshold": (
         "write the settings to a YAML file, and give `--settings FILE.yaml`"
     ),
 }

@@ -1,13 +1,15 @@
-"""`matcheval.compare` and `matcheval.match`: models on two sets, before and after matching."""
+"""`matcheval.compare`: models on two sets, before and after matching."""
 
 import os
+import shutil
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.api import comparison_output
 from matcheval.api.comparison import (
@@ -15,49 +17,37 @@ from matcheval.api.comparison import (
     Compared,
     chosen_analyses,
     compare_sets,
-    reliability_figure,
 )  # fmt: skip
-from matcheval.api.evaluating import evaluate
-from matcheval.api.inputs import (
-    Data,
-    Estimate,
-    Shown,
-    is_number,
-    layout_of,
-    source_of,
-    warn_each,
-)  # fmt: skip
-from matcheval.api.pairs import (
-    GivenModel,
-    Origin,
-    PairOptions,
-    all_sources,
-    given_models,
-    read_compared,
-    warnings_of,
-)  # fmt: skip
+from matcheval.api.evaluating import evaluate, pretrained_model
+from matcheval.api.inputs import Estimate, Shown, columns_of, is_number, layout_of, warn_each
+from matcheval.api.pairs import Origin, PairOptions, all_sources, given_models, read_compared
 from matcheval.errors import InputError, check_known
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
-from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import (
-    EPSILON,
-    MARGIN,
-    N_SEEDS,
-    N_SEEDS_COMPARED,
-    Criterion,
-)
+from matcheval.io.files import atomic_file, check_place
+from matcheval.protocol.settings import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TABLES = ("gaps", "models", "accuracies")
-Table = Literal["runs", "pairs"]
-_MATCH_TABLES: tuple[Table, ...] = ("runs", "pairs")
+_GAPS = (
+    "gap", "gap_low", "gap_high", "confidence_part",
+    "confidence_part_low", "confidence_part_high", "matched_gap", "matched_gap_low",
+    "matched_gap_high", "fraction_unmatched",
+)  # fmt: skip
+_FEW = {  # columns that tables have unless all are asked for
+    "gaps": ("criterion", "n_original", "n_replication", *_GAPS),
+    "models": ("criterion", "model", *_GAPS),
+    "accuracies": (
+        "criterion", "model", "n_original", "n_replication", "accuracy_original",
+        "accuracy_replication", "matched_accuracy_original_mean",
+        "matched_accuracy_replication_mean", "fraction_unmatched_mean",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class GapEstimate:
+class GapEstimate(Shown):
     """A matched gap under one matching criterion, of one model or of the mean over several models.
 
     All quantities are fractions, not percent.
@@ -92,6 +82,13 @@ class GapEstimate:
     reference_narrowing: float
     fraction_unmatched: float
     remarks: str
+
+    def __str__(self) -> str:
+        """Return the gaps in percentage points."""
+        return (
+            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
+            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
+        )
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
@@ -163,7 +160,7 @@ class ComparisonResult(Shown):
         """Return the text that `matched-eval compare` prints."""
         return comparison_output.describe(self._compared, "to_pandas(...) has all")
 
-    def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
+    def to_pandas(self, table: str = "gaps", *, all: bool = False) -> pd.DataFrame:
         """Return one of the result tables; accuracies and gaps are fractions.
 
         Parameters
@@ -172,13 +169,17 @@ class ComparisonResult(Shown):
             `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
             per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
             with their spread over seeds, a row per criterion and model. Or one of `analyses`.
+        all : bool
+            All columns, those of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS` there, or of
+            `MODEL_TABLE`, in place of the most important ones.
 
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS`
-            there, or of `matcheval.protocol.schemas.MODEL_TABLE`; of an analysis, those that its
-            page describes.
+            A new table: `criterion`, `model`, numbers of datapoints (`n_original`, ...), `gap`,
+            `confidence_part` and `matched_gap` with the bounds of their intervals (`_low`, `_high`)
+            and `fraction_unmatched`; or accuracies before and after matching; of an analysis, the
+            columns that its page describes.
 
         Raises
         ------
@@ -188,10 +189,13 @@ class ComparisonResult(Shown):
         if table in self.analyses:
             return self._compared.analyses[table].table.copy()
         check_known("table", [table], (*_TABLES, *self.analyses))
-        if table == "gaps":
-            return self._compared.gaps.means.copy()
-        parts = self._compared.gaps.models if table == "models" else self._compared.tables
-        return pd.concat(list(parts.values()), ignore_index=True)
+        gaps = self._compared.gaps
+        parts = {
+            "gaps": [gaps.means], "models": [*gaps.models.values()],
+            "accuracies": [*self._compared.tables.values()],
+        }  # fmt: skip
+        found = pd.concat(parts[table], ignore_index=True)
+        return columns_of(found, _FEW[table], every=all)
 
     def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
         """Draw a figure.
@@ -224,7 +228,7 @@ class ComparisonResult(Shown):
         check_known("criterion", [criterion], self.gaps)
         return self._compared.figure(kind, Criterion(criterion))
 
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write report, tables and figures, as `matched-eval compare --output` does.
 
         Parameters
@@ -244,6 +248,36 @@ class ComparisonResult(Shown):
         """
         comparison_output.check_folder(Path(folder))
         return list(comparison_output.write_comparison(self._compared, Path(folder), self._asked))
+
+    def report(self, file: str | os.PathLike[str]) -> Path:
+        """Write the report alone, a page that holds its figures.
+
+        Parameters
+        ----------
+        file : path-like
+            Such as `report.html`; replaced if it is there.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        check_place(Path(file))
+        with TemporaryDirectory() as folder, atomic_file(file) as partial:
+            self.save(folder)
+            shutil.copyfile(Path(folder, "report.html"), partial)
+        return Path(file)
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Do what `save` does, whose name this was until 0.3."""
+        told = "`write` is called `save`, and goes after 0.3"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return self.save(folder)
 
 
 def compare(
@@ -278,8 +312,9 @@ def compare(
     original, replication : path-like, table, mapping of arrays, or mapping of these by model
         A model's predictions on each set, a row per datapoint, with labels:
 
-        - a file as of `matched-eval compare` (Parquet, CSV, TSV, JSON, npz); with `{model}` in both
-          paths, the files of all models;
+        - a file as of `matched-eval compare` (Parquet, CSV, TSV, JSON, npz), or one on the Hugging
+          Face hub, `hf://user/repository/old.csv`; with `{model}` in both paths, the files of all
+          models;
         - a DataFrame, Arrow table or table of another library that Arrow can read, with columns
           `label` (int, from 0, or names), `prediction` (likewise), `probability` (float in [0, 1],
           the largest softmax value); or a column per class, `logit_0`, `logit_1`, ... or `p_0`,
@@ -291,7 +326,8 @@ def compare(
         - a mapping of any of these by the names of models.
     replication_of_model : optional
         `compare(model, original, replication)` runs a model on both sets first, as `evaluate` does:
-        a network or function, and a `DataLoader`, a dataset or arrays of each set.
+        a network, function or name (`hf://user/repository`), and a `DataLoader`, a dataset or
+        arrays of each set.
     source : str, optional
         `original` or `replication`: the set in which matches are sought for every datapoint of the
         other. By default the larger one, the original if both are equally large.
@@ -306,7 +342,8 @@ def compare(
         Random runs per model, with seeds 0, 1, ...; 1 to 10,000. Where more would move the matched
         gap visibly, the result says so.
     model : str
-        Name of the model, where predictions have none. Random matches depend on it.
+        Name of the model, where predictions have none; by default that by which it was loaded.
+        Random matches depend on it.
     pair : str
         Name of the pair; random matches depend on it.
     names : tuple of str, optional
@@ -365,6 +402,9 @@ def compare(
     >>> result.verdict.claims[0].strength.value
     'cannot be told'
     """
+    is_run = replication_of_model is not None
+    if is_run and isinstance(original, str):
+        model = model or original.removeprefix("hf://")
     options = PairOptions(
         criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
     )
@@ -372,8 +412,9 @@ def compare(
         remedy = "Give a fraction between 0 and 1, such as 0.01 for one percentage point"
         raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
     chosen = chosen_analyses(analyses)
-    if replication_of_model is not None:
-        run, sets = original, (replication, replication_of_model)
+    if is_run:
+        run = pretrained_model(original) if isinstance(original, str) else original
+        sets = replication, replication_of_model
         original, replication = (evaluate(run, one, progress=progress) for one in sets)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
@@ -386,174 +427,4 @@ def compare(
     compared = compare_sets(read, chosen, margin=margin, progress=progress)
     result = ComparisonResult.of(compared, asked)
     warn_each([*left_out, *result.warnings])
-    return result
-
-
-@dataclass(frozen=True, eq=False)
-class MatchResult(Shown):
-    """One model's predictions on two sets, matched once per seed; what `match` returns.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model.
-    source, target : str
-        Names of the sets: matches are sought in the source for every datapoint of the target.
-    criterion : str
-        `label_probability` or `probability`.
-    epsilon : float
-        Largest difference of matched probabilities.
-    matched_accuracy_source, matched_accuracy_target : float
-        Accuracy on the matched subsets, a fraction, mean over the seeds with a matched pair; NaN
-        if there is none.
-    fraction_unmatched : float
-        Share of the targets without a match, mean over seeds.
-    notes : tuple of str
-        What was recognised in files and tables by other names than the standard ones.
-    warnings : tuple of str
-        What looks wrong about the input, and whether most targets are unmatched.
-    """
-
-    model: str
-    source: str
-    target: str
-    criterion: str
-    epsilon: float
-    matched_accuracy_source: float
-    matched_accuracy_target: float
-    fraction_unmatched: float
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-    _matched: MatchedModel = field(repr=False)
-    _runs: pa.Table = field(repr=False)
-
-    @classmethod
-    def of(cls, compared: ComparedModels) -> "MatchResult":
-        """Build the result from a comparison of one model by one criterion."""
-        (comparison,), (method,) = compared.comparisons, compared.methods.values()
-        matched = MatchedModel.of(comparison, method, compared.seeds)
-        runs = matched.runs()
-        frame = runs.select(RUNS.names).to_pandas()
-        share = float(frame["fraction_unmatched"].mean())
-        return cls(
-            model=comparison.model, source=comparison.source_name,
-            target=comparison.target_name,
-            criterion=method.criterion.value, epsilon=method.epsilon,
-            matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
-            matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
-            fraction_unmatched=share, _matched=matched, _runs=runs,
-            warnings=tuple(warnings_of(compared, {method.criterion: share})),
-            notes=compared.told,
-        )  # fmt: skip
-
-    def __str__(self) -> str:
-        """Return what was matched, and means over the seeds."""
-        accuracies = self.matched_accuracy_source, self.matched_accuracy_target
-        source, target = (f"{100 * one:.2f} %" for one in accuracies)
-        return (
-            f"{self.model}: {self.target} matched in {self.source} by {self.criterion}, ε = "
-            f"{self.epsilon:g}\nmatched accuracy: {source} on {self.source}, {target} on "
-            f"{self.target}; {100 * self.fraction_unmatched:.2f} % of the targets are unmatched"
-        )
-
-    def to_pandas(self, table: Table = "runs") -> pd.DataFrame:
-        """Return one of the result tables.
-
-        Parameters
-        ----------
-        table : str
-            `runs`: sizes, accuracies and mean confidences of all subsets, as fractions, a row per
-            seed; `pairs`: matched datapoints by their index, a row per pair and seed.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A new table, with the columns of `matcheval.protocol.schemas.RUNS` or `PAIRS` there.
-
-        Raises
-        ------
-        InputError
-            If there is no such table.
-        """
-        check_known("table", [table], _MATCH_TABLES)
-        found = self._runs.select(RUNS.names) if table == "runs" else self._matched.pairs()
-        return found.to_pandas()
-
-    def plot(self) -> "Figure":
-        """Draw accuracy against confidence in bins, of both sets and their matched subsets.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Not known to pyplot.
-        """
-        return reliability_figure(self._matched)
-
-
-def match(
-    original: Data,
-    replication: Data,
-    *,
-    source: Origin | None = None,
-    criterion: str = "label_probability",
-    epsilon: float = EPSILON,
-    seeds: int = N_SEEDS,
-    model: str = "",
-    pair: str = "pair",
-    columns: Mapping[str, str] | None = None,
-    classes: int | str | Sequence[str] | None = None,
-    first_label: int = 0,
-) -> MatchResult:
-    """Match every datapoint of a target with one of a source whose confidence is the same.
-
-    The numbers are those of `matched-eval match`.
-
-    Parameters
-    ----------
-    original, replication : path-like, table or mapping of arrays
-        One model's predictions on each set, as for `compare`.
-    source : str, optional
-        `original` or `replication`: the set in which matches are sought for every datapoint of the
-        other. By default the larger one, the original if both are equally large.
-    criterion : str
-        `label_probability`: the predicted label agrees, and the probability up to `epsilon`
-        (Algorithm 1); `probability`: the latter (Algorithm 2).
-    epsilon, seeds, model, pair, columns, classes, first_label
-        As for `compare`.
-
-    Returns
-    -------
-    MatchResult
-
-    Raises
-    ------
-    InputError
-        As `compare`.
-
-    Warns
-    -----
-    InputWarning
-        For input that looks wrong, and where most targets are unmatched.
-
-    References
-    ----------
-    Anzaku et al. (2022), arXiv 2209.01848, section 3, Algorithms 1 and 2.
-
-    Examples
-    --------
-    >>> import matcheval as me
-    >>> old = {"label": [0, 1, 1], "prediction": [0, 1, 0], "probability": [0.9, 0.8, 0.6]}
-    >>> new = {"label": [0, 1], "prediction": [0, 0], "probability": [0.901, 0.7]}
-    >>> result = me.match(old, new, seeds=1)
-    >>> result.to_pandas("pairs").values.tolist()
-    [[0, 0, 0]]
-    >>> result.fraction_unmatched
-    0.5
-    """
-    options = PairOptions(criterion, epsilon, seeds, pair, model, source)
-    both = source_of(original, "original"), source_of(replication, "replication")
-    given = GivenModel("", *both)
-    layout, n_classes = layout_of(all_sources([given]), columns, classes, first_label)
-    result = MatchResult.of(read_compared([given], options, layout, n_classes))
-    warn_each(result.warnings)
     return result

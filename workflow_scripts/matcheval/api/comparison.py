@@ -33,8 +33,12 @@ class AnalysisTable:
     """A further analysis of a study that makes a table per pair, with default settings."""
 
     kind: "type[PairTableAnalysis]"
-    module: ModuleType  # with `SCHEMA`, `tabulate`, `text_columns` and `plot`
     table: "pd.DataFrame"
+
+    @property
+    def module(self) -> ModuleType:
+        """With `SCHEMA`, `tabulate`, `text_columns` and `plot`; no field, as it has no copy."""
+        return import_module(self.kind.__module__)
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
@@ -190,9 +194,7 @@ def compare_sets(
 
     found = {}
     for kind in each(analyses, "analyses", progress=progress):
-        module = import_module(kind.__module__)
-        table = module.tabulate(models)
-        found[kind.name] = AnalysisTable(kind, module, table)
+        found[kind.name] = AnalysisTable(kind, import_module(kind.__module__).tabulate(models))
     gaps = estimate_gaps(models, progress=progress)
     tables = {Criterion(name): tabulate_runs(runs) for name, runs in gaps.runs.items()}
     return Compared(models, tables, gaps, found, margin)

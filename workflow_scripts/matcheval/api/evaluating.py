@@ -18,7 +18,7 @@ _LABELS = ("labels", "label", "targets", "target", "fine_label")
 
 
 def evaluate(
-    model: Callable[..., Any],
+    model: Callable[..., Any] | str,
     data: Any,
     *,
     device: str = "auto",
@@ -33,10 +33,12 @@ def evaluate(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
+    model : torch.nn.Module, callable or str
         Maps a batch of images to logits, shape (n, n_classes), or to an object or mapping with
         `logits`, or a tuple that begins with them: a network of timm, torchvision or Hugging Face,
         or a function around one. Its modes of training and its device are afterwards as before.
+        A name is that of a pretrained model of timm, `resnet50.a1_in1k`, or on the Hugging Face
+        hub, `hf://user/repository`; timm downloads it.
     data : iterable of batches, dataset, or pair of arrays
         A `DataLoader`, or anything that yields batches; a dataset of images and labels, which is
         put into batches in its order; or images and labels. Batches and items are pairs, or
@@ -61,8 +63,8 @@ def evaluate(
     Raises
     ------
     InputError
-        If torch is missing, the device or precision is unknown, or images, labels or outputs are
-        not as described.
+        If torch is missing, the device or precision is unknown, there is no such model, or images,
+        labels or outputs are not as described.
     """
     try:
         import torch
@@ -75,6 +77,8 @@ def evaluate(
     from matcheval.inference.settings import InferenceConfig
     from matcheval.models.transforms import Transform
 
+    if isinstance(model, str):
+        model = pretrained_model(model)
     name = type(model).__name__ if isinstance(model, torch.nn.Module) else "model"
     if device == "auto" and not isinstance(model, torch.nn.Module):
         device = "cpu"
@@ -105,6 +109,27 @@ def evaluate(
     if not outputs:
         raise InputError("has no datapoints", file="data", remedy="Give a test set that has some")
     return {"labels": np.concatenate(labels), "logits": np.concatenate(outputs)}
+
+
+def pretrained_model(name: str) -> "nn.Module":
+    """Load a model of timm, or one of the hub that timm can load, with its weights."""
+    try:
+        from matcheval.models.packages import load_timm, timm_name
+
+        timm = load_timm()
+    except ImportError:
+        remedy = "Install it: pip install timm"
+        raise InputError("pretrained models need timm, which is missing", file=name,
+                         remedy=remedy) from None  # fmt: skip
+    try:
+        return timm.create_model(timm_name(name), pretrained=True)
+    except Exception as error:  # timm, torch and the hub raise many kinds
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError(
+            f"timm has no such model ({reason:.200})", file=name,
+            remedy="Give a name of timm.list_pretrained(), or hf://user/repository of a model that "
+            "timm can load",
+        ) from error  # fmt: skip
 
 
 @contextmanager

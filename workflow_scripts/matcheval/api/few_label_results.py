@@ -2,20 +2,26 @@
 
 import os
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from matcheval.api.inputs import Shown
+from matcheval.api.inputs import Shown, columns_of
 from matcheval.errors import InputError
 from matcheval.few_labels.answers import Answers
 from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.estimating import NAMES
 from matcheval.few_labels.intervals import Found
+from matcheval.figures.intervals import plot_intervals
 from matcheval.io.json_files import read_json
 from matcheval.io.text_tables import counted
 from matcheval.statistics.intervals import percent
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_FEW = ("estimate", "lower", "upper", "level", "guarantee", "n_labelled", "n")
 _OF = {"set": "exactly these datapoints", "population": "the distribution they came from"}
 
 
@@ -94,14 +100,18 @@ class AccuracyEstimate(Shown):
     _answers: Answers | None = field(repr=False)
     _pilot: Found | None = field(repr=False)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a table of one row with all numbers.
+    def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
+        """Return a table of one row.
+
+        Parameters
+        ----------
+        all : bool
+            All attributes but `warnings` and `notes`; `exact` is `exact_lower` and `exact_upper`.
 
         Returns
         -------
         pandas.DataFrame
-            Columns are the attributes but for `exact`, which is `exact_lower` and `exact_upper`,
-            and texts in lists.
+            Columns `name`, `estimate`, `lower`, `upper`, `level`, `guarantee`, `n_labelled`, `n`.
         """
         found = {k: v for k, v in vars(self).items() if not k.startswith("_")}
         texts = ("exact", "warnings", "notes")
@@ -109,7 +119,22 @@ class AccuracyEstimate(Shown):
             f"exact_{end}": np.nan if self.exact is None else getattr(self.exact, end)
             for end in ("lower", "upper")
         }
-        return pd.DataFrame([{k: v for k, v in found.items() if k not in texts} | bounds])
+        table = pd.DataFrame([{k: v for k, v in found.items() if k not in texts} | bounds])
+        return columns_of(table, ("name", *_FEW), every=all)
+
+    def plot(self) -> "Figure":
+        """Draw the estimate with its interval, and that of the labels alone where there is one.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        rows = [(NAMES[self.method], 100 * self.estimate, 100 * self.lower, 100 * self.upper)]
+        if self.exact is not None:
+            bounds = 100 * self.exact.lower, 100 * self.exact.upper
+            rows.append(("labels alone, exact", np.nan, *bounds))
+        return plot_intervals(rows, "Accuracy (%)")
 
     def __str__(self) -> str:
         """Return the text that `matched-eval estimate-accuracy` prints."""
@@ -188,16 +213,35 @@ class AccuracyDifference(Shown):
     _answers: Answers | None = field(repr=False, default=None)
     _pilot: Found | None = field(repr=False, default=None)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a table of one row with all numbers.
+    def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
+        """Return a table of one row.
+
+        Parameters
+        ----------
+        all : bool
+            All attributes but `warnings` and `notes`.
 
         Returns
         -------
         pandas.DataFrame
-            Columns are the attributes but for `warnings` and `notes`.
+            Columns `first`, `second`, `estimate`, `lower`, `upper`, `level`, `guarantee`,
+            `n_labelled`, `n`.
         """
         found = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        return pd.DataFrame([{k: v for k, v in found.items() if k not in ("warnings", "notes")}])
+        numbers = {k: v for k, v in found.items() if k not in ("warnings", "notes")}
+        return columns_of(pd.DataFrame([numbers]), ("first", "second", *_FEW), every=all)
+
+    def plot(self) -> "Figure":
+        """Draw the difference with its interval.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        name = f"{self.first} minus {self.second}"
+        row = name, 100 * self.estimate, 100 * self.lower, 100 * self.upper
+        return plot_intervals([row], "Difference of accuracies (points)", zero=True)
 
     def __str__(self) -> str:
         """Return the numbers as text."""

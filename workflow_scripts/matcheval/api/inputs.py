@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
+from matcheval.downloads.hub import local_file
 from matcheval.errors import InputError
 from matcheval.predictions.column_names import COLUMNS, is_known
 from matcheval.predictions.files import with_shared_classes
@@ -38,6 +39,11 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
+    """Return a copy of a table with few columns, or with all."""
+    return table.copy() if every else table[[*few]].copy()
 
 
 class InputWarning(UserWarning):
@@ -81,7 +87,7 @@ class Estimate:
 def source_of(data: object, name: str) -> Path | InMemory:
     """Take over one model's predictions (`Data`) by a name, without looking at their values."""
     if isinstance(data, str | os.PathLike):
-        return Path(data)
+        return local_file(data)
     if isinstance(data, Mapping):
         return InMemory(name, {str(key): _array(data, key, name) for key in data})
     return InMemory(name, _table(data, name))

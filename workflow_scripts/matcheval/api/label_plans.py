@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -30,6 +30,7 @@ from matcheval.few_labels.planning import (
     needs_of_difference,
     variance_after,
 )
+from matcheval.figures.intervals import plot_intervals
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.formulas import marked
 from matcheval.io.json_files import write_json
@@ -37,6 +38,9 @@ from matcheval.io.text_tables import aligned as in_columns
 from matcheval.predictions.layout import class_names
 from matcheval.statistics.intervals import check_level, percent
 from matcheval.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WORKLIST, PLAN, PAGE = "worklist.csv", "plan.json", "label.html"
 HALF_WIDTH = 0.05
@@ -92,7 +96,7 @@ class LabelPlan(Shown):
     _texts: Mapping[int, str] = field(repr=False)
     _answers: Mapping[int, int] = field(repr=False)
 
-    def to_pandas(self, table: str = "needs") -> pd.DataFrame:
+    def to_pandas(self, table: str = "needs", *, all: bool = False) -> pd.DataFrame:
         """Return a table.
 
         Parameters
@@ -101,6 +105,8 @@ class LabelPlan(Shown):
             `needs`: columns `design`, `planned`, `cautious`, `worst`, numbers of labels;
             `worklist`: columns `order` (from 0), `index` (row of the predictions), `file`, `label`
             and `status`, which are empty but for the labels of a pilot.
+        all : bool
+            Also predictions and confidences in the worklist, which may bias who labels.
 
         Returns
         -------
@@ -114,15 +120,26 @@ class LabelPlan(Shown):
         check_known("table", [table], _TABLES)
         if table == "needs":
             return pd.DataFrame([vars(one) for one in self.needs])
-        return pd.DataFrame(self._worklist(shows_predictions=False))
+        return pd.DataFrame(self._worklist(shows_predictions=all))
 
-    def write(
+    def plot(self) -> "Figure":
+        """Draw the labels that each design needs: as planned, and up to the worst case.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        rows = [(one.design, one.planned, one.planned, one.worst) for one in self.needs]
+        return plot_intervals(rows, "Labels, as planned and up to the worst case")
+
+    def save(
         self,
         folder: "str | os.PathLike[str]",
         *,
         images: "str | os.PathLike[str] | None" = None,
         show_predictions: bool = False,
-    ) -> tuple[Path, ...]:
+    ) -> list[Path]:
         """Write `worklist.csv`, `plan.json` and, with images, the page `label.html`.
 
         Parameters
@@ -136,7 +153,7 @@ class LabelPlan(Shown):
 
         Returns
         -------
-        tuple of pathlib.Path
+        list of Path
             The files.
 
         Raises
@@ -184,7 +201,7 @@ class LabelPlan(Shown):
             files.append(place / PAGE)
             with atomic_file(files[-1]) as partial:
                 partial.write_text(page, encoding="utf-8")
-        return tuple(files)
+        return files
 
     @property
     def _digest(self) -> str:

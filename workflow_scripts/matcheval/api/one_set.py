@@ -1,17 +1,30 @@
 """`matcheval.compare_models`: two models on the same images, datapoint by datapoint."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from matcheval.analyses.paired_gaps import paired_row
-from matcheval.api.inputs import Data, Estimate, Shown, layout_of, source_of, warn_each
+from matcheval.api.inputs import (
+    Data,
+    Estimate,
+    Shown,
+    columns_of,
+    layout_of,
+    source_of,
+    warn_each,
+)  # fmt: skip
 from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
 from matcheval.errors import InputError, check_known
+from matcheval.figures.intervals import plot_intervals
 from matcheval.figures.style import shortened
+from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
 from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
@@ -26,10 +39,22 @@ from matcheval.statistics.claims import Evidence, Strength
 from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import mcnemar
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ROLES = ("first", "second")
 N_SHOWN = 5  # datapoints in a text
 _NAME_WIDTH = 30
+FILES = ("disagreements.csv", "disagreements.parquet")
 _TABLES = ("numbers", "datapoints")
+_FEW = {  # columns that tables have unless all are asked for
+    "numbers": (
+        "first", "second", "n", "accuracy_first", "accuracy_second", "difference",
+        "difference_low", "difference_high", "p",
+    ),
+    "datapoints": ("datapoint", "label", "first", "second", "wrong"),
+}  # fmt: skip
+_NUMBERS = (*_FEW["numbers"], "both_right", "only_first", "only_second", "both_wrong", "remark")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,22 +119,27 @@ class ModelComparison(Shown):
         better, other = (self.first, self.second)[:: 1 if value > 0 else -1]
         return f"{strength}: {better} is more accurate than {other}, by {points}."
 
-    def to_pandas(self, table: str = "numbers") -> pd.DataFrame:
+    def to_pandas(self, table: str = "numbers", *, all: bool = False) -> pd.DataFrame:
         """Return a table of the results.
 
         Parameters
         ----------
         table : str
-            `numbers`: one row with all numbers, fractions and counts; `datapoints`: those on which
-            the models predict different classes, the most confident wrong prediction first.
+            `numbers`: one row; `datapoints`: those on which the models predict different classes,
+            the most confident wrong prediction first.
+        all : bool
+            All numbers, also of the datapoints that both or one have right; of `datapoints`, also
+            `index`, `first_probability`, `second_probability` (float32), and `wrong_probability`,
+            of the more confident wrong prediction.
 
         Returns
         -------
         pandas.DataFrame
-            A new table. Columns of `datapoints`: `index`, `datapoint` (its file name or other name,
-            or its index), `label`, `first`, `first_probability`, `second`, `second_probability`
-            (classes as text; float32), `wrong` (`first`, `second` or `both`) and
-            `wrong_probability`, of the more confident wrong prediction.
+            A new table. Columns of `numbers`: `first`, `second`, `n`, `accuracy_first`,
+            `accuracy_second`, `difference` with `difference_low` and `difference_high`
+            (fractions), `p`; of `datapoints`: `datapoint` (its file name or other name, or its
+            index), `label`, `first`, `second` (classes as text) and `wrong` (`first`, `second` or
+            `both`).
 
         Raises
         ------
@@ -118,16 +148,45 @@ class ModelComparison(Shown):
         """
         check_known("table", [table], _TABLES)
         if table == "datapoints":
-            return self._datapoints.copy()
-        names = ("first", "second", "n", "accuracy_first", "accuracy_second")
-        others = ("p", "both_right", "only_first", "only_second", "both_wrong", "remark")
-        bounds = {"low": self.difference.low, "high": self.difference.high}
-        return pd.DataFrame([
-            {name: getattr(self, name) for name in names}
-            | {"difference": self.difference.value}
-            | {f"difference_{end}": value for end, value in bounds.items()}
-            | {name: getattr(self, name) for name in others}
-        ])  # fmt: skip
+            return columns_of(self._datapoints, _FEW[table], every=all)
+        numbers = {name: value for name, value in vars(self).items() if name in _NUMBERS}
+        one = self.difference
+        ends = {"difference": one.value, "difference_low": one.low, "difference_high": one.high}
+        return columns_of(pd.DataFrame([numbers | ends])[[*_NUMBERS]], _FEW[table], every=all)
+
+    def plot(self) -> "Figure":
+        """Draw the difference of the accuracies with its interval.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        name, one = f"{self.first} minus {self.second}", self.difference
+        row = name, 100 * one.value, 100 * one.low, 100 * one.high
+        return plot_intervals([row], "Difference of accuracies (points)", zero=True)
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the datapoints of different predictions, as `compare-models --output` does.
+
+        Parameters
+        ----------
+        folder : path-like
+            Created if need be; files of an earlier comparison in it are replaced.
+
+        Returns
+        -------
+        list of Path
+            `disagreements.csv` and `disagreements.parquet`.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written.
+        """
+        files = [Path(folder, name) for name in FILES]
+        write_table(pa.Table.from_pandas(self._datapoints, preserve_index=False), *files)
+        return files
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare-models` prints."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from matcheval.api.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.datasets.suites import Pair
+from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
@@ -167,7 +168,7 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
     """
     counts = {pattern.count(MODEL) for pattern in (original, replication)}
     if counts == {0}:
-        return [GivenModel("", Path(original), Path(replication))], []
+        return [GivenModel("", local_file(original), local_file(replication))], []
     if counts != {1}:
         problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
         raise InputError(problem, remedy=REMEDY)

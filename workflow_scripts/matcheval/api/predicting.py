@@ -23,6 +23,7 @@ from matcheval.api.inputs import (
     Models,
     Shown,
     check_whole,
+    columns_of,
     features_of,
     is_of_several,
     layout_of,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_RESAMPLES = 1_000_000
+_FEW = (
+    "target", "title", "predicted", "predicted_low", "predicted_high", "accuracy", "error",
+    "reason",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +119,7 @@ def predict_given(
 
 
 @dataclass(frozen=True)
-class PredictedAccuracy:
+class PredictedAccuracy(Shown):
     """The accuracy that one method predicts on one set.
 
     Attributes
@@ -141,6 +146,13 @@ class PredictedAccuracy:
     accuracy: float
     error: float
     reason: str
+
+    def __str__(self) -> str:
+        """Return the accuracies in percent, or why there is none."""
+        if self.predicted.value != self.predicted.value:
+            return f"{self.title} on {self.target}: n/a ({self.reason})"
+        known = "" if self.accuracy != self.accuracy else f"; true {100 * self.accuracy:.2f} %"
+        return f"{self.title} on {self.target}: {self.predicted} %{known}"
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
@@ -188,16 +200,22 @@ class AccuracyPredictions(Shown):
         """Return the text that `matched-eval predict-accuracy` prints."""
         return describe(self.base, self._table.to_dict("records"))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return all predictions as a table; accuracies are fractions.
+    def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
+        """Return all predictions as a table, a row per set and method; accuracies are fractions.
+
+        Parameters
+        ----------
+        all : bool
+            All columns of `matcheval.accuracy_prediction.estimation.ESTIMATES`.
 
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.accuracy_prediction.estimation.ESTIMATES`:
-            a row per set and method, NaN and a reason where there is no prediction.
+            A new table with `target`, `title` of the method, `predicted`, `predicted_low`,
+            `predicted_high`, `accuracy`, `error` and `reason`: NaN and a reason where there is no
+            prediction.
         """
-        return self._table.copy()
+        return columns_of(self._table, _FEW, every=all)
 
     def plot(self) -> "Figure":
         """Draw predicted accuracies with intervals, a panel per set.

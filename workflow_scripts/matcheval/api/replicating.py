@@ -16,6 +16,7 @@ from matcheval.api.inputs import (
     Models,
     Shown,
     check_whole,
+    columns_of,
     is_number,
     is_of_several,
     layout_of,
@@ -56,11 +57,15 @@ if TYPE_CHECKING:
 Table = Literal["results", "fits", "changes"]
 _TABLES: tuple[Table, ...] = ("results", "fits", "changes")
 _COLUMNS = ("model", "accuracy", "n_correct", "n")
+_FEW = (
+    "original_rank", "model", "accuracy_original", "accuracy_replication", "gap", "gap_low",
+    "gap_high", "replication_rank",
+)  # fmt: skip
 _LARGEST = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True)
-class ReplicationFit:
+class ReplicationFit(Shown):
     """A line fitted to new against original accuracies of the models.
 
     Attributes
@@ -86,6 +91,15 @@ class ReplicationFit:
     offset_high: float
     r_squared: float
     n_models: int
+
+    def __str__(self) -> str:
+        """Return the line with its intervals."""
+        unit = " points" if self.scale == "linear" else ""
+        return (
+            f"{self.scale} fit: slope {self.slope:.2f} [{self.slope_low:.2f}, "
+            f"{self.slope_high:.2f}], offset {self.offset:.2f} [{self.offset_low:.2f}, "
+            f"{self.offset_high:.2f}]{unit}, R² {self.r_squared:.3f}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +149,10 @@ class ReplicationResult(Shown):
             f"mean {what} changes by {100 * self.change:+.2f} points",
             f"ranks: Spearman's ρ {self.spearman:.3f}, Kendall's τ {self.kendall:.3f}",
         ]
-        for fit in self.fits.values():
-            unit = " points" if fit.scale == "linear" else ""
-            lines.append(
-                f"{fit.scale} fit: slope {fit.slope:.2f} [{fit.slope_low:.2f}, "
-                f"{fit.slope_high:.2f}], offset {fit.offset:.2f} [{fit.offset_low:.2f}, "
-                f"{fit.offset_high:.2f}]{unit}, R² {fit.r_squared:.3f} "
-                f"({percent(self.confidence)} intervals)"
-            )
-        return "\n".join(lines)
+        level = percent(self.confidence)
+        return "\n".join([*lines, *(f"{fit} ({level} intervals)" for fit in self.fits.values())])
 
-    def to_pandas(self, table: Table = "results") -> pd.DataFrame:
+    def to_pandas(self, table: Table = "results", *, all: bool = False) -> pd.DataFrame:
         """Return one of the result tables; accuracies and gaps are fractions.
 
         Parameters
@@ -153,12 +160,15 @@ class ReplicationResult(Shown):
         table : str
             `results`: accuracies, gaps with intervals and ranks, a row per model; `fits`: a row per
             scale; `changes`: one row of means over models.
+        all : bool
+            All columns of `results`, those of `matcheval.replication.tables.RESULTS`.
 
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.replication.tables.RESULTS`, `FITS` or
-            `CHANGES` there.
+            A new table. `results` has `original_rank`, `model`, `accuracy_original`,
+            `accuracy_replication`, `gap` with `gap_low` and `gap_high`, and `replication_rank`; the
+            others the columns of `FITS` and `CHANGES` of the same module.
 
         Raises
         ------
@@ -166,7 +176,7 @@ class ReplicationResult(Shown):
             If there is no such table.
         """
         check_known("table", [table], _TABLES)
-        return self._tables[table].copy()
+        return columns_of(self._tables[table], _FEW, every=all or table != "results")
 
     def plot(self, scale: str = "linear") -> "Figure":
         """Draw new against original accuracies, with the fitted line and its confidence region.

@@ -52,8 +52,8 @@ def run_doctor(arguments: argparse.Namespace) -> None:
     found = list(findings(arguments.results))
     problems = sum(one.state == PROBLEM for one in found)
     if arguments.json:
-        told = [asdict(one) for one in found]
-        print_json({"works": not problems, "versions": versions(), "findings": told})
+        told = {"works": not problems, "versions": versions()}
+        print_json("doctor", told | {"findings": [asdict(one) for one in found]})
     else:
         for one in found:
             sys.stdout.write(printable(_described(one)))
@@ -73,7 +73,7 @@ def _run_on_gpus(arguments: argparse.Namespace) -> None:
 
     report = check_gpus(arguments.file, tell)
     if arguments.json:
-        print_json(report | {"written": [str(arguments.file)]})
+        print_json("doctor-gpu", report | {"written": [str(arguments.file)]})
     else:
         tell(f"\n{'all checks passed' if report['works'] else 'a check failed'}: {arguments.file}")
     if not report["works"]:
@@ -117,7 +117,7 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     opened = open_some(study)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
     if arguments.json:
-        print_json({"study": study.name, **parts, "opened": opened})
+        print_json("check-study", {"study": study.name, **parts, "opened": opened})
     else:
         held = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
         looked = f" (opened: {opened})" if opened else ""

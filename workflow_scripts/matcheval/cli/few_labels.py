@@ -149,7 +149,7 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
     written = []
     if arguments.output is not None:
         shown = arguments.show_predictions
-        paths = found.write(arguments.output, images=arguments.images, show_predictions=shown)
+        paths = found.save(arguments.output, images=arguments.images, show_predictions=shown)
         written = [str(path) for path in paths]
     if arguments.json:
         names = (
@@ -157,7 +157,8 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
             "n_needed",
         )  # fmt: skip
         numbers = {name: getattr(found, name) for name in names}
-        print_json(numbers | {"needs": json_rows(found.to_pandas()), "written": written})
+        told = numbers | {"needs": json_rows(found.to_pandas()), "written": written}
+        print_json("label-plan", told)
         return
     sys.stdout.write(printable(str(found)))
     if written:
@@ -195,7 +196,8 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
     _tell(found.notes, found.warnings)
     if arguments.json:
         numbers = _numbers(found)
-        print_json(numbers if gap is None else numbers | {"gap": _numbers(gap)})
+        told = numbers if gap is None else numbers | {"gap": _numbers(gap)}
+        print_json("estimate-accuracy", told)
     else:
         sys.stdout.write(printable(str(found) + ("" if gap is None else f"\n{gap}")))
     values = {name: 100 * getattr(found, name) for name in _QUANTITIES[:3]}
@@ -241,7 +243,7 @@ def _estimated(
 
 def _numbers(found: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:
     """Return all numbers as JSON values."""
-    return json_rows(found.to_pandas())[0] | {"warnings": list(found.warnings)}
+    return json_rows(found.to_pandas(all=True))[0] | {"warnings": list(found.warnings)}
 
 
 def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:

@@ -95,7 +95,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         "missing": written.missing or None, "opened": written.opened or None,
     }  # fmt: skip
     if arguments.json:
-        print_json(told)
+        print_json("init", told)
     else:
         sys.stdout.write(printable(_described(told, draft)))
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from matcheval.cli.parser import CommandParser, chosen
+from matcheval.downloads.hub import local_file
 from matcheval.execution.entry_points import run_command
 
 
@@ -89,10 +91,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = sys.argv[1:] if argv is None else argv
     command = next((one for one in given if not one.startswith("-")), "")
     parser = build_parser(command)
+    of_command = chosen(parser, given)
+    of_command.given = [one.partition("=")[0] for one in given if one.startswith("-")]
     arguments, unknown = parser.parse_known_args(given or ["--help"])
     if unknown:
-        chosen(parser, given).refuse(unknown)
-    run_command(arguments.run, arguments)
+        of_command.refuse(unknown)
+    run_command(_run, arguments)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    """Run a command, on local copies of the files of the hub that it names."""
+    for name, value in vars(arguments).items():
+        if isinstance(value, Path):
+            setattr(arguments, name, local_file(value))
+        elif isinstance(value, list):
+            setattr(arguments, name, [local_file(x) if isinstance(x, Path) else x for x in value])
+    arguments.run(arguments)
 
 
 def build_parser(command: str | None = None) -> CommandParser:

@@ -12,7 +12,6 @@ from matcheval.io.files import check_is_file
 from matcheval.io.terminal import add_json, json_rows, print_json
 
 LOGGER = logging.getLogger(__name__)
-_FILES = ("disagreements.csv", "disagreements.parquet")
 _QUANTITIES = [*with_bounds("difference"), "accuracy-first", "accuracy-second"]
 
 
@@ -34,7 +33,8 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
     add_layout(parser)
     parser.add_argument(
         "--output", type=Path, metavar="DIR",
-        help=f"write the datapoints on which the models disagree to DIR: {' and '.join(_FILES)}",
+        help="write the datapoints on which the models disagree to DIR: disagreements.csv and "
+        "disagreements.parquet",
     )  # fmt: skip
     add_fail_if(parser, _QUANTITIES)
     add_json(parser)
@@ -46,31 +46,26 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     sources, output = [arguments.first, arguments.second], arguments.output
     for path in sources:
         check_is_file(path)
-    if output is not None:
-        check_outputs(output, _FILES, sources)
-    layout, n_classes = read_layout(arguments, sources)
+    from matcheval.api.one_set import FILES as OUTPUTS
     from matcheval.api.one_set import compare_on_one_set, describe
 
+    if output is not None:
+        check_outputs(output, OUTPUTS, sources)
+    layout, n_classes = read_layout(arguments, sources)
     found = compare_on_one_set(sources, layout, n_classes)
     for text in found.notes:
         LOGGER.info("%s", text)
     for text in found.warnings[:MAX_WARNINGS]:
         LOGGER.warning("warning: %s", text)
-    datapoints = found.to_pandas("datapoints")
-    written = [] if output is None else [output / name for name in _FILES]
+    written = [] if output is None else found.save(output)
     if not arguments.json:
         where = f"all are in {written[0]}" if written else "--output DIR writes all"
         sys.stdout.write(printable(describe(found, where)))
-    if written:
-        import pyarrow as pa
-
-        from matcheval.io.tables import write_table
-
-        for file in written:
-            write_table(pa.Table.from_pandas(datapoints, preserve_index=False), file)
-    numbers = found.to_pandas().to_dict("records")[0]
+    (row,) = found.to_pandas(all=True).to_dict("records")
+    numbers = {str(name): value for name, value in row.items()}
     if arguments.json:
-        rows = json_rows(datapoints)
-        print_json(numbers | {"datapoints": rows, "written": list(map(str, written))})
+        rows = json_rows(found.to_pandas("datapoints", all=True))
+        told = numbers | {"datapoints": rows, "written": list(map(str, written))}
+        print_json("compare-models", told)
     values = {name: 100 * numbers[name.replace("-", "_")] for name in _QUANTITIES}
     end_if_met(arguments.fail_if, {f"{found.first} and {found.second}": values})

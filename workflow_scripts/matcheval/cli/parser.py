@@ -15,6 +15,8 @@ _CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)"
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line with the nearest name, as those of files are."""
 
+    given: Sequence[str] = ()  # the options of the command line
+
     def error(self, message: str) -> NoReturn:
         """End with code 2."""
         found = _CHOICE.fullmatch(message)
@@ -23,10 +25,11 @@ class CommandParser(argparse.ArgumentParser):
             given = found[2].strip("'\"")
             what = found[1].lower() if found[1] in ("COMMAND", "STEP") else f"value of {found[1]}"
             message = f"unknown {what} '{given}'. {suggest(given, names)}"
-        elif message.startswith("the following arguments are required") and any(
-            one.nargs in ("+", "*") and one.option_strings for one in self._actions
-        ):
-            message += " (options that take several values come after them)"
+        elif message.startswith("the following arguments are required"):
+            message = next(filter(None, map(self._gone, self.given)), message)
+            several = [one for one in self._actions if one.nargs in ("+", "*")]
+            if any({*one.option_strings} & {*self.given} for one in several):
+                message += " (options that take several values come after them)"
         end = "" if message.endswith("?") else "."
         sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))
         raise SystemExit(2)
@@ -36,11 +39,21 @@ class CommandParser(argparse.ArgumentParser):
         given = unknown[0].partition("=")[0]
         if not given.startswith("-") or given == "-":
             self.error(f"unexpected argument '{unknown[0]}'")
-        for gone, instead in FLAGS.items():
-            if gone.startswith(f"{self.prog} ") and given in gone.split():
-                self.error(f"there is no option '{given}' any more: {instead}")
+        if gone := self._gone(given):
+            self.error(gone)
         known = [name for one in self._actions for name in one.option_strings if len(name) > 2]
+        if given in known:
+            self.error(f"'{given}' comes after the command: {self.prog} ... {given}")
         self.error(f"unknown option '{given}'. {suggest(given, known)}")
+
+    def _gone(self, option: str) -> str:
+        """Say what stands in place of an option of version 0.2; nothing of others."""
+        for command, instead in FLAGS.items():
+            gone = command.replace(",", " ").split()
+            is_known = option in self._option_string_actions
+            if command.startswith(f"{self.prog} ") and option in gone and not is_known:
+                return f"there is no option '{option}' any more: {instead}"
+        return ""
 
 
 def chosen(parser: CommandParser, given: Sequence[str]) -> CommandParser:

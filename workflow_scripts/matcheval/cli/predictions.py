@@ -21,8 +21,6 @@ from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPAR
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from matcheval.api.comparison import Compared
     from matcheval.api.pairs import GivenModel, PairOptions
     from matcheval.predictions.formats import InMemory
@@ -33,7 +31,6 @@ LOGGER = logging.getLogger(__name__)
 _MAX_CLASSES = 10  # in a message
 MAX_WARNINGS = 5  # on the terminal
 N_RESAMPLES = 200
-_RUNS, _RUNS_TEXT, _PAIRS = "runs.parquet", "runs.csv", "pairs.parquet"
 # What --fail-if knows, and the columns of what depends on the matching.
 _OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
     "unmatched-targets": "fraction_unmatched"
@@ -254,31 +251,21 @@ def run_match(arguments: argparse.Namespace) -> None:
     both = arguments.original, arguments.replication
     for path in both:
         check_is_file(path)
-    check_outputs(arguments.output, (_RUNS, _RUNS_TEXT, _PAIRS), both)
-    from matcheval.api.comparing import MatchResult
+    from matcheval.api.matching import PAIRS_FILE, RUN_FILES, MatchResult
     from matcheval.api.pairs import GivenModel
-    from matcheval.io.tables import write_table
-    from matcheval.protocol.schemas import RUNS
 
+    check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), both)
     model = GivenModel("", arguments.original, arguments.replication)
     options = _options(arguments, [arguments.criterion])
     result = MatchResult.of(_read(arguments, [model], options))
-    runs: pa.Table = result._runs
-    identity = {
-        "model": result.model, "pair": arguments.pair, "epsilon": str(arguments.epsilon),
-        "criterion": result.criterion,
-    }  # fmt: skip
-    table = RUNS.table({name: runs[name].to_numpy() for name in RUNS.names}, identity)
-    tables = {_RUNS: table, _RUNS_TEXT: table}
-    if arguments.pairs:
-        tables[_PAIRS] = result._matched.pairs()
-    for name, one in tables.items():
-        write_table(one, arguments.output / name)
+    written = result.save(arguments.output, pairs=arguments.pairs)
     for text in result.warnings:
         LOGGER.warning("warning: %s", text)
     if arguments.json:
-        written = [str(arguments.output / name) for name in tables]
-        print_json({**identity, "runs": json_rows(runs), "written": written})
+        told = {"model": result.model, "pair": arguments.pair, "criterion": result.criterion}
+        runs = json_rows(result._runs)
+        files = [str(path) for path in written]
+        print_json("match", told | {"epsilon": result.epsilon, "runs": runs, "written": files})
     else:
         sys.stdout.write(printable(f"{result}\n"))
 
@@ -337,7 +324,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
     if arguments.json:
         gaps, tables = compared.gaps, compared.tables
-        print_json({
+        print_json("compare", {
             "verdict": asdict(compared.verdict),
             "means": json_rows(gaps.means),
             "models": {name: json_rows(table) for name, table in gaps.models.items()},
@@ -435,7 +422,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     if arguments.json:
         advice = [asdict(one) for one in recommend(table.to_pylist())]
         rows = json_rows(table)
-        print_json({"base": base.name, "recommendations": advice, "predictions": rows})
+        told = {"base": base.name, "recommendations": advice, "predictions": rows}
+        print_json("predict-accuracy", told)
     else:
         sys.stdout.write(printable(describe(base.name, table.to_pylist())))
 

@@ -1,5 +1,6 @@
 """The labels that a person gave: read, matched to the predictions, and what of them counts."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,16 @@ class Answers:
 
 
 def read_cells(file: Path) -> Cells:
-    """Read a file of labels: CSV as spreadsheets write it, too."""
+    """Read a file of labels as text, as 00000 is a name: CSV as spreadsheets write it, too."""
     from matcheval.io.delimited_text import read_delimited
 
-    return {str(k).strip(): v for k, v in read_delimited(file)[0].to_pydict().items()}
+    values, texts = (
+        read_delimited(file, as_text=flag)[0].to_pydict() for flag in (False, True)
+    )  # of which the first tell what is no value, such as NaN
+    return {
+        name: [None if one is None else text for one, text in zip(found, texts[name], strict=True)]
+        for name, found in values.items()
+    }
 
 
 def answers_of(
@@ -49,6 +56,8 @@ def answers_of(
     """
     texts = {name: [_text(one) for one in column] for name, column in cells.items()}
     key = "index" if "index" in texts else "file"
+    if key == "index":
+        texts[key] = [str(_whole(one, one)) for one in texts[key]]
     if key not in texts or "label" not in texts:
         problem = f"no column {'label' if key in texts else 'index or file'}; found {listed(cells)}"
         raise InputError(problem, file=file, remedy="Give index (or file) and label")
@@ -98,15 +107,16 @@ class _Reader:
     def label(self, text: str, row: int) -> int:
         classes, label = self.layout.classes, None
         if classes is None:
-            is_whole = text.isascii() and text.removeprefix("-").isdecimal() and len(text) < 10
-            if is_whole:
-                label = int(text) - self.layout.first_label
+            if (number := _whole(text)) is not None:
+                label = number - self.layout.first_label
                 label = label if 0 <= label < (self.n_classes or label + 1) else None
             known = f"0 to {self.n_classes - 1}" if self.n_classes else "0, 1, ..."
             remedy = f"Give a class as a number, {known}"
         else:
             same = [k for k, name in enumerate(classes) if name.casefold() == text.casefold()]
             label = classes.index(text) if text in classes else same[0] if len(same) == 1 else None
+            if label is None and str(_whole(text)) in classes:
+                label = classes.index(str(_whole(text)))
             remedy = f"{suggest(text, classes)}; or give all classes: {self.layout.say('classes')}"
         if label is None and self.outside != "wrong":
             is_command = self.layout.caller == "command"
@@ -119,11 +129,13 @@ class _Reader:
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as text: whole numbers without decimals, as a gap in a column adds these."""
-    if cell is None or cell != cell:
-        return ""
-    is_whole = isinstance(cell, float) and cell.is_integer()
-    return str(int(cell) if is_whole else cell).strip()
+    return "" if cell is None or cell != cell else str(cell).strip()
+
+
+def _whole(text: str, otherwise: Any = None) -> Any:
+    """Return a text as a whole number; a gap in a column of numbers adds decimals, 3.0."""
+    digits = re.fullmatch(r"(-?[0-9]{1,9})(\.0*)?", text)
+    return int(digits[1]) if digits else otherwise
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,10 @@ _SPREADSHEET = "cp1252"  # what spreadsheets save where it is not UTF-8: Latin-1
 _DECIMAL_COMMA = r"^\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*$"
 
 
-def read_delimited(path: Path) -> "tuple[pa.Table, list[str]]":
+def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, list[str]]":
     """Read a table as columns, whose types follow from their cells, and say how it is written.
+
+    With `as_text`, all cells are text as it is written, 00000 and 1.0, too.
 
     Returns
     -------
@@ -56,7 +58,12 @@ def read_delimited(path: Path) -> "tuple[pa.Table, list[str]]":
         if separator != "," and any(map(_has_decimal_commas, table.columns)):
             told.append("decimal commas")
             table = _read(path, separator, encoding, decimal_point=",", **how)
-    return unmarked_table(table), told
+        if as_text:
+            texts = dict.fromkeys(table.schema.names, pa.string())
+            table = _read(path, separator, encoding, column_types=texts, **how)
+    # NumPy's `savetxt` writes the header as a comment.
+    names = [name.removeprefix("# ").strip() for name in table.schema.names]
+    return unmarked_table(table.rename_columns(names)), told
 
 
 def _separator(first: list[str]) -> str:
@@ -84,8 +91,7 @@ def _read(
     for column in table.columns:
         if pa.types.is_binary(column.type):  # text that is not UTF-8
             raise UnicodeDecodeError("utf-8", b"", 0, 0, "a column")
-    # NumPy's `savetxt` writes the header as a comment.
-    return table.rename_columns([name.removeprefix("# ").strip() for name in table.schema.names])
+    return table
 
 
 def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:

@@ -4,12 +4,15 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+# A key that goes, or changes its meaning, raises it; a further key does not (docs/promise.md).
+JSON_VERSION = 1
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -17,9 +20,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    text = json.dumps(_defined(value), indent=2, ensure_ascii=False, allow_nan=False)
+def print_json(command: str, value: Mapping[str, Any]) -> None:
+    """Print what a command found as JSON, with its name in results.schema.json."""
+    told = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_defined(value)}
+    text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
 
@@ -36,7 +40,7 @@ def json_rows(table: "pd.DataFrame | pa.Table") -> list[dict[str, Any]]:
 
 
 def _defined(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _defined(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_defined(one) for one in value]

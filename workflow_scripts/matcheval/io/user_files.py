@@ -87,16 +87,16 @@ class _RepeatedKey(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no t
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """Refuses a key that a mapping has twice, of which YAML's readers keep the second."""
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Keys of a mapping that is merged by `<<` may be replaced."""
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        """Look at keys as they are written, before `<<` merges those of other mappings."""
+        node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in seen:
+                if (key.tag, key.value) in seen:  # `1` and `"1"` are two keys
                     raise _RepeatedKey(None, None, f"key '{key.value}'", key.start_mark)
-                seen.add(key.value)
-        found: dict[Any, Any] = super().construct_mapping(node, deep)
-        return found
+                seen.add((key.tag, key.value))
+        return node
 
 
 def _read(path: str | os.PathLike[str]) -> Any:

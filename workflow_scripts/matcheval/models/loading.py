@@ -24,7 +24,12 @@ from matcheval.models import rows
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.networks import head_of
-from matcheval.models.packages import load_timm, package_weights, pretrained_weights
+from matcheval.models.packages import (
+    load_timm,
+    package_weights,
+    pretrained_weights,
+    timm_name,
+)  # fmt: skip
 from matcheval.models.published import describe_timm, describe_torchvision
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import NORMALIZATIONS, Transform
@@ -243,13 +248,13 @@ def in_order(
 def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
     """Load a pretrained model of timm."""
     published = describe_timm(source.source)
-    overlay: dict[str, Any] = {"file": str(weights)}
+    overlay: dict[str, Any] = {"file": str(weights), "source": "file"}  # and not the hub
     if weights.suffix == ".safetensors":
         # Files of the hub are state dicts, even of models first published in a custom format.
         overlay["custom_load"] = False
     try:
         module = load_timm().create_model(
-            source.source, pretrained=True, pretrained_cfg_overlay=overlay
+            timm_name(source.source), pretrained=True, pretrained_cfg_overlay=overlay
         )
     except Exception as error:  # timm and torch raise many kinds for damaged or wrong files
         raise _wrong_weights(source, weights, error) from error

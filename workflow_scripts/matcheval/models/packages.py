@@ -49,6 +49,14 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
     return files[0]
 
 
+HUB_PREFIX = "hf-hub:"  # timm's; people write hf://
+
+
+def timm_name(source: str) -> str:
+    """Return a name of timm's models, or of one on the Hugging Face hub, as timm writes it."""
+    return source.replace("hf://", HUB_PREFIX, 1)
+
+
 _MISSING = "resnext101_32x48d"
 
 

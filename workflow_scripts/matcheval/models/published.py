@@ -6,6 +6,7 @@ in the cache.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -15,11 +16,11 @@ from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, configuration_error, listed, suggest
 from matcheval.io.files import atomic_file
-from matcheval.models.packages import load_timm
+from matcheval.models.packages import HUB_PREFIX, load_timm, timm_name
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
 from matcheval.models.transforms import Transform
 
-HUB = "https://huggingface.co"
+HUB = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
 
 # Packages of torchvision.models for tasks other than image classification.
 _OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
@@ -38,7 +39,7 @@ class Published:
     @property
     def file_name(self) -> str:
         """Name of the weights file in the results folder."""
-        return f"{self.source}{self.suffix}"
+        return re.sub("[:/@]+", "_", self.source) + self.suffix
 
 
 def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dict[str, Published]:
@@ -91,6 +92,8 @@ def _read(file: Path) -> dict[str, Published]:
 def describe_timm(source: str) -> Published:
     """Describe a pretrained model of timm."""
     timm = load_timm()
+    if timm_name(source).startswith(HUB_PREFIX):
+        return _describe_hub(source)
     name, _, tag = source.partition(".")
     try:
         config = timm.get_pretrained_cfg(source) if timm.is_model(name) and tag else None
@@ -111,6 +114,22 @@ def describe_timm(source: str) -> Published:
     data = timm.data.resolve_data_config(pretrained_cfg=config.to_dict())
     transform = Transform.from_data_config(data)
     return Published(source, url, suffix, int(config.num_classes), transform.to_json())
+
+
+def _describe_hub(source: str) -> Published:
+    """Describe a model that somebody saved on the hub for timm."""
+    timm, name = load_timm(), timm_name(source).removeprefix(HUB_PREFIX)
+    try:
+        config = timm.models.load_model_config_from_hf(name)[0]
+    except Exception as error:  # the hub raises many kinds, and timm where this is no model of it
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        problem, remedy = f"the hub gave no model of timm ({reason:.200})", "Check its name"
+        raise InputError(problem, field="source", remedy=f"{remedy}, and the network") from error
+    repository, _, revision = name.partition("@")
+    url = f"{HUB}/{repository}/resolve/{revision or 'main'}/model.safetensors"
+    transform = Transform.from_data_config(timm.data.resolve_data_config(pretrained_cfg=config))
+    n_classes = int(config["num_classes"])
+    return Published(source, url, ".safetensors", n_classes, transform.to_json())
 
 
 def _timm_address(config: Any) -> tuple[str, str]:

@@ -35,7 +35,7 @@ class _Network(Settings):
 
 # By kind, the pattern of a source, and an example.
 _SOURCES = {
-    TIMM: (r"[^/:]+", "resnet50.a1_in1k"),
+    TIMM: (r"((hf://|hf-hub:)[^/:]+/)?[^/:]+", "resnet50.a1_in1k"),
     TORCHVISION: (r"[^.]*\.[^.]*", "ResNet50_Weights.IMAGENET1K_V2"),
     CHECKPOINT: (r".*\.safetensors", "weights/mine.safetensors"),
     CALLABLE: (r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "my_models:build_model"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from matcheval.figures import style
@@ -448,7 +449,7 @@ def _draw_narrowings(axes: "Axes", narrowings: Floats) -> None:
     real, reference = narrowings.T
     ends = np.insert(narrowings, 2, np.nan, axis=1).ravel()
 
-    def plot(values: Floats, at: Floats, *args: Any, **look: Any) -> None:
+    def plot(values: Floats, at: npt.NDArray[np.number], *args: Any, **look: Any) -> None:
         axes.plot(*((at, values) if many else (values, at)), *args, **look)
 
     width = 0.3 if many else 0.8

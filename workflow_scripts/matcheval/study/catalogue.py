@@ -158,7 +158,7 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
 
 def _names(given: Any) -> tuple[str, ...]:
     """Read the column `train`: names separated by spaces, or a list of names."""
-    names = tuple(given.split() if isinstance(given, str) else given)
+    names = tuple(given if isinstance(given, list) else str(given).split())
     for name in names:
         if not isinstance(name, str) or not is_name(name) or names.count(name) > 1:
             problem = f"'{name}' is named twice or cannot be a name"

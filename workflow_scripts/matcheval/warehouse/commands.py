@@ -99,7 +99,8 @@ def run_plan(arguments: argparse.Namespace) -> None:
     if output is not None:
         write_table(table, output)
     if arguments.json:
-        print_json({"plan": json_rows(table), "written": [str(output)] if output else []})
+        written = [str(output)] if output else []
+        print_json("warehouse-plan", {"plan": json_rows(table), "written": written})
     elif output is None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
@@ -121,7 +122,8 @@ def run_build(arguments: argparse.Namespace) -> None:
     build.run(arguments.workers or available_cores(), arguments.downloads)
     if arguments.json:
         sets, folder = list(build.sets), str(build.folder)
-        print_json({"folder": folder, "sets": sets, "exported": build.exported})
+        told = {"folder": folder, "sets": sets, "exported": build.exported}
+        print_json("warehouse-build", told)
         return
     steps = (build.folder / "tables" / "steps.md").read_text(encoding="utf-8")
     sys.stdout.write(printable(steps))
@@ -151,6 +153,6 @@ def run_worklist(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     file = arguments.to / "worklist.csv"
     if arguments.json:
-        print_json({"images": n, "worklist": str(file)})
+        print_json("warehouse-worklist", {"images": n, "worklist": str(file)})
     else:
         sys.stdout.write(f"{n} images to review: fill in {file}\n")

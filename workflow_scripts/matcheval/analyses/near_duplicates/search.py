@@ -318,4 +318,4 @@ def run_search(arguments: argparse.Namespace) -> None:
         save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
     if arguments.json:
         written = filter(None, (arguments.file, arguments.sheet))
-        print_json({"neighbours": json_rows(table), "written": list(written)})
+        print_json("duplicates", {"neighbours": json_rows(table), "written": list(written)})

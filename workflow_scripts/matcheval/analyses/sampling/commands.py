@@ -124,7 +124,7 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     with atomic_file(arguments.file) as partial_file:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial_file.write_text(text + "\n", encoding="utf-8")
-    _tell(arguments, [arguments.file])
+    _tell("allocate", arguments, [arguments.file])
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:
@@ -147,10 +147,10 @@ def _run(step: str, arguments: argparse.Namespace) -> None:
     from matcheval.analyses.sampling import annotations, build
 
     steps = {"simulate": annotations.simulate, "count": annotations.count, "sample": build.sample}
-    _tell(arguments, steps[step](arguments))
+    _tell(step, arguments, steps[step](arguments))
 
 
-def _tell(arguments: argparse.Namespace, written: list[str]) -> None:
+def _tell(step: str, arguments: argparse.Namespace, written: list[str]) -> None:
     """Print which files were written, if JSON is asked for."""
     if arguments.json:
-        print_json({"written": written})
+        print_json(f"replicate-{step}", {"written": written})

@@ -1,0 +1,173 @@
+"""The JSON schema of what commands print with `--json`, from the tables and results they print."""
+
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.estimation import ESTIMATES
+from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES
+from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
+from matcheval.few_labels.planning import LabelNeeds
+from matcheval.io.tables import TableSchema
+from matcheval.io.terminal import JSON_VERSION
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, RUNS
+from matcheval.statistics.claims import Strength
+from matcheval.warehouse.sets import PLAN_SCHEMA
+
+Schema = dict[str, Any]
+TEXT, WHOLE, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+NUMBER = {"type": ["number", "null"]}  # null: not defined
+TEXT_OR_NONE, WHOLE_OR_NONE = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
+# As dataclasses annotate their fields.
+TYPES = {
+    "str": TEXT, "int": WHOLE, "float": NUMBER, "float | None": NUMBER, "int | None": WHOLE_OR_NONE,
+}  # fmt: skip
+
+
+def record(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
+    """Describe an object, which later versions may add keys to."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def list_of(items: Schema) -> Schema:
+    """Describe a list."""
+    return {"type": "array", "items": items}
+
+
+def by_name(values: Schema) -> Schema:
+    """Describe an object whose keys are names."""
+    return {"type": "object", "additionalProperties": values}
+
+
+def table(schema: TableSchema) -> Schema:
+    """Describe the rows of a table."""
+    columns = {
+        one.name: cell(one.type, one.nullable)
+        | {"description": f"{one.meaning} ({one.unit})" if one.unit else one.meaning}
+        for one in schema.columns
+    }
+    return list_of(record(columns))
+
+
+def cell(kind: pa.DataType, nullable: bool) -> Schema:
+    """Describe a cell."""
+    if pa.types.is_integer(kind):
+        return WHOLE_OR_NONE if nullable else WHOLE
+    if pa.types.is_boolean(kind):
+        return FLAG
+    return NUMBER if pa.types.is_floating(kind) else TEXT_OR_NONE if nullable else TEXT
+
+
+def numbers(result: type) -> Schema:
+    """Describe the public numbers and texts of a result."""
+    found = {one.name: str(one.type) for one in fields(result) if not one.name.startswith("_")}
+    return {name: TYPES[kind] for name, kind in found.items() if kind in TYPES}
+
+
+FILES = {"written": list_of(TEXT)}
+WARNINGS = {"warnings": list_of(TEXT)}
+ACCURACY = record({**numbers(AccuracyEstimate), "exact_lower": NUMBER, "exact_upper": NUMBER}
+                  | WARNINGS)  # fmt: skip
+DIFFERENCE = record(numbers(AccuracyDifference) | WARNINGS)
+OF_TWO_MODELS = {
+    "first": TEXT, "second": TEXT, "n": WHOLE, "accuracy_first": NUMBER, "accuracy_second": NUMBER,
+    "difference": NUMBER, "difference_low": NUMBER, "difference_high": NUMBER, "p": NUMBER,
+    "both_right": WHOLE, "only_first": WHOLE, "only_second": WHOLE, "both_wrong": WHOLE,
+    "remark": TEXT,
+}  # fmt: skip
+DISAGREEMENT = {
+    "index": WHOLE, "datapoint": TEXT, "label": TEXT, "first": TEXT, "first_probability": NUMBER,
+    "second": TEXT, "second_probability": NUMBER, "wrong": TEXT, "wrong_probability": NUMBER,
+}  # fmt: skip
+GPU_CHECK = record({
+    "check": TEXT, "ok": FLAG, "seconds": NUMBER, "problem": TEXT, "numbers": {"type": "object"},
+    "traceback": TEXT,
+})  # fmt: skip
+STRENGTH = {"enum": [str(one) for one in Strength]}
+NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
+CLAIM = record({
+    "question": {"enum": ["accuracy", "confidence", "left"]}, "finding": TEXT, "text": TEXT,
+    "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
+})  # fmt: skip
+COUNTS = record({"lost": WHOLE, "gained": WHOLE, "n": WHOLE})
+VERDICT = record({
+    "pair": TEXT, "claims": list_of(CLAIM), "next_step": TEXT,
+    "models": {"anyOf": [COUNTS, {"type": "null"}]},
+})  # fmt: skip
+ADVICE = record({
+    "target": TEXT, "method": TEXT, "predicted": NUMBER, "low": NUMBER, "high": NUMBER,
+    "strength": STRENGTH, "text": TEXT, "reason": TEXT, "next_step": TEXT,
+})  # fmt: skip
+COMMANDS: dict[str, Schema] = {
+    "compare": record({
+        "verdict": VERDICT,
+        "means": table(MEAN_GAPS), "models": by_name(table(GAPS)),
+        "tables": by_name(table(MODEL_TABLE)), "analyses": by_name(list_of({"type": "object"})),
+        **FILES,
+    }),
+    "compare-models": record(
+        {**OF_TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
+    ),
+    "match": record({
+        "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
+        **FILES,
+    }),
+    "predict-accuracy": record(
+        {"base": TEXT, "recommendations": list_of(ADVICE), "predictions": table(ESTIMATES)}
+    ),
+    "label-plan": record({
+        "n": WHOLE, "half_width": NUMBER, "level": NUMBER, "recommended": TEXT, "design": TEXT,
+        "seed": WHOLE, "n_labels": WHOLE, "n_done": WHOLE, "n_needed": WHOLE,
+        "needs": list_of(record(numbers(LabelNeeds))), **FILES,
+    }),
+    "estimate-accuracy": {
+        "anyOf": [ACCURACY, DIFFERENCE],  # of one model, of two
+        **record({"gap": DIFFERENCE}, optional=("gap",)),
+    },
+    "init": record({
+        "study": TEXT, "files": list_of(TEXT), "models": WHOLE, "datasets": list_of(TEXT),
+        "command": TEXT_OR_NONE, "compare": TEXT_OR_NONE, "report": TEXT, "missing": TEXT_OR_NONE,
+        "opened": TEXT_OR_NONE,
+    }),
+    "check-study": record(
+        {"study": TEXT, **NAMES, "pairs": list_of(TEXT), "suites": list_of(TEXT), "opened": TEXT}
+    ),
+    "doctor": record({
+        "works": FLAG, "versions": by_name(TEXT_OR_NONE),
+        "findings": list_of(
+            record({"subject": TEXT, "state": TEXT, "found": TEXT, "remedy": TEXT})
+        ),
+    }),
+    "doctor-gpu": record({
+        "works": FLAG, "versions": by_name(TEXT_OR_NONE), "gpus": list_of(list_of(GPU_CHECK)),
+        **FILES,
+    }),
+    "duplicates": record({"neighbours": table(NEAREST_IMAGES), **FILES}),
+    "warehouse-plan": record({"plan": table(PLAN_SCHEMA), **FILES}),
+    "warehouse-build": record(
+        {"folder": TEXT, "sets": list_of(TEXT), "exported": list_of(TEXT)}
+    ),
+    "warehouse-worklist": record({"images": WHOLE, "worklist": TEXT}),
+    **{f"replicate-{step}": record(FILES) for step in ("simulate", "count", "sample", "allocate")},
+}  # fmt: skip
+
+
+def schema() -> Schema:
+    """Return the schema of all outputs; the key `schema` says which of them one is."""
+    found = {}
+    for name, described in COMMANDS.items():
+        key = {"const": f"matched-eval/{name}/{JSON_VERSION}"}
+        found[name] = described | {
+            "required": ["schema", *described["required"]],
+            "properties": {"schema": key, **described["properties"]},
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What the commands of matched-eval print with --json",
+        "description": "Fractions are between 0 and 1; null is what is not defined. Versions "
+        "with the same number may add keys (docs/promise.md).",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in found],
+        "$defs": found,
+    }
