@@ -1,6 +1,6 @@
 """No fault of a cluster costs a result: each fault is caused on a real SLURM.
 
-The table in docs/cluster-reference.md names these tests.
+The table in docs/cluster.md names these tests.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""docs/cluster-reference.md has all requests that are not small, and every test of a fault."""
+"""docs/cluster.md has all requests that are not small, and every test of a fault."""
 
 import re
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from matcheval.registry import ANALYSES
 from matcheval.study.requests import Machine, Requests
 from studies import ROOT, configuration, declared_rules, load, rule_bodies
 
-PAGE = (ROOT / "docs" / "cluster-reference.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 PROFILE = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
 OF_PAIRS = [analysis.name for analysis in ANALYSES if issubclass(analysis, PairTableAnalysis)]
 # The rules that run as jobs: downloads run on the login node, and targets only collect files.
@@ -70,7 +70,8 @@ def asked(tmp_path):
 def test_what_the_digits_ask_for(asked):
     """A row for every rule that asks for more than the small ones, whose row is the last."""
     *rows, of_pairs, others = re.findall(r"^\| (.*?) \|.*?\| ([^|]*, \d+ min)", PAGE, re.M)
-    known = {name.strip("`"): text for name, text in rows}
+    known = {name.strip("`"): text for names, text in rows for name in names.split(", ")}
+    assert len(known) == sum(names.count(", ") + 1 for names, _ in rows)
     known |= {f"tabulate_{name}": of_pairs[1] for name in OF_PAIRS}
     assert known.keys() <= RULES
     for name in RULES:

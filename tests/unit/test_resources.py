@@ -153,8 +153,8 @@ def test_image_files_are_streamed_where_a_dataset_is_prepared():
 
 
 def test_measured_memory_of_the_digits_is_within_the_request():
-    """The most that trainings and predictions took, as docs/cluster-reference.md says."""
-    page = (ROOT / "docs" / "cluster-reference.md").read_text()
+    """The most that trainings and predictions took, as docs/cluster.md says."""
+    page = (ROOT / "docs" / "cluster.md").read_text()
     measured = re.search(r"at most (\d+) MB in training and (\d+) MB in inference", page)
     assert measured is not None
     model = sizes.size_of_architecture("resnet", 16, 2, DIGITS)

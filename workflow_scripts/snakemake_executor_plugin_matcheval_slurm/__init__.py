@@ -3,7 +3,7 @@
 It submits jobs with `snakemake-executor-plugin-slurm`, and watches them itself. Snakemake finds
 executors by the prefix of their module's name and imports all of them at every start; therefore
 this file imports nothing of the other plugin, which is loaded only when this executor is chosen.
-docs/cluster-reference.md lists what is different, and why.
+docs/cluster.md lists what is different, and why.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Resource requests of jobs: memory, time, processor cores and GPUs.
 
 All of these numbers are set here, by model, data and attempt. A profile or the command line
-overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster-reference.md has a
+overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster.md has a
 table of them.
 
 Requests are generous where that costs little (unused time is given back to the scheduler) and
