@@ -199,7 +199,7 @@ def test_published_errors_are_those_of_the_papers():
 
 
 def test_the_page_describes_all_methods():
-    page = (ROOT / "docs" / "analyses" / "accuracy_prediction.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "accuracy-prediction.md").read_text(encoding="utf-8")
     pattern = r"\| `(.+)` .* \| (rises|falls|not used) \| (.+) \|$"
     rows = [re.findall(pattern, line) for line in page.splitlines()]
     directions = {1: "rises", -1: "falls", 0: "not used"}

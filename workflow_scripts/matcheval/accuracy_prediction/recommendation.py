@@ -1,7 +1,7 @@
 """Which of several predicted accuracies to rely on, if any; truth is never looked at.
 
 The rules are of the methods' inputs and of how their predictions agree. docs/accuracy-prediction.md
-has how often they were right on the sets of a study.
+begins with them, and has the methods' errors on the sets of two studies.
 """
 
 import math

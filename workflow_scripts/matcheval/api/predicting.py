@@ -290,7 +290,7 @@ def predict_accuracy(
     References
     ----------
     Guillory et al. (2021), arXiv 2107.03315 (AC, DoC); Garg et al. (2022), arXiv 2201.04234 (ATC);
-    docs/analyses/accuracy_prediction.md lists all methods with their equations.
+    docs/accuracy-prediction.md lists all methods with their sources.
 
     Examples
     --------
