@@ -1,4 +1,4 @@
-"""Write what is generated from the library: the schemas of settings and results, three pages.
+"""Write what is generated from the library: two schemas, two pages, and a table of docs/promise.md.
 
 python docs/make_settings.py
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import make_json_schema
 import make_tables
+from take_over import take_over
 
 from matcheval import changes
 from matcheval.registry import ANALYSES
@@ -18,15 +19,8 @@ SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 PAGE = ROOT / "docs" / "settings.md"
 TABLES = ROOT / "docs" / "tables.md"
 RESULTS = ROOT / "workflow_scripts" / "matcheval" / "results.schema.json"
-CHANGES = ROOT / "docs" / "from-0.2.md"
-CHANGES_HEAD = """# From 0.2 to 0.3
-
-Results, their files and the Python interface are as before. What study files, commands and flags
-do not have any more, with what to do instead (error messages say the same):
-
-| gone | instead |
-| --- | --- |
-"""
+CHANGES = ROOT / "docs" / "promise.md"
+CHANGES_HEAD = "| gone | instead |\n| --- | --- |\n"
 
 
 def generated() -> dict[Path, str]:
@@ -34,7 +28,8 @@ def generated() -> dict[Path, str]:
     schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
     results = json.dumps(make_json_schema.schema(), indent=1, ensure_ascii=False) + "\n"
     rows = [f"| `{name}` | {text} |\n" for name, text in (changes.KEYS | changes.FLAGS).items()]
-    gone = CHANGES_HEAD + "".join(rows)
+    promise = CHANGES.read_text(encoding="utf-8")
+    gone = take_over(promise, lambda _: CHANGES_HEAD + "".join(rows))
     return {
         SCHEMA: schema,
         RESULTS: results,

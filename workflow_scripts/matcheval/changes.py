@@ -1,6 +1,6 @@
 """What version 0.2 had and this one has not, with what to do instead.
 
-Error messages name it, and so does docs/from-0.2.md (`make settings` writes its table).
+Error messages name it, and so does docs/promise.md (`make settings` writes its table).
 """
 
 # Keys of study files.

@@ -45,7 +45,7 @@ _EXTRAS = {
 _INSTALL = "pip install '.[workflow]' in the repository, or `make demo`"
 _DRIVER_REMEDY = (
     "Compare the driver's version with what this build of torch needs, and choose another build or "
-    "a newer driver: docs/containers.md, 'Which driver torch needs'"
+    "a newer driver: docs/cluster.md, 'Which driver torch needs'"
 )
 _TAKEN_REMEDY = (
     "Another process holds it (`nvidia-smi` shows which, and if the compute mode is exclusive): "

@@ -236,7 +236,7 @@ def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
         )
     missing = [name for name in ("architecture", "width", "depth") if name not in settings.recipe]
     if missing:
-        remedy = "Give them as in a model catalogue (docs/training.md)"
+        remedy = "Give them as in a model catalogue (docs/models.md)"
         _refuse("recipe", f"missing: {', '.join(missing)}", remedy)
 
 

@@ -60,7 +60,7 @@ class DomainGeneralizationSettings(Settings):
         "group", description="Sets that tables average: of a group, or of a subgroup of it"
     )
     algorithms: SomeUnique[str] = Field(
-        tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
+        tuple(ALGORITHMS), description="Names of algorithms (docs/models.md); ERM is always there"
     )
     groups: _Few = Field(
         3, description="Groups of hyper-parameters: the defaults, and others drawn at random"

@@ -39,7 +39,7 @@ class SuiteMember(Settings):
     )
     suite: Name | None = Field(None, description="Another suite, all of whose members are taken")
     manifest: PathText | None = Field(
-        None, description="CSV file with a member per row (docs/suites.md)"
+        None, description="CSV file with a member per row (docs/datasets.md)"
     )
     warehouse: PathText | None = Field(
         None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
@@ -204,7 +204,7 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         raise InputError("a column is named twice", file=path, field="header")
     if "name" not in header or not rows:
         problem = "has no column 'name'" if rows else "has no rows"
-        remedy = "Give a header line with the columns, and a row per set (docs/suites.md)"
+        remedy = "Give a header line with the columns, and a row per set (docs/datasets.md)"
         raise InputError(problem, file=path, remedy=remedy)
     others = [column for column in header if column not in _MEMBER_COLUMNS]
     check_known("column", common.data, others, file=path, field="data")

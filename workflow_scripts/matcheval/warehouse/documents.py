@@ -132,7 +132,7 @@ def _plot(
 
 
 def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
-    """The manifest of a suite (docs/suites.md), with a row per set."""
+    """The manifest of a suite (docs/datasets.md), with a row per set."""
     rows = []
     for row in table.to_dict("records"):
         place = folder / "sets" / row["set"] / str(side)
