@@ -97,6 +97,7 @@ class TestStrength:
         (verdict,) = judged(gaps(0.05, remarks="a set is a single group", **unknown))
         assert verdict.claims[0].strength is Strength.OPEN
         assert verdict.claims[0].reason == "a set is a single group"
+        assert verdict.claims[0].text.endswith("5.00 points (90.00 → 85.00 %).")
 
     def test_share_of_reports_that_are_wrong(self):
         """Three true nulls in each of 4,000 reports, by the normal distribution."""
@@ -160,6 +161,7 @@ class TestWords:
         ("row", "step"),
         [
             (gaps(0.05, n_groups=4), "Test on more groups"),
+            (gaps(-0.05), "duplicates"),
             (gaps(0.0), "2.8 times as large"),  # (1.96 + 0.84)² × 0.6² / 1²
             (gaps(0.0, se=0.002), "can stand for each other"),
             (gaps(0.05, 0.05, 0.0), "to tell what is left"),

@@ -339,9 +339,10 @@ class _Judge:
                 f"{self._margin} ({self._accuracies}); {least} would have shown."
             )
         if finding == "open":
+            known = f"; {least} or more would have shown" * one.is_defined
             return (
                 f"Whether accuracy differs cannot be told: {self._points('accuracy')} "
-                f"({self._accuracies}); {least} or more would have shown."
+                f"({self._accuracies}){known}."
             )
         verb, subject = ("lose" if one.value > 0 else "gain"), "The model"
         if n > 1:
@@ -410,6 +411,8 @@ class _Judge:
                 f"Test on more groups (writers, patients, places): from {gap.n_groups}, however "
                 f"many datapoints they have, nothing can be established; from {FEW_GROUPS}, it can."
             )
+        if not gap.is_defined:
+            return "Give sets from which an error can be told, of more datapoints or groups."
         if finding["accuracy"] == "open":
             times = (gap.detectable / self.scale.margin) ** 2
             return (
@@ -418,6 +421,11 @@ class _Judge:
             )
         if finding["accuracy"] == "small":
             return "For accuracy, the two sets can stand for each other."
+        if finding["accuracy"] == "gain":
+            return (
+                "Look whether the new set is easier, or whether its images were trained on "
+                "(`matched-eval duplicates`)."
+            )
         if self._mostly_unmatched:
             larger = max(("original", "replication"), key=lambda origin: row[f"n_{origin}"])
             if row["source"] != row[larger]:

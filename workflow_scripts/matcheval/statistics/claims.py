@@ -64,7 +64,7 @@ class Evidence:
     @property
     def is_defined(self) -> bool:
         """Whether there is an estimate with an error."""
-        return math.isfinite(self.value) and math.isfinite(self.error) and self.error > 0
+        return bool(math.isfinite(self.value) and math.isfinite(self.error) and self.error > 0)
 
     def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
         """Return the interval that, with those of all other claims, holds at a level."""
