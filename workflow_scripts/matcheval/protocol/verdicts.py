@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Question = Literal["accuracy", "confidence", "left"]
 Finding = Literal["loss", "gain", "small", "mixed", "open"]
+_ORIGINS = ("original", "replication")
+_FEW_EVENTS = 5
 _QUESTIONS: tuple[Question, ...] = ("accuracy", "confidence", "left")
 
 
@@ -265,9 +267,17 @@ class _Judge:
         return "open", Strength.OPEN
 
     def _capped(self, question: Question, strength: Strength) -> Strength:
-        """Nothing is established of the matched minority of a set."""
+        """Nothing is established of the matched minority of a set, or from a few errors."""
         is_minority = question == "left" and self._mostly_unmatched
-        return _weakest([strength, Strength.SUGGESTED]) if is_minority else strength
+        is_capped = is_minority or self._few_events
+        return _weakest([strength, Strength.SUGGESTED]) if is_capped else strength
+
+    @property
+    def _few_events(self) -> bool:
+        """Whether resamples know too little: of nearly all predictions being right, or wrong."""
+        shares = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
+        sizes = (self.row[f"n_{origin}"] for origin in _ORIGINS)
+        return any(n * min(a, 1 - a) < _FEW_EVENTS for n, a in zip(sizes, shares, strict=True))
 
     @property
     def _mostly_unmatched(self) -> bool:
@@ -289,7 +299,9 @@ class _Judge:
     def _reason(self, question: Question, strength: Strength) -> str:
         shown, n = self.evidence[question][0], self.scale.n_claims
         if not shown.is_defined:
-            return self.row["remarks"] or "the interval is unknown"
+            kinds = ("no standard error:",) if question != "left" else ("no standard", "no matched")
+            told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
+            return "; ".join(told) or "its standard error is unknown"
         if strength is Strength.ESTABLISHED:
             return f"holds for all {n} claims of this report together"
         if strength is Strength.OPEN:
@@ -299,6 +311,10 @@ class _Judge:
             return f"rests on {shown.n_groups} groups of datapoints"
         if question == "left" and self._mostly_unmatched:
             return "most targets are unmatched"
+        if self._few_events:
+            return (
+                f"rests on fewer than {_FEW_EVENTS} predictions that are right, or wrong, on a set"
+            )
         return f"holds by itself, but not for all {n} claims of this report together"
 
     def _digits(self, question: Question) -> int:
@@ -321,7 +337,7 @@ class _Judge:
     @property
     def _accuracies(self) -> str:
         digits = max(1, self._digits("accuracy"))
-        means = (self.models[f"accuracy_{o}"].mean() for o in ("original", "replication"))
+        means = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
         return " → ".join(signed(100 * mean, digits) for mean in means) + " %"
 
     @property
@@ -426,8 +442,10 @@ class _Judge:
                 "Look whether the new set is easier, or whether its images were trained on "
                 "(`matched-eval duplicates`)."
             )
+        if row["fraction_unmatched"] == 1:
+            return "Look at the confidences: those of the two sets do not overlap."
         if self._mostly_unmatched:
-            larger = max(("original", "replication"), key=lambda origin: row[f"n_{origin}"])
+            larger = max(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
             if row["source"] != row[larger]:
                 return f"Seek matches in the larger set: make {row[larger]} the source."
             return "Look at matching on confidence alone, which leaves fewer targets out."
