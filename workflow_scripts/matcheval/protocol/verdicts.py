@@ -203,30 +203,53 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
     return [matched, resampled("conditional_part", row["binning_bound"])]
 
 
+def clear_models(
+    tables: "Mapping[Any, pd.DataFrame]", question: Question, level: float, of_bounds: float = LEVEL
+) -> "dict[Any, dict[str, bool]]":
+    """Name the models that differ beyond chance, by Holm's correction over all tables.
+
+    Parameters
+    ----------
+    tables : mapping to DataFrame
+        Rows of `schemas.GAPS`, the models' names as index.
+    question : str
+        `accuracy` or `left`.
+    level : float
+        1 minus it bounds the probability that any model is named wrongly.
+    of_bounds : float
+        Level of the intervals in the tables.
+
+    Returns
+    -------
+    dict of dict of str to bool
+        By table and model, whether it is less accurate on the replication.
+    """
+    from matcheval.statistics.significance import holm
+
+    places, lost, p = list[tuple[Any, str]](), list[bool](), list[float]()
+    for place, table in tables.items():
+        for model, row in table.iterrows():
+            found = _evidence(row, question, of_bounds)
+            places.append((place, str(model)))
+            lost.append(bool(found[0].value > 0))
+            agree = len({one.value > 0 for one in found}) == 1
+            p.append(float(np.max([one.p_value() for one in found])) if agree else 1.0)
+    clear: dict[Any, dict[str, bool]] = {place: {} for place in tables}
+    for (place, model), is_lost, adjusted in zip(places, lost, holm(p), strict=True):
+        if adjusted < 1 - level:
+            clear[place][model] = is_lost
+    return clear
+
+
 def _counts(
     tables: "Mapping[str, pd.DataFrame]", question: Question, scale: _Scale
 ) -> dict[str, Counts]:  # fmt: skip
     """Count the models of each pair that differ; the two questions share the errors."""
-    from matcheval.statistics.significance import holm
-
-    places, signs, p = list[str](), list[float](), list[float]()
-    for name, table in tables.items():
-        for _, row in table.iterrows():
-            found = _evidence(row, question, scale.level)
-            places.append(name)
-            signs.append(found[0].value)
-            agree = len({one.value > 0 for one in found}) == 1
-            p.append(float(np.max([one.p_value() for one in found])) if agree else 1.0)
-    is_clear = holm(p) < (1 - scale.joint) / 2
-    counts = {}
-    for name, table in tables.items():
-        lost = [
-            sign > 0
-            for sign, place, clear in zip(signs, places, is_clear, strict=True)
-            if place == name and clear
-        ]
-        counts[name] = Counts(sum(lost), len(lost) - sum(lost), len(table))
-    return counts
+    clear = clear_models(tables, question, 1 - (1 - scale.joint) / 2, scale.level)
+    return {
+        name: Counts(sum(found.values()), len(found) - sum(found.values()), len(tables[name]))
+        for name, found in clear.items()
+    }
 
 
 class _Judge:
