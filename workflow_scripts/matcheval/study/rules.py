@@ -15,8 +15,6 @@ from matcheval.execution.calls import make_all
 from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.io.json_files import digest_of
 
-TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
-
 
 @dataclass(frozen=True)
 class ReportEntry:
