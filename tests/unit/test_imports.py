@@ -90,3 +90,8 @@ def test_a_plan_imports_nothing_that_computes(tmp_path):
     assert "train_model" in told
     # Snakemake itself imports Jinja; an executor for SLURM, where that is installed, pandas.
     assert not loaded & COMPUTING - {"jinja2"}
+
+
+def test_jobs_that_match_import_neither_tables_nor_figures(tmp_path):
+    loaded, _ = loaded_by(tmp_path, "matcheval.protocol.jobs")
+    assert not loaded & (COMPUTING | {"pandas"})

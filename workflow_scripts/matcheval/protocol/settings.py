@@ -134,7 +134,7 @@ class MatchingSettings(Settings):
         N_SEEDS, description="Runs per model: seeds 0, 1, ..."
     )
     models_per_job: Count = Field(
-        128, description="Models in one job: matching takes milliseconds, starting a job a second"
+        160, description="Models in one job: matching takes milliseconds, starting a job a second"
     )
     reliability_models: Names = Field((), description="Models with a reliability diagram each")
     reliability_bins: Annotated[Integer, Field(ge=2)] = Field(
