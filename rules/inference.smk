@@ -41,7 +41,7 @@ rule predict_datasets:
     benchmark:
         f"{OWN}/benchmarks/predict_datasets/{{batch}}.tsv"
     wildcard_constraints:
-        batch=one_of([one for one, job in PREDICTING.job_of.items() if one == job]),
+        batch=one_of(PREDICTING.alone, PREDICTING.batches.keys() - PREDICTING.alone),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_datasets")

@@ -1,14 +1,23 @@
 """Jobs that make several members: what is current is kept, and a failure costs nothing else."""
 
+import json
 import os
 import signal
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError
-from matcheval.execution.batches import Member, make_members, members_in, remove_outdated
+from matcheval.execution.batches import (
+    Member,
+    make_calls,
+    make_members,
+    members_in,
+    remove_outdated,
+)  # fmt: skip
 from matcheval.study.batches import in_batches
 
 
@@ -104,3 +113,31 @@ def test_a_list_of_missing_or_cut_files_is_removed(made, tmp_path):
 def test_small_members_are_put_together_and_large_ones_left_out():
     seconds = {"a": 1.0, "b": 2.0, "large": 2.1, "c": 2.0, "d": 2.0, "e": 2.0, "f": 2.0}
     assert in_batches(seconds, seconds.__getitem__, 10) == [("a", "b", "c", "d", "e"), ("f",)]
+
+
+def note_threads(*, output: Path) -> None:
+    """Write how many threads each library of this process adds up with."""
+    assert np.ones(2) @ np.ones(2) == 2  # which loads one
+    numbers = [one["num_threads"] for one in threadpool_info()]
+    output.write_text(f"{numbers} {os.environ['OMP_NUM_THREADS']}")
+
+
+def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        monkeypatch.setenv(f"{library}_NUM_THREADS", "2")
+    files = [tmp_path / f"{name}.txt" for name in "abc"]
+    calls = [
+        {
+            "member": file.stem, "files": [str(file)], "reads": [], "key": "k",
+            "call": {
+                "function": f"{__name__}:note_threads", "arguments": {"output": str(file)},
+            },
+        }
+        for file in files
+    ]  # fmt: skip
+    with threadpool_limits(2):
+        make_calls(calls=calls, code="", results=tmp_path, index=tmp_path / "i.json", threads=2)
+    for file in files:
+        numbers, variable = file.read_text().rsplit(" ", 1)
+        assert set(json.loads(numbers)) == {1}
+        assert variable == "1"

@@ -13,8 +13,10 @@ from PIL import Image
 from helpers import simulate, told_json
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
+from matcheval.registry import ANALYSES
 from matcheval.starting.drafting import as_name, pattern_name
 from matcheval.starting.writing import as_yaml
+from matcheval.study.configuration import load_study
 from studies import ROOT
 
 TEMPLATES = ROOT / "workflow_scripts" / "matcheval" / "starting" / "templates"
@@ -78,6 +80,11 @@ class TestImages:
         }
         assert study["pairs"] == {"new": {"original": "old", "replication": "new"}}
         assert study["training"]["train"] == "old-train"
+        # Networks for images of 8 × 8 pixels are trained by one job, and run by another.
+        assert study["training"]["device"] == study["inference"]["device"] == "cpu"
+        loaded = load_study(study, default_study=Path("old-new.yaml"), analyses=ANALYSES)
+        (trained,), (run,) = loaded.trainings.batches.values(), loaded.predicting.together.values()
+        assert trained == run == tuple(loaded.models)
         assert told["report"] == "results/old-new/report.html"
 
     def test_training_images_of_their_own(self, capsys):
@@ -90,6 +97,7 @@ class TestImages:
             assert block["classes"] == ["1", "2", "10"]  # in the order of numbers
             assert block["resize"] == 32
             assert not {"per_class", "skip_per_class"} & set(block)
+        assert written(study)["training"]["device"] == "auto"
 
     def test_custom_models_are_not_trained(self, capsys, photos):
         Path("nets.py").write_text("def make(): ...\n")

@@ -21,3 +21,13 @@ def test_a_pattern_of_names_and_nothing_else():
     names = ["a.b", "axb", "c", "c+", "d", ""]
     assert [name for name in names if re.fullmatch(one_of(["a.b", "c"]), name)] == ["a.b", "c"]
     assert not re.fullmatch(one_of([]), "")
+
+
+def test_many_names_are_those_that_others_are_not():
+    many = [f"m{i}" for i in range(2_000)]
+    pattern = re.compile(rf"index/(?P<name>{one_of(many, ['a', 'b.c'])})\.json$")
+    names = ["m0", "m1999", "ab", "a", "b.c", "b", "a.b"]
+    found = [name for name in names if pattern.match(f"index/{name}.json")]
+    assert found == ["m0", "m1999", "ab", "b", "a.b"]
+    assert len(pattern.pattern) < 100
+    assert one_of(["c"], ["a", "b"]) == "c"

@@ -84,6 +84,14 @@ class TestStrength:
         assert found(0.05, n_groups=9)[0] == ("loss", "suggested")
         assert found(0.05, n_groups=10)[0] == ("loss", "established")
 
+    def test_few_errors_establish_nothing(self):
+        """Of images that are all right, resamples say that they always are."""
+        few = gaps(0.0, se=0.001, n_original=40)  # four errors
+        (verdict,) = judged(few)
+        assert verdict.claims[0].strength is Strength.SUGGESTED
+        assert "fewer than 5 predictions that are right, or wrong" in verdict.claims[0].reason
+        assert found(0.0, se=1e-17)[0] == ("open", "cannot be told")
+
     def test_resamples_of_groups_spread_too_little(self):
         one, other = (Evidence.of_interval(0.0, -1.96, 1.96, n_groups=n) for n in (0, 5))
         assert (one.error, other.error) == pytest.approx((1.0, math.sqrt(5 / 4)))
@@ -94,9 +102,11 @@ class TestStrength:
     def test_without_an_error_nothing_is_told(self):
         nan = float("nan")
         unknown = {f"gap_{end}": nan for end in ("low", "high")}
-        (verdict,) = judged(gaps(0.05, remarks="a set is a single group", **unknown))
+        remark = "no standard error: a set is a single group"
+        (verdict,) = judged(gaps(0.05, remarks=f"all are matched; {remark}", **unknown))
         assert verdict.claims[0].strength is Strength.OPEN
-        assert verdict.claims[0].reason == "a set is a single group"
+        assert verdict.claims[0].reason == remark
+        assert verdict.claims[0].text.endswith("5.00 points (90.00 → 85.00 %).")
 
     def test_share_of_reports_that_are_wrong(self):
         """Three true nulls in each of 4,000 reports, by the normal distribution."""
@@ -160,6 +170,7 @@ class TestWords:
         ("row", "step"),
         [
             (gaps(0.05, n_groups=4), "Test on more groups"),
+            (gaps(-0.05), "duplicates"),
             (gaps(0.0), "2.8 times as large"),  # (1.96 + 0.84)² × 0.6² / 1²
             (gaps(0.0, se=0.002), "can stand for each other"),
             (gaps(0.05, 0.05, 0.0), "to tell what is left"),

@@ -1,10 +1,20 @@
 """Just-in-time compilation of the few loops that NumPy cannot express."""
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from numba import njit
+# Numba imports SciPy's linear algebra in advance, which takes as long as Numba itself, though it
+# imports it again where a loop needs it.
+_BLAS = "scipy.linalg.cython_blas"
+_IS_NEW = sys.modules.setdefault(_BLAS, None) is None  # type: ignore[arg-type]
+from numba import njit  # noqa: E402
+from numba.np import arraymath  # noqa: E402
+
+if _IS_NEW:
+    del sys.modules[_BLAS]
+    arraymath._HAVE_BLAS = True
 
 LOGGER = logging.getLogger(__name__)
 

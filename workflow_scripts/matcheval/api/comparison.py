@@ -12,14 +12,14 @@ from matcheval.api.pairs import UNNAMED, warnings_of
 from matcheval.errors import InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of
-from matcheval.protocol.settings import MARGIN, Criterion
+from matcheval.protocol.criteria import MARGIN, Criterion
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from matcheval.protocol.compared_models import ComparedModels, MatchedModel
     from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
     from matcheval.protocol.verdicts import Verdict
@@ -68,7 +68,7 @@ def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]
 class Compared:
     """A comparison with its results, by criterion: every model in the order of `models`."""
 
-    models: ComparedModels
+    models: "ComparedModels"
     tables: "Mapping[Criterion, pd.DataFrame]"  # columns of `MODEL_TABLE`, a row per model
     gaps: "GapTables"
     analyses: Mapping[str, AnalysisTable]
@@ -140,8 +140,10 @@ class Compared:
         return warnings_of(self.models, shares)
 
     @cached_property
-    def matched(self) -> dict[Criterion, MatchedModel]:
+    def matched(self) -> "dict[Criterion, MatchedModel]":
         """The first model, matched by each criterion; pairs are written of a single model only."""
+        from matcheval.protocol.compared_models import MatchedModel
+
         one, seeds = self.models.comparisons[0], self.models.seeds
         return {
             Criterion(name): MatchedModel.of(one, method, seeds, name)
@@ -170,7 +172,7 @@ class Compared:
         return plot_gaps(table, gaps, mean, criterion.description)
 
 
-def reliability_figure(matched: MatchedModel) -> "Figure":
+def reliability_figure(matched: "MatchedModel") -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
     from matcheval.protocol.reliability import plot_reliability, reliability_data
 
@@ -181,7 +183,7 @@ def reliability_figure(matched: MatchedModel) -> "Figure":
 
 
 def compare_sets(
-    models: ComparedModels,
+    models: "ComparedModels",
     analyses: "Sequence[type[PairTableAnalysis]]" = (),
     *,
     margin: float = MARGIN,

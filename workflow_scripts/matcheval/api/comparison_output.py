@@ -15,9 +15,8 @@ from matcheval.errors import InputError
 from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
-from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import aligned, counted, markdown, write_readable
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown, write_readable
 from matcheval.predictions.alignment import datapoint_names
 from matcheval.predictions.layout import class_names
 from matcheval.protocol import words
@@ -26,13 +25,12 @@ from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
 from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
-from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
-from matcheval.report.sections import Section, ShownFile
 from matcheval.statistics.intervals import LEVEL
-from matcheval.study.rules import TABLE_SUFFIXES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from matcheval.report.sections import Section, ShownFile
 
 _WIDTH = 100
 _MAX_SHOWN = 10  # models that are all shown
@@ -306,6 +304,8 @@ def _earlier(folder: Path) -> list[str] | None:
 
 
 def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
+    from matcheval.report.sections import ShownFile
+
     figures: list[ShownFile] = []
     for kind, stem, title, figure in _figures(compared):
         paths = [folder / "figures" / f"{stem}.{suffix}" for suffix in FORMATS]
@@ -378,8 +378,12 @@ def _file_name(compared: Compared) -> str:
     return compared.models.comparisons[0].model.replace("/", "_")
 
 
-def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], command: str) -> str:
+def _report(compared: Compared, folder: Path, figures: "Sequence[ShownFile]", command: str) -> str:
     """Render the page of the files in a folder."""
+    from matcheval.io.provenance import software_versions
+    from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
+    from matcheval.report.sections import Section
+
     pair, titles = compared.pair, compared.titles
     data = {
         "means": [str(folder / "gaps" / f"{pair}.parquet")],
@@ -402,7 +406,9 @@ def _report(compared: Compared, folder: Path, figures: Sequence[ShownFile], comm
     return render_report(compared.title, sections, provenance)
 
 
-def _section(one: AnalysisTable, pair: str, folder: Path) -> Section:
+def _section(one: AnalysisTable, pair: str, folder: Path) -> "Section":
+    from matcheval.report.sections import Section, ShownFile
+
     name, title = one.kind.name, one.kind.title()
     shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
     if one.kind.has_figure:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from matcheval.predictions.group_files import Texts, groups_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
-from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
-from matcheval.protocol.settings import MAX_SEEDS, Criterion, MatchingMethod, check_epsilon
+from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
+
+# What matches is imported once files are read, which are often refused.
+if TYPE_CHECKING:
+    from matcheval.protocol.compared_models import ComparedModels
+    from matcheval.protocol.settings import MatchingMethod
 
 Origin = Literal["original", "replication"]
 ORIGINS: tuple[Origin, Origin] = ("original", "replication")
@@ -84,8 +87,10 @@ class PairOptions:
         return [self.criteria] if isinstance(self.criteria, str) else [*self.criteria]
 
     @property
-    def methods(self) -> dict[str, MatchingMethod]:
+    def methods(self) -> "dict[str, MatchingMethod]":
         """How predictions are matched, by the criterion's name, each once."""
+        from matcheval.protocol.settings import MatchingMethod
+
         epsilon = float(self.epsilon)
         return {
             name: MatchingMethod(criterion=Criterion(name), epsilon=epsilon)
@@ -203,7 +208,7 @@ def read_compared(
     n_classes: int | None = None,
     *,
     progress: bool = False,
-) -> ComparedModels:
+) -> "ComparedModels":
     """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
     problems, told, noticed = ErrorCollector(), dict[str, None](), dict[str, None]()
     moved = False
@@ -229,6 +234,9 @@ def read_compared(
                 read[origin][name] = replace(placed, told=())
     problems.raise_any()
     assert pair is not None
+    from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
+    from matcheval.protocol.compared_models import ComparedModels, PredictionFile
+
     read, left_out = _shared(read, pair, paired=options.paired)
     groups: dict[str, Texts | None] = {}
     sources = {o: [one.sets[o] for one in models] for o in ORIGINS}
@@ -331,7 +339,7 @@ def set_name(source: Path | InMemory, model: str) -> str:
     return stem_of(source) or source.resolve().parent.name
 
 
-def warnings_of(compared: ComparedModels, shares: Mapping[Criterion, float]) -> list[str]:
+def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
     """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
     several = len(compared.comparisons) > 1
     told = [

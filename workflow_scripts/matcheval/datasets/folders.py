@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from matcheval.datasets import dataset as contents
 from matcheval.datasets.dataset import Dataset, EncodedImages, Images, MadeImages
-from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, readable
 from matcheval.io.json_files import read_json, write_json
@@ -127,6 +126,7 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
 
 def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> MadeImages:
     """Images that are made when they are read, if they are still those that were prepared."""
+    from matcheval.datasets.sources import Sources
     from matcheval.datasets.transformed import Corrupted
 
     settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})

@@ -178,8 +178,14 @@ def make_calls(
     code: str,
     results: Path,
     index: Path,
+    threads: int,
 ) -> None:
-    """Make the members of a batch by functions of the library (`study.rules.Rule.members`)."""
+    """Make the members of a batch by functions of the library (`study.rules.Rule.members`).
+
+    Each process has one thread, since sums of several may differ in their last bits.
+    """
+    from threadpoolctl import threadpool_limits
+
     members = [
         Member(
             name=call["member"], files=tuple(map(Path, call["files"])),
@@ -188,4 +194,8 @@ def make_calls(
         )
         for call in calls
     ]  # fmt: skip
-    make_members(index, members, results)
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    with threadpool_limits(1):
+        for one in members[: threads > 1]:
+            _make(one, results)  # what it imports, the processes share
+        make_members(index, members, results, n_processes=threads)

@@ -97,10 +97,11 @@ def _read(
 def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
     """Whether all texts of a column are numbers, of which some have a decimal comma."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not pa.types.is_string(column.type):
         return False
+    import pyarrow.compute as pc
+
     filled = column.filter(pc.not_equal(pc.utf8_trim_whitespace(column), ""))
     numbers, commas = (
         pc.match_substring_regex(filled, _DECIMAL_COMMA),

@@ -42,10 +42,11 @@ def marked_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 def _replaced(table: "pa.Table", pattern: str, by: str) -> "pa.Table":
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
+            import pyarrow.compute as pc  # not for numbers alone: it is slow to import
+
             column = pc.replace_substring_regex(table.column(at), pattern, by)
             table = table.set_column(at, field, column)
     return table

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.compressed import check_unpacked
@@ -17,8 +15,10 @@ from matcheval.io.files import atomic_file, check_format, readable
 from matcheval.io.formulas import marked_table
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
+# Parts of PyArrow are imported by what needs them: text files are read without.
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow.parquet as pq
 
 _VALUE_BYTES = 8  # of most values in memory
 
@@ -189,6 +189,8 @@ class TableSchema:
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     """Read a Parquet file."""
+    import pyarrow.parquet as pq
+
     what = "a readable Parquet file, perhaps truncated"
     with readable(path, what, pa.ArrowException, remedy=DAMAGED):
         verify_file(path)
@@ -216,6 +218,8 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
     """Write a table atomically as Parquet or CSV, depending on the suffix of each path."""
     for path in paths:
         if check_suffix(path) == ".csv":
+            import pyarrow.csv as pa_csv
+
             with atomic_file(path) as partial:
                 pa_csv.write_csv(marked_table(table), partial)
         else:
@@ -224,7 +228,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
     """Write a Parquet file atomically, in parts; it contains checksums of its pages and its digest.
 
     Parameters
@@ -244,6 +248,8 @@ def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[pq
     InputError
         If the file cannot be written.
     """
+    import pyarrow.parquet as pq
+
     with atomic_file(path) as partial:
         with pq.ParquetWriter(
             partial, schema, compression="zstd", write_page_checksum=True

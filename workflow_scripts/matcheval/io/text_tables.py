@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from matcheval.io.tables import TableSchema
 
+TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
 _ROUNDING = 1e-9  # numbers this close to a rounded one count as equal to it
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",

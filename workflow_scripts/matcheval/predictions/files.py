@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
@@ -285,6 +284,8 @@ def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) ->
 
 def _may_hold_names(path: Path) -> bool:
     """Whether a Parquet file has columns other than our numbers and lists of them; cheap."""
+    import pyarrow.parquet as pq
+
     try:
         fields = [(str(field.type), field.name) for field in pq.read_schema(path)]
     except (OSError, ValueError, pa.ArrowException):

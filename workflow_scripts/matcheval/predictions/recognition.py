@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from matcheval.errors import InputError
 from matcheval.predictions.column_names import (
@@ -303,6 +302,8 @@ class _Search:
             if isinstance(column, pa.ChunkedArray) and _is_list(column.type)
         }
         if ("label" in lists or "index" in lists) and {"prob", "logit", "score"} & {*lists}:
+            import pyarrow.compute as pc
+
             for small in {"label", "index", "prob", "logit", "score"} & {*lists}:
                 column: Any = self.columns[lists[small]]
                 column = column.combine_chunks()

@@ -13,21 +13,18 @@ from matcheval.errors import configuration_error
 from matcheval.execution import resources
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
-from matcheval.io.tables import write_table
 from matcheval.predictions.layout import layout_of
-from matcheval.protocol.compared_models import PairFiles, matched_by
-from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
+from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.gaps import gaps_of_models
+from matcheval.protocol.jobs import match_predictions, write_gaps, write_model_tables
 from matcheval.protocol.reliability import plot_reliability, reliability_data
-from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
-from matcheval.protocol.tables import join_runs, tabulate_runs
 from matcheval.protocol.verdicts import Judged
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
-from matcheval.statistics.intervals import at_level, schema_at_level
+from matcheval.statistics.intervals import at_level
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
 from matcheval.study.sizes import dataset_size
@@ -35,65 +32,6 @@ from matcheval.study.study import Study
 
 _MANY_MODELS = 32  # whose gaps are worth a second processor core
 _HELD = 8  # models in memory while gaps are estimated, with what is shared by all models
-
-
-def match_predictions(
-    *,
-    files: PairFiles,
-    batches: Sequence[Sequence[str]],
-    saved: Sequence[str],
-    runs: Sequence[Path],
-    pairs: Sequence[Path],
-) -> None:
-    """Match the models of batches by all matchings, and write their runs, and pairs of some."""
-    pair_files = dict(zip(product(files.matchings, saved), pairs, strict=True))
-    batch_of = {model: batch for batch, models in enumerate(batches) for model in models}
-    told: list[tuple[str, str]] = []
-    tables: dict[Any, list[Any]] = {p: [] for p in product(files.matchings, range(len(batches)))}
-    for comparison in files.comparisons():
-        model = comparison.model
-        told += [(model, text) for text in suspicions_of(comparison)]
-        for matched in matched_by(comparison, files.matchings, files.seeds):
-            tables[matched.name, batch_of[model]].append(matched.runs())
-            if model in saved:
-                write_table(matched.pairs(), pair_files[matched.name, model])
-    for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(with_suspicions(join_runs(parts), told), path)
-    for model, text in told:
-        logging.warning("warning: %s, %s", model, text)
-    logging.info("%d models, %d matchings", len(files.models), len(files.matchings))
-
-
-def write_model_tables(
-    *, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Path]
-) -> None:
-    """Average the runs of a pair over seeds, a table per matching."""
-    n = len(matchings)
-    for matching, mine, paths in zip(matchings, _shares(runs, n), _shares(outputs, n), strict=True):
-        read = [COMPARISON_RUNS.read(path) for path in mine]
-        table = with_suspicions(MODEL_TABLE.from_frame(tabulate_runs(read)), suspicions_in(read))
-        write_table(table, *paths)
-        logging.info("%s: %d models from %d batches", matching, table.num_rows, len(mine))
-
-
-def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
-    """Divide files evenly between matchings."""
-    size = len(files) // n
-    return [files[start : start + size] for start in range(0, len(files), size)]
-
-
-def write_gaps(
-    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int
-) -> None:
-    """Estimate the gaps of all models on a pair, which share resamples and splits."""
-    comparisons, blocks = files.streamed()
-    found = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
-    level = files.pair.confidence
-    shares = _shares(tables, len(found.models))
-    for frame, paths in zip(found.models.values(), shares, strict=True):
-        write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)
-    write_table(schema_at_level(MEAN_GAPS, level).from_frame(found.means), *means)
-    logging.info("%d models, %d matchings", len(files.models), len(found.models))
 
 
 def write_study_summary(

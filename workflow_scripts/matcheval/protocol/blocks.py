@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
@@ -113,6 +112,8 @@ class GroupSource:
 
 def _groups_in(file: Path, layout: Layout) -> Texts | None:
     """Return the groups that a prediction file names."""
+    import pyarrow.parquet as pq
+
     if file.suffix == ".parquet" and GROUP not in pq.read_schema(file).names:
         return None  # without reading the scores of all classes
     return groups_of(read_predictions(file, layout=layout), file)

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from matcheval.errors import InputError
+
 # The paper's settings. A test checks that the defaults of config.yaml agree.
 EPSILON = 0.005
 MARGIN = 0.01  # differences of accuracy below it do not matter, if nobody says otherwise
@@ -31,3 +33,11 @@ class Criterion(StrEnum):
         """The paper's number of the criterion, and what must agree."""
         is_first = self is Criterion.LABEL_PROBABILITY
         return f"{self.label} ({'predicted label and ' * is_first}probability)"
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Check that ε lies in (0, 1]."""
+    if not 0 < epsilon <= 1:
+        raise InputError(
+            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
+        )

@@ -95,6 +95,23 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
     return position
 
 
+@compiled(inline="always")
+def _shift(n_source: int) -> int:
+    """Return the binary logarithm of the number of words in a block: about as many as blocks."""
+    shift = 4
+    while 1 << (2 * shift) < (n_source >> 6) + 1:
+        shift += 1
+    return shift
+
+
+@compiled(inline="always")
+def _no_words(n_source: int) -> npt.NDArray[np.uint64]:
+    """Return words without a set bit, in whole blocks; position n_source has one, too."""
+    # An interval may end there.
+    shift = _shift(n_source)
+    return np.zeros((((n_source >> 6 >> shift) + 32) & ~31) << shift, np.uint64)
+
+
 @compiled()
 def walk(
     low: npt.NDArray[np.int64],
@@ -104,22 +121,33 @@ def walk(
 ) -> npt.NDArray[np.int64]:
     """Match all targets; return for each its source row, or -1."""
     n_source = len(source_order)
-    n_words = (n_source >> 6) + 1  # position n_source, which an interval may end at, has one, too
-    shift = 4
-    while 1 << (2 * shift) < n_words:
-        shift += 1
-    width = 1 << shift  # words in a block: about as many as blocks
-    n_blocks = (((n_words - 1) >> shift) + 32) & ~31  # processors count 32 at a time
-    words = np.zeros(n_blocks << shift, np.uint64)
+    words = _no_words(n_source)
     words[: n_source >> 6] = ~np.uint64(0)
     words[n_source >> 6] = (np.uint64(1) << np.uint64(n_source & 63)) - np.uint64(1)
+    return _walk(low, high, uniform, source_order, words)
+
+
+@compiled()
+def _walk(
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    uniform: npt.NDArray[np.float64],
+    source_order: npt.NDArray[np.int64],
+    words: npt.NDArray[np.uint64],
+) -> npt.NDArray[np.int64]:
+    """Match all targets to source points whose bits are set."""
+    shift = _shift(len(source_order))
+    # Processors count 32 blocks at a time.
+    width, n_blocks = 1 << shift, (len(words) >> shift) & ~31
     # Free positions before each block, and in a block before each word.
     of_blocks = np.empty(n_blocks, np.int32)
-    of_words = np.empty(n_blocks << shift, np.int32)
+    of_words = np.empty(len(words), np.int32)
+    before = np.int64(0)
     for b in range(n_blocks):
-        of_blocks[b] = b << (shift + 6)
-    for j in range(n_blocks << shift):
-        of_words[j] = min(j << 6, n_source) - of_blocks[j >> shift]
+        of_blocks[b] = before
+        for j in range(b << shift, (b + 1) << shift):
+            of_words[j] = before - of_blocks[b]
+            before += _count_ones(words[j])
 
     picks = np.full(len(low), -1, np.int64)
     for i in range(len(low)):
@@ -154,28 +182,6 @@ def walk(
 
 
 @compiled()
-def _part(
-    source_order: npt.NDArray[np.int64],
-    low: npt.NDArray[np.int64],
-    high: npt.NDArray[np.int64],
-    in_source: npt.NDArray[np.bool_],
-    in_target: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Keep parts of both sets: source rows, and targets with their candidates among these."""
-    kept, n_kept = np.empty_like(source_order), 0
-    before = np.empty(len(source_order) + 1, np.int64)
-    for position, row in enumerate(source_order):
-        before[position], kept[n_kept] = n_kept, row
-        n_kept += in_source[row]
-    before[len(source_order)] = n_kept
-    low_kept, high_kept, n_targets = np.empty_like(low), np.empty_like(high), 0
-    for target in range(len(low)):
-        low_kept[n_targets], high_kept[n_targets] = before[low[target]], before[high[target]]
-        n_targets += in_target[target]
-    return kept[:n_kept], low_kept[:n_targets], high_kept[:n_targets]
-
-
-@compiled()
 def walk_parts(
     source_order: npt.NDArray[np.int64],
     low: npt.NDArray[np.int64],
@@ -190,14 +196,23 @@ def walk_parts(
     Candidates of a target in a part of the source are those in the whole source that are in it.
     """
     picks = np.empty(uniform.shape, np.int64)
+    n_source, n = len(source_order), uniform.shape[1]
+    rows = np.empty(n + 1, np.int64)  # of the part, and what is overwritten
+    low_visited, high_visited = np.empty(n, np.int64), np.empty(n, np.int64)
     for run in range(len(uniform)):
-        kept, low_kept, high_kept = _part(source_order, low, high, in_source[run], in_target[run])
-        n = len(low_kept)
+        words = _no_words(n_source)
+        for position in range(n_source):
+            is_in = np.uint64(in_source[run, source_order[position]])
+            words[position >> 6] |= is_in << np.uint64(position & 63)
+        found = 0
+        for target in range(len(low)):
+            rows[found] = target
+            found += in_target[run, target]
         order = orders[run] if len(orders) else np.arange(n)
-        low_visited, high_visited = np.empty(n, np.int64), np.empty(n, np.int64)
         for i in range(n):
-            low_visited[i], high_visited[i] = low_kept[order[i]], high_kept[order[i]]
-        picked = walk(low_visited, high_visited, uniform[run], kept)
+            row = rows[order[i]]
+            low_visited[i], high_visited[i] = low[row], high[row]
+        picked = _walk(low_visited, high_visited, uniform[run], source_order, words)
         for i in range(n):
             picks[run, order[i]] = picked[i]
     return picks

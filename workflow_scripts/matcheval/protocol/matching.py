@@ -260,7 +260,9 @@ def match_parts(
     from matcheval.protocol.kernel import walk_parts
 
     n = int(np.count_nonzero(in_target[0]))
-    uniform = np.stack([np.random.default_rng(one).random(n) for one in sequences])
+    uniform = np.empty((len(sequences), n))
+    for row, one in zip(uniform, sequences, strict=True):
+        np.random.default_rng(one).random(out=row)
     drawn = [_drawn_order(order, one, n) for one in sequences]
     orders = np.array([one for one in drawn if one is not None], np.int64).reshape(-1, n)
     return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)

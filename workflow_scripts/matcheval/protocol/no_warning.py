@@ -231,11 +231,12 @@ def _gaps(
         rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
     found = np.full((len(rows), 2), np.nan)
     for split, picked in enumerate(rows):
-        found[split, 0] = original.accuracy(split) - replication.accuracy(split)
+        right = target.correct.compress(target.masks[split])
+        of_source, of_target = source.accuracy(split), float(right.mean())
+        found[split, 0] = of_source - of_target if source_is_original else of_target - of_source
         is_matched = picked != matching.UNMATCHED
         if is_matched.any():
-            of_target = target.correct.compress(target.masks[split])[is_matched]
-            matched = source.correct[picked[is_matched]].mean() - of_target.mean()
+            matched = source.correct[picked[is_matched]].mean() - right[is_matched].mean()
             found[split, 1] = matched if source_is_original else -matched
     return found
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from matcheval.errors import InputError
 from matcheval.protocol.criteria import EPSILON as EPSILON
 from matcheval.protocol.criteria import MARGIN as MARGIN
 from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
@@ -40,15 +39,6 @@ class Order(StrEnum):
 
     DATASET = "dataset"
     RANDOM = "random"
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Check that ε lies in (0, 1], and return it."""
-    if not 0 < epsilon <= 1:
-        raise InputError(
-            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
-        )
-    return epsilon
 
 
 # Ranks differ by 0.005 of the pooled datapoints at most, as confidences do by 0.005, but always by
@@ -157,7 +147,7 @@ class MatchingSettings(Settings):
         MARGIN, description="Differences of accuracy below it do not matter, for the verdict"
     )
     models_per_job: Count = Field(
-        128, description="Models in one job: matching takes milliseconds, starting a job a second"
+        160, description="Models in one job: matching takes milliseconds, starting a job a second"
     )
     reliability_models: Names = Field((), description="Models with a reliability diagram each")
     reliability_bins: Annotated[Integer, Field(ge=2)] = Field(

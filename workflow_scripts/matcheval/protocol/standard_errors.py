@@ -176,10 +176,10 @@ def error_interval(
     value: float, error: float, blocks: Blocks | None = None, level: float = LEVEL
 ) -> tuple[float, float]:
     """Return the interval of a matched gap."""
-    from scipy.special import stdtrit
-
     factor = normal_factor(level)
     if blocks is not None and blocks.grouped:
+        from scipy.special import stdtrit
+
         factor = float(stdtrit(blocks.n - 1, (1 + level) / 2)) if blocks.n > 1 else float("nan")
     half = factor * error
     return value - half, value + half

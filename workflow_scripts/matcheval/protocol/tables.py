@@ -5,12 +5,15 @@ is the source of the matching.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.protocol.schemas import MODEL_TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
@@ -29,8 +32,10 @@ def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
+def tabulate_runs(runs: Sequence[pa.Table]) -> "pd.DataFrame":
     """Average the runs of one pair and criterion over seeds, one row per model."""
+    import pandas as pd
+
     frame = join_runs(runs).to_pandas()
     for column in ("pair", "criterion", "epsilon", "source"):
         if len(set(frame[column])) != 1:
@@ -38,7 +43,7 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
             raise InputError(f"the runs have different values: {values}", field=column)
     frame = _by_origin(frame)
     groups = frame.groupby("model", sort=False)
-    columns: dict[str, pd.Series] = {"n_seeds": groups.size()}
+    columns = {"n_seeds": groups.size()}
     for column in MODEL_TABLE.names:
         base, _, statistic = column.rpartition("_")
         if statistic in ("mean", "std", "sem"):
@@ -51,7 +56,7 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
     )
 
 
-def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
+def _by_origin(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Add quantities by origin to runs, which hold them by role."""
     original_is_source = frame["source"] == frame["original"]
     frame = frame.copy()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Question = Literal["accuracy", "confidence", "left"]
 Finding = Literal["loss", "gain", "small", "mixed", "open"]
+_ORIGINS = ("original", "replication")
+_FEW_EVENTS = 5
 _QUESTIONS: tuple[Question, ...] = ("accuracy", "confidence", "left")
 
 
@@ -201,30 +203,53 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
     return [matched, resampled("conditional_part", row["binning_bound"])]
 
 
+def clear_models(
+    tables: "Mapping[Any, pd.DataFrame]", question: Question, level: float, of_bounds: float = LEVEL
+) -> "dict[Any, dict[str, bool]]":
+    """Name the models that differ beyond chance, by Holm's correction over all tables.
+
+    Parameters
+    ----------
+    tables : mapping to DataFrame
+        Rows of `schemas.GAPS`, the models' names as index.
+    question : str
+        `accuracy` or `left`.
+    level : float
+        1 minus it bounds the probability that any model is named wrongly.
+    of_bounds : float
+        Level of the intervals in the tables.
+
+    Returns
+    -------
+    dict of dict of str to bool
+        By table and model, whether it is less accurate on the replication.
+    """
+    from matcheval.statistics.significance import holm
+
+    places, lost, p = list[tuple[Any, str]](), list[bool](), list[float]()
+    for place, table in tables.items():
+        for model, row in table.iterrows():
+            found = _evidence(row, question, of_bounds)
+            places.append((place, str(model)))
+            lost.append(bool(found[0].value > 0))
+            agree = len({one.value > 0 for one in found}) == 1
+            p.append(float(np.max([one.p_value() for one in found])) if agree else 1.0)
+    clear: dict[Any, dict[str, bool]] = {place: {} for place in tables}
+    for (place, model), is_lost, adjusted in zip(places, lost, holm(p), strict=True):
+        if adjusted < 1 - level:
+            clear[place][model] = is_lost
+    return clear
+
+
 def _counts(
     tables: "Mapping[str, pd.DataFrame]", question: Question, scale: _Scale
 ) -> dict[str, Counts]:  # fmt: skip
     """Count the models of each pair that differ; the two questions share the errors."""
-    from matcheval.statistics.significance import holm
-
-    places, signs, p = list[str](), list[float](), list[float]()
-    for name, table in tables.items():
-        for _, row in table.iterrows():
-            found = _evidence(row, question, scale.level)
-            places.append(name)
-            signs.append(found[0].value)
-            agree = len({one.value > 0 for one in found}) == 1
-            p.append(float(np.max([one.p_value() for one in found])) if agree else 1.0)
-    is_clear = holm(p) < (1 - scale.joint) / 2
-    counts = {}
-    for name, table in tables.items():
-        lost = [
-            sign > 0
-            for sign, place, clear in zip(signs, places, is_clear, strict=True)
-            if place == name and clear
-        ]
-        counts[name] = Counts(sum(lost), len(lost) - sum(lost), len(table))
-    return counts
+    clear = clear_models(tables, question, 1 - (1 - scale.joint) / 2, scale.level)
+    return {
+        name: Counts(sum(found.values()), len(found) - sum(found.values()), len(tables[name]))
+        for name, found in clear.items()
+    }
 
 
 class _Judge:
@@ -265,9 +290,17 @@ class _Judge:
         return "open", Strength.OPEN
 
     def _capped(self, question: Question, strength: Strength) -> Strength:
-        """Nothing is established of the matched minority of a set."""
+        """Nothing is established of the matched minority of a set, or from a few errors."""
         is_minority = question == "left" and self._mostly_unmatched
-        return _weakest([strength, Strength.SUGGESTED]) if is_minority else strength
+        is_capped = is_minority or self._few_events
+        return _weakest([strength, Strength.SUGGESTED]) if is_capped else strength
+
+    @property
+    def _few_events(self) -> bool:
+        """Whether resamples know too little: of nearly all predictions being right, or wrong."""
+        shares = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
+        sizes = (self.row[f"n_{origin}"] for origin in _ORIGINS)
+        return any(n * min(a, 1 - a) < _FEW_EVENTS for n, a in zip(sizes, shares, strict=True))
 
     @property
     def _mostly_unmatched(self) -> bool:
@@ -289,7 +322,9 @@ class _Judge:
     def _reason(self, question: Question, strength: Strength) -> str:
         shown, n = self.evidence[question][0], self.scale.n_claims
         if not shown.is_defined:
-            return self.row["remarks"] or "the interval is unknown"
+            kinds = ("no standard error:",) if question != "left" else ("no standard", "no matched")
+            told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
+            return "; ".join(told) or "its standard error is unknown"
         if strength is Strength.ESTABLISHED:
             return f"holds for all {n} claims of this report together"
         if strength is Strength.OPEN:
@@ -299,6 +334,10 @@ class _Judge:
             return f"rests on {shown.n_groups} groups of datapoints"
         if question == "left" and self._mostly_unmatched:
             return "most targets are unmatched"
+        if self._few_events:
+            return (
+                f"rests on fewer than {_FEW_EVENTS} predictions that are right, or wrong, on a set"
+            )
         return f"holds by itself, but not for all {n} claims of this report together"
 
     def _digits(self, question: Question) -> int:
@@ -321,7 +360,7 @@ class _Judge:
     @property
     def _accuracies(self) -> str:
         digits = max(1, self._digits("accuracy"))
-        means = (self.models[f"accuracy_{o}"].mean() for o in ("original", "replication"))
+        means = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
         return " → ".join(signed(100 * mean, digits) for mean in means) + " %"
 
     @property
@@ -339,9 +378,10 @@ class _Judge:
                 f"{self._margin} ({self._accuracies}); {least} would have shown."
             )
         if finding == "open":
+            known = f"; {least} or more would have shown" * one.is_defined
             return (
                 f"Whether accuracy differs cannot be told: {self._points('accuracy')} "
-                f"({self._accuracies}); {least} or more would have shown."
+                f"({self._accuracies}){known}."
             )
         verb, subject = ("lose" if one.value > 0 else "gain"), "The model"
         if n > 1:
@@ -410,6 +450,8 @@ class _Judge:
                 f"Test on more groups (writers, patients, places): from {gap.n_groups}, however "
                 f"many datapoints they have, nothing can be established; from {FEW_GROUPS}, it can."
             )
+        if not gap.is_defined:
+            return "Give sets from which an error can be told, of more datapoints or groups."
         if finding["accuracy"] == "open":
             times = (gap.detectable / self.scale.margin) ** 2
             return (
@@ -418,8 +460,15 @@ class _Judge:
             )
         if finding["accuracy"] == "small":
             return "For accuracy, the two sets can stand for each other."
+        if finding["accuracy"] == "gain":
+            return (
+                "Look whether the new set is easier, or whether its images were trained on "
+                "(`matched-eval duplicates`)."
+            )
+        if row["fraction_unmatched"] == 1:
+            return "Look at the confidences: those of the two sets do not overlap."
         if self._mostly_unmatched:
-            larger = max(("original", "replication"), key=lambda origin: row[f"n_{origin}"])
+            larger = max(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
             if row["source"] != row[larger]:
                 return f"Seek matches in the larger set: make {row[larger]} the source."
             return "Look at matching on confidence alone, which leaves fewer targets out."

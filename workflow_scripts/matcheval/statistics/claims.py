@@ -14,6 +14,7 @@ from enum import StrEnum
 from matcheval.statistics.intervals import LEVEL, normal_factor
 
 FEW_GROUPS = 10  # intervals from fewer are uncertain: nothing is established from them
+_LEAST_ERROR = 1e-9  # resamples that are all alike have one by rounding
 POWER = 0.8  # of the smallest difference that is said to have shown
 
 
@@ -64,7 +65,7 @@ class Evidence:
     @property
     def is_defined(self) -> bool:
         """Whether there is an estimate with an error."""
-        return math.isfinite(self.value) and math.isfinite(self.error) and self.error > 0
+        return bool(math.isfinite(self.value) and _LEAST_ERROR < self.error < math.inf)
 
     def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
         """Return the interval that, with those of all other claims, holds at a level."""

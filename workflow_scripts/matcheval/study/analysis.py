@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
+from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.statistics.intervals import at_level
 from matcheval.study.contents import StudyPart
-from matcheval.study.rules import TABLE_SUFFIXES, Artifact, ReportEntry, path_pattern
+from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
 
 

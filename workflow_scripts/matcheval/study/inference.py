@@ -3,9 +3,10 @@
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.execution.resources import CORE_FLOPS
+from matcheval.execution.sizes import ImageSet
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import file_digest, read_index, recorded_inputs
@@ -61,16 +63,28 @@ class Predicting:
         shared = {batch: job for job, batches in self.together.items() for batch in batches}
         return {batch: shared.get(batch, batch) for batch in self.batches}
 
+    @property
+    def alone(self) -> list[str]:
+        """Batches with a job of their own."""
+        return [batch for batch, job in self.job_of.items() if batch == job]
+
     def models_of(self, job: str) -> list[str]:
         """Return the models that a job runs."""
         return [model for one in self.together.get(job, (job,)) for model in self.batches[one]]
 
     def _seconds(self, model: str) -> float:
         """Return how long a slow core needs for a model on all datasets."""
-        study = self._study
-        sets = (dataset_size(study, name, planned=True) for name in self.collection_of)
-        work = sum(one.images * model_size(study, model, one).multiply_adds for one in sets)
-        return 2 * work / CORE_FLOPS
+        of_image = ((model_size(self._study, model, one), n) for one, n in self._images.items())
+        return 2 * sum(n * size.multiply_adds for size, n in of_image) / CORE_FLOPS
+
+    @cached_property
+    def _images(self) -> Counter[ImageSet]:
+        """Number of the images of all datasets, by what else their sizes are."""
+        found = Counter[ImageSet]()
+        for name in self.collection_of:
+            size = dataset_size(self._study, name, planned=True)
+            found[replace(size, images=1)] += size.images
+        return found
 
     @cached_property
     def collections(self) -> dict[str, tuple[str, ...]]:
@@ -196,12 +210,14 @@ class Predicted:
 
     def missing(self, job: str) -> list[tuple[str, str]]:
         """Return the datasets and models of a job whose results are not complete."""
-        return [
-            (dataset, model)
-            for dataset in self._jobs.collection_of
-            for model in self._jobs.models_of(job)
-            if not self._newest[dataset][self._position[model]]
-        ]
+        models, datasets = self._jobs.models_of(job), list(self._newest)
+        newest = self._newest_of_all[:, [self._position[model] for model in models]]
+        return [(datasets[i], models[j]) for i, j in np.argwhere(newest == 0)]
+
+    @cached_property
+    def _newest_of_all(self) -> Times:
+        n = len(self._position)
+        return np.array([*self._newest.values()], np.int64).reshape(-1, n)
 
     @cached_property
     def _position(self) -> dict[str, int]:

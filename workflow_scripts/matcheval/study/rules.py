@@ -15,7 +15,8 @@ from matcheval.execution.calls import make_all
 from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.io.json_files import digest_of
 
-TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
+_MANY = 1000  # names in an expression
+_PROCESSES = 2  # that make the members of a batch: as many cores as every machine has
 
 
 @dataclass(frozen=True)
@@ -285,13 +286,14 @@ def made_together(rule: Rule) -> Rule:
         most = max(asked, key=lambda one: one.mem_mb, default=SMALL)
         # What is requested for one is mostly the time of a start.
         minutes = SMALL.runtime + sum(one.runtime - SMALL.runtime for one in asked)
-        return replace(most, runtime=minutes + SMALL.runtime * (len(asked) // 20))
+        minutes += SMALL.runtime * (len(asked) // 20)
+        return replace(most, runtime=minutes, mem_mb=_PROCESSES * most.mem_mb)
 
     def inputs(wildcards: Any) -> list[str]:
         return _all_inputs((rule, _attributes(w)) for w in each(wildcards))
 
     return replace(
-        rule, run=make_calls, members=None,
+        rule, run=make_calls, members=None, threads=_PROCESSES,
         input={"inputs": inputs},
         output={"index": members.index.file()},
         arguments=lambda wildcards: {
@@ -372,9 +374,16 @@ class Command(DeclaredRule):
     environment: str = "models"
 
 
-def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches some names only, for a wildcard constraint."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+def one_of(names: Iterable[str], others: Iterable[str] | None = None) -> str:
+    """Return a regular expression that matches some names only, for a wildcard constraint.
+
+    If others are given, it matches all but these where there are many names: Snakemake looks
+    through its text for every file of every job.
+    """
+    listed = sorted(names)
+    if others is not None and len(listed) > _MANY:
+        return rf"(?!(?:{one_of(others)})(?:\.\w+)?$)[^/]+"
+    return "|".join(map(re.escape, listed)) or "(?!)"
 
 
 _WILDCARD = re.compile(r"\\\{([A-Za-z_]\w*)\\\}")  # in an escaped text

@@ -57,6 +57,8 @@ def _guess(kind: str, settings: DatasetKind) -> ImageSet:
     if isinstance(settings, Subset) and settings.rows is not None:
         start, end = settings.rows
         guess = replace(guess, images=min(guess.images, end - start))
+    if isinstance(settings, Subset) and settings.per_class is not None and settings.n_classes:
+        guess = replace(guess, images=min(guess.images, settings.per_class * settings.n_classes))
     if isinstance(settings, Decoded) and settings.resize is not None:
         guess = replace(guess, side=settings.resize, encoded=False)
     return guess

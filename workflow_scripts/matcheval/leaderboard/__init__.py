@@ -1,0 +1,1 @@
+"""One page over the results of several studies and comparisons."""
