@@ -1,4 +1,4 @@
-"""The tables of `severity` in docs/results.md are those of the means on file, and so is its text."""
+"""The tables of `severity` in docs/results.md are those of the means on file; so is its text."""
 
 import make_severity_page as page
 import pytest
