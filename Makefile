@@ -128,13 +128,14 @@ docs: demo
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make severity-docs  run the corruptions of CIFAR-10 images, and update their results in docs/analyses/severity.md
+## make severity-docs  run the corruptions of CIFAR-10 images, and update their results in docs/results.md
 severity-docs: $(VENV)/.workflow
 	$(BIN)/snakemake severity --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-shifts.yaml
 	mkdir -p docs/severity
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_severity_page.py cifar10-shifts corruptions
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make cifar10-docs  run the check on CIFAR-10 images, and update its results in docs/cifar10-check.md
+## make cifar10-docs  run the check on CIFAR-10 images, and update its results in docs/results.md
 cifar10-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-check.yaml
 	mkdir -p docs/cifar10-check
@@ -146,10 +147,10 @@ cifar10-docs: $(VENV)/.workflow
 	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md
+## make sampling-docs  run the sampling study on digits, and update its results in docs/test-sets.md
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
-	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/analyses/sampling.md results
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/test-sets.md results
 	mkdir -p docs/analyses/sampling
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
 	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png

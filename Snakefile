@@ -3,7 +3,7 @@
 #   snakemake --cores all                                   the default study, `digits`
 #   snakemake --cores all --configfile studies/mine.yaml    another study
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage of the matching
-#   snakemake --cores all replication                       one analysis (docs/analyses/ lists them)
+#   snakemake --cores all replication                       one analysis (docs/analyses.md lists them)
 #
 # The rules of each stage and analysis are in rules/, the logic is in the library,
 # workflow_scripts/matcheval/.

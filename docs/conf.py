@@ -63,8 +63,8 @@ def setup(app: Any) -> None:
 
     def read(_: Any, docname: str, source: list[str]) -> None:
         source[0] = lead_outside(source[0], docname)
-        if docname == "analyses/README":
-            source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+        if "/" in docname:  # other pages lead to it, not the navigation
+            source[0] = f"---\norphan: true\n---\n{source[0]}"
 
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", read)

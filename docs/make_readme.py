@@ -1,13 +1,14 @@
 """Enter results of studies into the pages that show them: `make_readme.py` after `make docs`.
 
-The tables are made from the CSV files in docs/digits and docs/cifar10-check, which `make docs` and
-`make cifar10-docs` copy from the results.
+The tables are made from the CSV files in docs/digits, docs/cifar10-check and docs/severity, which
+`make docs`, `make cifar10-docs` and `make severity-docs` copy from the results.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
 from matcheval.io.text_tables import accuracy_cells
@@ -21,7 +22,7 @@ CRITERIA = {
     "probability": "2: probability",
 }
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
-_IN_DOCS = ("demo", "cifar10-check", "reading", "protocol")
+_IN_DOCS = ("results", "reading", "protocol")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
 
 
@@ -145,6 +146,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "cifar10-check/models": photographs_by_model,
     "cifar10-check/means": photographs,
     "cifar10-check/paired": paired_gaps,
+    **SEVERITY,
 }
 
 

@@ -1,7 +1,7 @@
-"""Update docs/analyses/severity.md: `make_severity_page.py [STUDY SUITE]`.
+"""Keep results of `severity`, which docs/results.md shows: `make_severity_page.py STUDY SUITE`.
 
 Of the study named, whose results lie in `results/`, the means over models and the figure are taken
-into docs/severity/. Then the page's tables are written from there.
+into docs/severity/. `make_readme.py` writes the page's tables from there.
 """
 
 import shutil
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from take_over import table, update_page
+from take_over import table
 
 from matcheval.analyses.severity import SCHEMA
 from matcheval.protocol.compared_models import MEAN
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "analyses" / "severity.md"
+PAGE = ROOT / "docs" / "results.md"
 KEPT = ROOT / "docs" / "severity"
 DECIMALS = 6
 RESAMPLES, SEED = 10_000, 0
@@ -150,6 +150,4 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        take(*sys.argv[1:])
-    update_page(PAGE, lambda block: BLOCKS[block]())
+    take(*sys.argv[1:])

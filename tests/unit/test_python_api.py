@@ -147,7 +147,7 @@ class TestCompare:
             )  # fmt: skip
             expected = rows(pd.read_parquet(out))
             assert rows(result.to_pandas(name)) == expected == told["analyses"][name]
-            assert f"{name} (docs/analyses/{name}.md)" in str(result)
+            assert f"{name} (docs/analyses.md#{name})" in str(result)
         assert result.plot("epsilon_sweep").axes
         with pytest.raises(me.InputError, match="'mcnemar' has no figure"):
             result.plot("mcnemar")

@@ -60,7 +60,7 @@ def test_the_protocols_page_has_the_numbers(folder):
 def test_the_tolerance_is_kept(criterion):
     name = "accuracies" if criterion is Criterion.LABEL_PROBABILITY else criterion.value
     table = pd.read_csv(ROOT / "docs" / "digits" / f"{name}.csv")
-    assert f"within {TOLERANCE} points of those here" in words_of("demo.md")
+    assert f"within {TOLERANCE} points of those here" in words_of("results.md")
     for name, values in (("gap", table.gap), (criterion.value, table.matched_gap_mean)):
         found = 100 * values.abs().mean()
         low, high = SEEN[name]

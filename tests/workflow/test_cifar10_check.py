@@ -1,4 +1,4 @@
-"""Published networks on real CIFAR-10 images, in the whole workflow (docs/cifar10-check.md)."""
+"""Published networks on real CIFAR-10 images, in the whole workflow (docs/results.md)."""
 
 import os
 

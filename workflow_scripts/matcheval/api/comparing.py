@@ -356,7 +356,7 @@ def compare(
     analyses : str or sequence of str
         Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
         `maximum_matching`, `epsilon_sweep` and others of a pair's matched predictions
-        (docs/analyses/README.md). Their tables and figures have their names.
+        (docs/analyses.md). Their tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.
     classes : int, str or sequence of str, optional

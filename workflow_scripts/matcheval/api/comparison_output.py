@@ -56,7 +56,7 @@ def describe(compared: Compared, where: str) -> str:
         table = markdown(one.module.text_columns(one.table)).splitlines(keepends=True)
         shown, more = "".join(table[: _MAX_ROWS + 2]), len(table) - 2 - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
-        text += f"\n{name} (docs/analyses/{name}.md)\n\n{shown}{rest}"
+        text += f"\n{name} (docs/analyses.md#{name})\n\n{shown}{rest}"
     return text
 
 

@@ -143,7 +143,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--analyses", action=Several, metavar="NAME",
         help="further analyses of the matched predictions, with default settings, such as "
-        "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
+        "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses.md)",
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="DIR",
