@@ -10,10 +10,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import NormalDist
 
 from matcheval.statistics.intervals import LEVEL, normal_factor
 
 FEW_GROUPS = 10  # intervals from fewer are uncertain: nothing is established from them
+_NORMAL = NormalDist()
 _LEAST_ERROR = 1e-9  # resamples that are all alike have one by rounding
 POWER = 0.8  # of the smallest difference that is said to have shown
 
@@ -69,11 +71,11 @@ class Evidence:
 
     def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
         """Return the interval that, with those of all other claims, holds at a level."""
-        from scipy.special import stdtrit
-
         level = 1 - (1 - joint) / n_claims
-        factor = normal_factor(level)
+        factor = _NORMAL.inv_cdf((1 + level) / 2)
         if self.n_groups:
+            from scipy.special import stdtrit  # slow to import
+
             factor = float(stdtrit(self.n_groups - 1, (1 + level) / 2))
         half = factor * self.error + self.bias
         return self.value - half, self.value + half
@@ -88,13 +90,14 @@ class Evidence:
 
     def p_value(self) -> float:
         """Return the two-sided p-value of no difference; NaN where nothing can be established."""
-        from scipy.special import stdtr
-
         if not self.is_defined or self.has_few_groups:
             return math.nan
-        freedom = self.n_groups - 1 if self.n_groups else math.inf
-        distance = max(abs(self.value) - self.bias, 0.0)
-        return float(2 * stdtr(freedom, -distance / self.error))
+        z = max(abs(self.value) - self.bias, 0.0) / self.error
+        if not self.n_groups:
+            return math.erfc(z / math.sqrt(2))
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.n_groups - 1, -z))
 
     @property
     def has_few_groups(self) -> bool:
@@ -114,4 +117,4 @@ class Evidence:
     def detectable(self) -> float:
         """The smallest difference whose own interval excludes 0 in eight of ten samples."""
         half = max(self.value - self.low, self.high - self.value) + self.bias
-        return half + normal_factor(2 * POWER - 1) * self.error
+        return half + _NORMAL.inv_cdf(POWER) * self.error
