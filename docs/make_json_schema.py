@@ -91,7 +91,7 @@ CLAIM = record({
     "question": {"enum": ["accuracy", "confidence", "left"]}, "finding": TEXT, "text": TEXT,
     "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
 })  # fmt: skip
-COUNTS = record({"lost": WHOLE, "gained": WHOLE, "n": WHOLE})
+COUNTS = record({"lost": list_of(TEXT), "gained": list_of(TEXT), "n": WHOLE})
 VERDICT = record({
     "pair": TEXT, "claims": list_of(CLAIM), "next_step": TEXT,
     "models": {"anyOf": [COUNTS, {"type": "null"}]},

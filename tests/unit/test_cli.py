@@ -84,7 +84,7 @@ class TestCompare:
             r"criterion 1 \(predicted label and probability\)", r"criterion 2 \(probability\)",
             "ε = 0.005, 100 seeds, ±", "a gap of which confidence gives no warning",
             r"matched gap: −?[\d.]+ \[−?[\d.]+, [\d.]+\], (narrower|wider) by",
-            r"(established|suggested) The model (loses|seems to lose) [\d.]+ points \[",
+            r"(established|suggested) Accuracy (falls|seems to fall) by [\d.]+ points \[",
             r"next \w+",
             r"of it, [\d.]+ \[-?[\d.]+, [\d.]+\] goes with confidence",
         ):  # fmt: skip

@@ -174,10 +174,10 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     page = page_of(estimated, tmp_path)
     mean = estimated[0].means.iloc[0]
     first = page[page.index("<h2") : page.index(">Models<")]
-    assert "old (400) → new (250), 2 models" in first
+    assert "old (400 images) → new (250 images), 2 models" in first
     assert first.count('class="strength') == 3
-    matched = with_interval(mean, "matched_gap").replace(" [", " points [")
-    assert f"the matched gap is {matched}" in first
+    assert f"{with_interval(mean, 'matched_gap')} points" in first  # of the chart
+    assert "(matched gap)" in first
     assert "<strong>Next:</strong>" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
 
@@ -188,8 +188,8 @@ def test_a_chart_has_the_gap_its_parts_and_matched_gaps(estimated, tmp_path):
     mean = estimated[0].means.iloc[0]
     (series,) = chart.series
     found = {point.name: (point.x, point.x_bounds) for point in series.points}
-    assert len(found) == len(chart.categories) >= 5
-    value, bounds = found["… goes with confidence"]
+    assert len(found) == len(chart.categories) >= 4
+    value, bounds = found["… warned of by lower confidence"]
     assert value == pytest.approx(100 * mean.confidence_part)
     assert bounds == pytest.approx(
         (100 * mean.confidence_part_low, 100 * mean.confidence_part_high)
@@ -205,11 +205,10 @@ def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
 
 
 def test_what_was_left_out_is_said(estimated, tmp_path):
-    noted = {"n_mostly_unmatched": 1, "remarks": "a remark"}
+    noted = {"n_mostly_unmatched": 1}
     page = page_of(estimated, tmp_path, change=lambda means: means.assign(**noted))
     first = page[page.index("<h2") : page.index(">Models<")]
     assert "more than half of the targets of 1 of 2 models are unmatched" in first
-    assert "A remark" in first
     assert "Nothing was left out" in render_report("s", [], PROVENANCE)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.recommendation import recommend
-from matcheval.protocol.verdicts import verdicts
+from matcheval.protocol.verdicts import Counts, verdicts
 from matcheval.statistics.claims import Evidence, Strength
 
 SE = 0.006
@@ -32,7 +32,7 @@ def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, se=SE, **others):
 def judged(*rows, models=None, margin=0.01):
     tables = {}
     for row in rows:
-        of_models = pd.DataFrame(models or [row])
+        of_models = pd.DataFrame([row] if models is None else models)
         of_models = of_models.assign(accuracy_original=0.9, accuracy_replication=0.9 - row.gap)
         tables[row.pair, row.matching] = of_models
     return verdicts(rows, tables, margin=margin)
@@ -89,7 +89,7 @@ class TestStrength:
         few = gaps(0.0, se=0.001, n_original=40)  # four errors
         (verdict,) = judged(few)
         assert verdict.claims[0].strength is Strength.SUGGESTED
-        assert "fewer than 5 predictions that are right, or wrong" in verdict.claims[0].reason
+        assert "fewer than 5 predictions are right, or wrong" in verdict.claims[0].reason
         assert found(0.0, se=1e-17)[0] == ("open", "cannot be told")
 
     def test_resamples_of_groups_spread_too_little(self):
@@ -106,7 +106,7 @@ class TestStrength:
         (verdict,) = judged(gaps(0.05, remarks=f"all are matched; {remark}", **unknown))
         assert verdict.claims[0].strength is Strength.OPEN
         assert verdict.claims[0].reason == remark
-        assert verdict.claims[0].text.endswith("5.00 points (90.00 → 85.00 %).")
+        assert verdict.claims[0].text.endswith("it is 5.0 points lower on new (90.0 → 85.0 %).")
 
     def test_share_of_reports_that_are_wrong(self):
         """Three true nulls in each of 4,000 reports, by the normal distribution."""
@@ -119,47 +119,67 @@ class TestStrength:
 
 
 class TestModels:
-    def test_those_that_disagree_are_told_of(self):
-        models = [gaps(0.05, model="a"), gaps(-0.05, model="b"), gaps(0.001, model="c")]
-        (verdict,) = judged(gaps(0.0003), models=models)
+    def test_those_that_disagree_are_named(self):
+        models = {"a": 0.05, "b": -0.05, "c": 0.001, "d": 0.05}
+        rows = pd.DataFrame([gaps(value) for value in models.values()], index=list(models))
+        (verdict,) = judged(gaps(0.0003), models=rows)
         accuracy = verdict.claims[0]
         assert (accuracy.finding, accuracy.strength) == ("mixed", "established")
-        assert "1 of 3 models loses, and 1 gains, more than chance explains" in accuracy.text
-        assert (verdict.models.lost, verdict.models.gained, verdict.models.n) == (1, 1, 3)
+        assert accuracy.text.endswith(
+            "a and d fall beyond chance, b rises; of 1 of 4 it cannot be told."
+        )
+        assert verdict.models == Counts(("a", "d"), ("b",), 4)
+        assert "each model by itself" in verdict.next_step
 
     def test_holm_counts_them(self):
         """Of the p-values, 0.0125 is shared out: a half of a half of 5 %, for three models."""
         z = [3.0, 2.75, 1.0]  # p: 0.0027, 0.006, 0.3; thresholds 0.0042, 0.00625, 0.0125
         models = [gaps(value * SE) for value in z]
         (verdict,) = judged(gaps(0.015), models=models)
-        assert verdict.models.lost == 2
+        assert verdict.models.lost == ("0", "1")
 
-    def test_the_count_stands_beside_the_mean(self):
-        (verdict,) = judged(gaps(0.05), models=[gaps(0.05), gaps(0.001)])
-        assert "On average, the 2 models lose 5.0 points [3.8, 6.2]" in verdict.claims[0].text
-        assert "1 of 2 models loses more than chance explains" in verdict.claims[0].text
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [((0.05, 0.001), "; 1 of the 2 falls beyond chance."),
+         ((0.05, 0.05), "; each of the 2 falls beyond chance."),
+         ((0.05, 0.05, 0.0), "; 2 of the 3 fall beyond chance."), ((0.0, 0.0), "to 85.0 %.")],
+    )  # fmt: skip
+    def test_their_number_stands_beside_the_mean(self, values, said):
+        (verdict,) = judged(gaps(0.05), models=[gaps(value) for value in values])
+        text = verdict.claims[0].text
+        assert text.startswith(f"Averaged over {len(values)} models, accuracy falls by 5.0 points")
+        assert text.endswith(said)
 
 
 class TestWords:
     @pytest.mark.parametrize(
         ("row", "said"),
         [
-            (gaps(0.05, 0.03, 0.02), "The model loses 5.0 points [3.8, 6.2] of accuracy on new "
-             "(90.0 → 85.0 %). Lower confidence warns of 3.0 points [1.8, 4.2] of this loss. Where "
-             "confidence is equal, accuracy is lower on new: the matched gap is 2.0 points "
-             "[0.8, 3.2]."),
-            (gaps(-0.05, -0.03, -0.02), "The model gains 5.0 points [3.8, 6.2] of accuracy on new "
-             "(90.0 → 95.0 %). Confidence is higher on new: by that alone, accuracy would have "
-             "risen by 3.0 points [1.8, 4.2]."),
-            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of part of this loss cannot be told"),
-            (gaps(0.0, 0.0, 0.0, se=0.002), "No measurable loss: accuracy differs by 0.00 points "
-             "[−0.39, 0.39], less than 1 point (90.00 → 90.00 %); a loss of 0.56 points would have "
-             "shown."),
-            (gaps(0.05, 0.05, 0.0), "it could be 0, and is at most 1.2 points; the matched gap is "
-             "0.0 points [−1.2, 1.2]."),
-            (gaps(0.05, 0.0, 0.0, 0.05), "the matched gap is 0.0 points "
-             "[−1.2, 1.2], without matching it is 5.0 [3.8, 6.2], one of which could be 0."),
+            (gaps(0.05, 0.03, 0.02), "Accuracy falls by 5.0 points [3.8, 6.2] on new, from 90.0 to "
+             "85.0 %. Lower confidence warns of part of this loss: 3.0 points [1.8, 4.2] of 5.0. "
+             "Where confidence is equal, accuracy is 2.0 points lower [0.8, 3.2] on new (matched "
+             "gap)."),
+            (gaps(-0.05, -0.03, -0.02), "Accuracy rises by 5.0 points [3.8, 6.2] on new, from 90.0 "
+             "to 95.0 %. Confidence is higher on new, as for a gain of 3.0 points [1.8, 4.2]. "
+             "Where confidence is equal, accuracy is 2.0 points higher [0.8, 3.2] on new (matched "
+             "gap)."),
+            (gaps(0.05, 0.05, 0.0), "warns of all of this loss: 5.0 points [3.8, 6.2], and 5.0 are "
+             "lost. Whether a difference is left where confidence is equal cannot be told: "
+             "accuracy is 0.0 points higher on new, between 1.2 higher and 1.2 lower (matched "
+             "gap)."),
+            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: 0.0 "
+             "points [−1.2, 1.2] go with it."),
+            (gaps(0.05, 0.0, 0.05, se=0.002), "Confidence gives no warning of this loss: by it "
+             "alone, accuracy would be 0.00 points higher, between 0.39 higher and 0.39 lower."),
+            (gaps(-0.002, 0.0, -0.002, se=0.002), "Accuracy is the same within 1 point: it is 0.20 "
+             "points higher on new, between 0.59 higher and 0.19 lower (90.00 → 90.20 %). "
+             "Confidence hardly changes: by it alone"),
+            (gaps(-0.005, 0.0, -0.005), "Whether accuracy differs cannot be told: it is 0.5 points "
+             "higher on new, between 1.7 higher and 0.7 lower (90.0 → 90.5 %)."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "(matched gap); by bins of confidence it is 5.0 points "
+             "lower, between 3.8 lower and 6.2 lower."),
             (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
+            (gaps(0.013), "Accuracy seems to fall by 1.3 points [0.1, 2.5]"),
         ],
     )  # fmt: skip
     def test_sentences(self, row, said):
@@ -169,14 +189,17 @@ class TestWords:
     @pytest.mark.parametrize(
         ("row", "step"),
         [
-            (gaps(0.05, n_groups=4), "Test on more groups"),
+            (gaps(0.05, n_groups=4), "Test on at least 10 groups"),
             (gaps(-0.05), "duplicates"),
-            (gaps(0.0), "2.8 times as large"),  # (1.96 + 0.84)² × 0.6² / 1²
-            (gaps(0.0, se=0.002), "can stand for each other"),
-            (gaps(0.05, 0.05, 0.0), "to tell what is left"),
-            (gaps(0.05, 0.0, 0.05), "class_gaps"),
-            (gaps(0.05, 0.05, 0.0, se=0.002), "Watch the mean confidence"),
+            # (1.96 + 0.84)² × 0.6² / 1² = 2.8 times as many
+            (gaps(0.0), "about 5,700 and 2,800, in place of 2,000 and 1,000"),
+            (gaps(0.0, se=0.002), "Nothing is needed"),
+            (gaps(0.05, 0.02, 0.0), "Label more images of new"),
+            (gaps(0.05, 0.0, 0.05), "which finds none of the new errors"),
+            (gaps(0.05, 0.02, 0.03), "which finds a part of the new errors"),
+            (gaps(0.05, 0.05, 0.0), "Watch the mean confidence"),
             (gaps(0.05, fraction_unmatched=0.6), "matching on confidence alone"),
+            (gaps(0.05, fraction_unmatched=1.0), "do not overlap"),
             (gaps(0.05, fraction_unmatched=0.6, source="new"), "make old the source"),
         ],
     )

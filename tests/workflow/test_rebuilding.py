@@ -84,7 +84,7 @@ def test_named_matchings(copy):
     assert "Start reading here:\n  results/digits/report.html " in copy.run()
     assert table.read_bytes() == before
     page = (copy.results / "digits/summary.md").read_text()
-    assert "**new-writers**, ranks: criterion 1 (predicted label and probability) on pooled" in page
+    assert "- new-writers, ranks: criterion 1 (predicted label and probability) on pooled" in page
     assert "| new-writers | wide | 600 | 497 | 3 | 4 | 0.1 |" in page
     # What an earlier configuration left is not checked, such as a third batch, where there are two.
     folder = copy.results / "digits/matched/new-writers/probability"

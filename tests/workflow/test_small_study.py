@@ -39,10 +39,11 @@ def test_the_report_holds_figures_and_summary(workflow, tmp_path):
 def test_the_studys_own_report_tells_results_and_where_they_come_from(workflow):
     page = (workflow.results / "digits/report.html").read_text(encoding="utf-8")
     summary = (workflow.results / "digits/summary.md").read_text(encoding="utf-8")
-    matched_gaps = re.findall(r"matched gap is (\S+ \[[^]]+\])", summary)
-    assert len(matched_gaps) == 2
-    for gap in matched_gaps:
-        assert f"Matched gap {gap}" in page
+    claims = re.findall(r"^- \*(?:established|suggested|cannot be told)\*: (.+?\.)", summary, re.M)
+    remaining = re.findall(r"points, (\S+ \[[^]]+\]) remain", summary)
+    assert (len(claims), len(remaining)) == (3, 2)
+    for text in (claims[0].removesuffix("."), f"{remaining[0]} points", *remaining):
+        assert text in page
     weights = workflow.results / "predictions/digits-known/cnn.v1.parquet"
     assert pq.read_schema(weights).metadata[b"weights_sha256"].decode() in page
     assert "snakemake." not in page  # wildcards of captions are filled in

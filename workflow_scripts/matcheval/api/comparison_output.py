@@ -62,7 +62,7 @@ def describe(compared: Compared, where: str) -> str:
 
 def _verdict(compared: Compared) -> list[str]:
     """Return the claims with their strengths, and what to do next."""
-    said = [(one.strength, f"{one.text} ({one.reason})") for one in compared.verdict.claims]
+    said = [(one.strength, one.told) for one in compared.verdict.claims]
     width = max(len(strength) for strength, _ in said) + 2
     return [
         textwrap.fill(text, _WIDTH, initial_indent=head.ljust(width), subsequent_indent=" " * width)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from matcheval.figures.style import shortened
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
 from matcheval.protocol.settings import matching_label
@@ -16,17 +17,23 @@ from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
-_PARTS = {
-    "confidence_part": "goes with confidence",
-    "conditional_part": "is left at equal confidence, in bins",
+_ROWS = {
+    "gap": "the loss",
+    "confidence_part": "… warned of by lower confidence",
+    "conditional_part": "… the rest of it",
+    "matched_gap": "matched gap",
 }
+_REFERENCE = "matched gap, if confidence gave no warning"
 _MOST_ROWS = 60  # of a chart with a model in each
 _POINTS = "percentage points of accuracy, original − replication"
 _READING = (
-    "Points, with {level} intervals for the sampling of the test sets. A matched gap is that of "
-    "datapoints that are paired by the model's confidence (Anzaku et al. 2022, arXiv 2209.01848). "
-    "It is narrower than the gap also where confidence gives no warning of the errors: the last "
-    "row says how narrow it would be then."
+    "Dots are estimates, lines {level} intervals for the sampling of the sets. The matched gap is "
+    "the difference of accuracy in pairs of images, one from each set, on which a model is equally "
+    "confident (Anzaku et al. 2022, arXiv 2209.01848); it leaves out images without a partner, so "
+    "that it need not equal the rest of the loss."
+)
+_OF_REFERENCE = (
+    " Matching shrinks most losses, warned of or not: compare the matched gap with the last row."
 )
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
@@ -62,47 +69,47 @@ def _headline(
     verdict: Verdict, rows: Sequence[pd.Series], titles: Mapping[str, str], level: str
 ) -> Headline:
     first = rows[0]
-    notes = words.unmatched_notes(rows, titles)
-    for remark in dict.fromkeys("; ".join(row["remarks"] for row in rows).split("; ")):
-        if not remark.startswith("only"):  # few groups, of which the claims tell
-            notes.append(remark)
     return Headline(
         words.subject_of(first),
         tuple(Sentence(one.text, one.strength, one.reason) for one in verdict.claims),
         verdict.next_step,
-        _overview(rows, titles, level) if first["n_models"] else None,
-        tuple(f"{note[:1].upper()}{note[1:]}" for note in notes if note),
+        _overview(first, verdict, level) if first["n_models"] else None,
+        tuple(words.unmatched_notes(rows, titles)),
     )
 
 
-def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str], level: str) -> Chart:
-    """Show the gap of a pair, its parts, matched gaps, and what no warning would leave of it."""
-    first = rows[0]
-    estimates = [("gap", "accuracy gap", first)]
-    estimates += [(part, f"… {label}", first) for part, label in _PARTS.items()]
-    estimates += [
-        ("matched_gap", f"matched gap, {titles[row['matching']]}", row) for row in rows
-    ]  # fmt: skip
+def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
+    """Show the gap of a pair, its parts, the matched gap, and what no warning would leave."""
     shown = [
         Point(
             100 * row[name], i, label, f"{with_interval(row, name)} points",
             x_bounds=bounds_in_percent(row, name),
         )
-        for i, (name, label, row) in enumerate(estimates)
+        for i, (name, label) in enumerate(_ROWS.items())
     ]  # fmt: skip
-    names = [label for _, label, _ in estimates]
-    left = first["gap"] * (1 - first["reference_narrowing"])
-    gap, matched = (with_interval(first, name).partition(" [")[0] for name in _QUANTITIES)
-    title = f"Of a gap of {gap} points, matching leaves {matched}"
+    names, note = list(_ROWS.values()), _READING.format(level=level)
+    left = row["gap"] * (1 - row["reference_narrowing"])
     if not pd.isna(left):
-        names.append("matched gap, if confidence gave no warning")
-        would = signed(100 * left, len(matched.partition(".")[2]))
-        text = f"{would} points, by the no-warning reference"
+        names.append(_REFERENCE)
+        note += _OF_REFERENCE
+        text = f"{signed(100 * left, 1)} points, by the no-warning reference"
         shown.append(Point(100 * left, len(shown), names[-1], text))
-        title += f"; if confidence gave no warning, it would leave {would}"
+    accuracy, confidence, left_claim = (claim.finding for claim in verdict.claims)
+    title = {
+        "loss": "Accuracy falls",
+        "gain": "Accuracy rises",
+        "small": "Accuracy hardly differs",
+        "mixed": "Means over models that differ",
+    }.get(accuracy, "No difference of accuracy can be told from 0")
+    if accuracy == "loss":
+        title += {
+            "loss": ", and confidence warns of it",
+            "small": ", and confidence does not warn",
+        }.get(confidence, "")
+        title += {"loss": "; a loss is left where confidence is equal"}.get(left_claim, "")
     return Chart(
-        title, _POINTS, "", [Series("", shown)], categories=names, zero="x",
-        note=_READING.format(level=level),
+        title, f"points of accuracy lost on {shortened(row['replication'], 24)}", "",
+        [Series("", shown)], categories=names, zero="x", note=note,
     )  # fmt: skip
 
 

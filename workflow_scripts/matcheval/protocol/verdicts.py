@@ -8,6 +8,7 @@ words from here; docs/protocol.md has the rules, and how often they err.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,8 @@ Question = Literal["accuracy", "confidence", "left"]
 Finding = Literal["loss", "gain", "small", "mixed", "open"]
 _ORIGINS = ("original", "replication")
 _FEW_EVENTS = 5
+_ALL = 0.9  # of a loss, which confidence then is said to warn of
+_MOST_NAMED = 3  # models in a sentence
 _QUESTIONS: tuple[Question, ...] = ("accuracy", "confidence", "left")
 
 
@@ -48,7 +51,7 @@ class Claim:
     strength : Strength
         `established`, `suggested` or `cannot be told`.
     reason : str
-        What the strength rests on.
+        Why it is no stronger; empty if it is established.
     """
 
     question: Question
@@ -60,21 +63,43 @@ class Claim:
     strength: Strength
     reason: str
 
+    @property
+    def told(self) -> str:
+        """The sentence, with what its strength rests on if that is not plain."""
+        return f"{self.text} ({self.reason})" if self.reason else self.text
+
 
 @dataclass(frozen=True)
 class Counts:
-    """How many of several models differ on the two sets, by Holm's correction over a report."""
+    """Which of several models differ on the two sets, by Holm's correction over a report.
 
-    lost: int
-    gained: int
+    Attributes
+    ----------
+    lost, gained : tuple of str
+        Names of the models.
+    n : int
+        Number of all models.
+    """
+
+    lost: tuple[str, ...]
+    gained: tuple[str, ...]
     n: int
 
     @property
     def text(self) -> str:
-        """Such as `3 of 20 models lose, and 1 gains, more than chance explains`."""
-        lose = f"{self.lost} of {self.n} models {'loses' if self.lost == 1 else 'lose'}"
-        gain = f", and {self.gained} {'gains' if self.gained == 1 else 'gain'}," * bool(self.gained)
-        return f"{lose}{gain} more than chance explains"
+        """Such as `a and b fall beyond chance, c rises; of 2 of 5 it cannot be told`."""
+        fall = f"{_named(self.lost)} {'falls' if len(self.lost) == 1 else 'fall'} beyond chance"
+        rise = f"{_named(self.gained)} {'rises' if len(self.gained) == 1 else 'rise'}"
+        n_open = self.n - len(self.lost) - len(self.gained)
+        rest = f"; of {n_open} of {self.n} it cannot be told" if n_open else ""
+        return f"{fall}, {rise}{rest}"
+
+
+def _named(names: Sequence[str]) -> str:
+    """Name up to three models; count more."""
+    if len(names) > _MOST_NAMED:
+        return f"{len(names)} models"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 @dataclass(frozen=True)
@@ -99,7 +124,7 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return a line per claim, with its strength and what that rests on."""
-        lines = [f"{one.strength}: {one.text} ({one.reason})" for one in self.claims]
+        lines = [f"{one.strength}: {one.told}" for one in self.claims]
         return "\n".join([*lines, f"next: {self.next_step}"])
 
 
@@ -247,7 +272,11 @@ def _counts(
     """Count the models of each pair that differ; the two questions share the errors."""
     clear = clear_models(tables, question, 1 - (1 - scale.joint) / 2, scale.level)
     return {
-        name: Counts(sum(found.values()), len(found) - sum(found.values()), len(tables[name]))
+        name: Counts(
+            tuple(model for model, is_lost in found.items() if is_lost),
+            tuple(model for model, is_lost in found.items() if not is_lost),
+            len(tables[name]),
+        )
         for name, found in clear.items()
     }
 
@@ -309,59 +338,72 @@ class _Judge:
     def _claim(self, question: Question, text: str) -> Claim:
         shown = self.evidence[question][0]
         finding, strength = self.finding[question], self.strength[question]
-        reason = self._reason(question, strength)
         if finding == "mixed" and (counts := self.counts[question]):
-            at = "" if question == "accuracy" else " where confidence is equal"
-            points = self._points(question)
-            text = f"The models disagree{at}: {counts.text}. Their mean of {points} says little."
-            reason = "Holm's correction over all models of this report"
+            where = "" if question == "accuracy" else " where confidence is equal"
+            text = f"The models differ in what happens{where}: {counts.text}."
         return Claim(
-            question, finding, text, shown.value, shown.low, shown.high, strength, reason
+            question, finding, text, shown.value, shown.low, shown.high, strength,
+            self._reason(question, strength),
         )  # fmt: skip
 
     def _reason(self, question: Question, strength: Strength) -> str:
-        shown, n = self.evidence[question][0], self.scale.n_claims
+        shown = self.evidence[question][0]
+        if strength is Strength.ESTABLISHED:
+            return ""
         if not shown.is_defined:
             kinds = ("no standard error:",) if question != "left" else ("no standard", "no matched")
             told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
             return "; ".join(told) or "its standard error is unknown"
-        if strength is Strength.ESTABLISHED:
-            return f"holds for all {n} claims of this report together"
         if strength is Strength.OPEN:
-            least = self._rounded(shown.detectable, question)
-            return f"{least} points would show in eight of ten pairs of sets of this size"
+            least = self._rounded(shown.detectable)
+            return f"sets of this size show a difference of {least} points 8 times in 10"
         if shown.has_few_groups:
-            return f"rests on {shown.n_groups} groups of datapoints"
+            return f"no more than suggested, as a set has only {shown.n_groups} independent groups"
         if question == "left" and self._mostly_unmatched:
-            return "most targets are unmatched"
+            return "no more than suggested, as most targets are unmatched"
         if self._few_events:
             return (
-                f"rests on fewer than {_FEW_EVENTS} predictions that are right, or wrong, on a set"
+                f"no more than suggested, as fewer than {_FEW_EVENTS} predictions are right, or "
+                "wrong, on a set"
             )
-        return f"holds by itself, but not for all {n} claims of this report together"
+        return "passes the ordinary test, but not the stricter one for all claims at once"
 
-    def _digits(self, question: Question) -> int:
-        shown = self.evidence[question][0]
-        return supported_digits(100 * shown.low, 100 * shown.high)
+    @cached_property
+    def _digits(self) -> int:
+        """How many digits the widest interval of the three supports."""
+        shown = [of[0] for of in self.evidence.values() if of[0].is_defined]
+        return min((supported_digits(100 * one.low, 100 * one.high) for one in shown), default=1)
 
-    def _rounded(self, value: float, question: Question) -> str:
-        return signed(100 * value, self._digits(question))
+    def _rounded(self, value: float) -> str:
+        return signed(100 * value, self._digits)
 
-    def _points(self, question: Question, *, unsigned: bool = False) -> str:
+    def _points(self, found: Evidence, *, unsigned: bool = False) -> str:
         """Format an estimate in points with its interval; with the sign left to the words."""
-        shown = self.evidence[question][0]
-        sign = -1 if unsigned and shown.value < 0 else 1
-        value = f"{self._rounded(sign * shown.value, question)} points"
-        if not shown.is_defined:
+        sign = -1 if unsigned and found.value < 0 else 1
+        value = f"{self._rounded(sign * found.value)} points"
+        if not found.is_defined:
             return value
-        low, high = sorted((sign * shown.low, sign * shown.high))
-        return f"{value} [{self._rounded(low, question)}, {self._rounded(high, question)}]"
+        low, high = sorted((sign * found.low, sign * found.high))
+        return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
+
+    def _directed(self, found: Evidence, where: str = "") -> str:
+        """Format a difference by words: `0.2 points higher, between 3.0 higher and 2.9 lower`."""
+
+        def told(value: float, unit: str = "") -> str:
+            return f"{self._rounded(abs(value))}{unit} {'lower' if value > 0 else 'higher'}"
+
+        text = told(found.value, " points") + where
+        if not found.is_defined:
+            return text
+        return f"{text}, between {told(found.low)} and {told(found.high)}"
 
     @property
-    def _accuracies(self) -> str:
-        digits = max(1, self._digits("accuracy"))
-        means = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
-        return " → ".join(signed(100 * mean, digits) for mean in means) + " %"
+    def _accuracies(self) -> tuple[str, str]:
+        digits = max(1, self._digits)
+        before, after = (
+            signed(100 * self.models[f"accuracy_{origin}"].mean(), digits) for origin in _ORIGINS
+        )
+        return before, after
 
     @property
     def _margin(self) -> str:
@@ -369,102 +411,106 @@ class _Judge:
         return f"{value} point{'s' * (value != '1')}"
 
     def _accuracy(self) -> str:
-        finding, n = self.finding["accuracy"], len(self.models)
-        one = self.evidence["accuracy"][0]
-        least = f"a loss of {self._rounded(one.detectable, 'accuracy')} points"
-        if finding == "small":
-            return (
-                f"No measurable loss: accuracy differs by {self._points('accuracy')}, less than "
-                f"{self._margin} ({self._accuracies}); {least} would have shown."
-            )
-        if finding == "open":
-            known = f"; {least} or more would have shown" * one.is_defined
-            return (
-                f"Whether accuracy differs cannot be told: {self._points('accuracy')} "
-                f"({self._accuracies}){known}."
-            )
-        verb, subject = ("lose" if one.value > 0 else "gain"), "The model"
-        if n > 1:
-            subject = f"On average, the {n} models"
-        if self.strength["accuracy"] is Strength.SUGGESTED:
-            verb = f"seem to {verb}" if n > 1 else f"seems to {verb}"
-        elif n == 1:
-            verb += "s"
-        points, counts = self._points("accuracy", unsigned=True), self.counts.get("accuracy")
-        also = f"; {counts.text}" if counts and (counts.lost or counts.gained) else ""
-        where = f"of accuracy on {self.replication} ({self._accuracies})"
-        return f"{subject} {verb} {points} {where}{also}."
+        finding, one, n = self.finding["accuracy"], self.evidence["accuracy"][0], len(self.models)
+        before, after = self._accuracies
+        if finding in ("small", "open"):
+            where = f"{self._directed(one, f' on {self.replication}')} ({before} → {after} %)"
+            if finding == "small":
+                return f"Accuracy is the same within {self._margin}: it is {where}."
+            return f"Whether accuracy differs cannot be told: it is {where}."
+        verb = "fall" if one.value > 0 else "rise"
+        seems = self.strength["accuracy"] is Strength.SUGGESTED
+        subject = f"Averaged over {n} models, accuracy" if n > 1 else "Accuracy"
+        points = self._points(one, unsigned=True)
+        text = f"{subject} {f'seems to {verb}' if seems else f'{verb}s'} by {points} on "
+        text += f"{self.replication}, from {before} to {after} %"
+        if counts := self.counts.get("accuracy"):
+            k = len(counts.lost if one.value > 0 else counts.gained)
+            of_all = f"each of the {n}" if k == n else f"{k} of the {n}"
+            text += f"; {of_all} {verb}{'s' * (k in (1, n))} beyond chance" * bool(k)
+        return f"{text}."
 
     def _confidence(self) -> str:
-        finding, points = self.finding["confidence"], self._points("confidence")
-        seems = self.strength["confidence"] is Strength.SUGGESTED
-        is_lost = self.finding["accuracy"] == "loss"
+        finding, one = self.finding["confidence"], self.evidence["confidence"][0]
+        gap = self.evidence["accuracy"][0]
+        seems, change = self.strength["confidence"] is Strength.SUGGESTED, self.finding["accuracy"]
+        points = self._points(one)
+        of_what = {"loss": "this loss", "gain": "this gain"}.get(change, "a change")
         if finding == "open":
-            what = "part of this loss" if is_lost else "a change"
-            return f"Whether confidence warns of {what} cannot be told: {points} go with it."
+            return f"Whether confidence warns of {of_what} cannot be told: {points} go with it."
         if finding == "small":
-            return f"Confidence warns of no change: {points} go with it, less than {self._margin}."
-        if finding == "loss" and is_lost:
+            text = {
+                "loss": "Confidence gives no warning of this loss",
+                "gain": "Confidence does not show this gain",
+            }.get(change, "Confidence hardly changes")
+            return f"{text}: by it alone, accuracy would be {self._directed(one)}."
+        if finding == change == "loss":
             warns = "seems to warn" if seems else "warns"
-            return f"Lower confidence {warns} of {points} of this loss."
-        lower, fallen = ("lower", "fallen") if finding == "loss" else ("higher", "risen")
-        points = self._points("confidence", unsigned=True)
+            share, beside = ("all", ", and {} are lost") if self._explains else ("part", " of {}")
+            beside = beside.format(self._rounded(gap.value))
+            return f"Lower confidence {warns} of {share} of this loss: {points}{beside}."
+        lower, loss = ("lower", "loss") if finding == "loss" else ("higher", "gain")
         return (
-            f"Confidence {'seems' if seems else 'is'} {lower} on {self.replication}: by that "
-            f"alone, accuracy would have {fallen} by {points}."
+            f"Confidence {'seems' if seems else 'is'} {lower} on {self.replication}, as for a "
+            f"{loss} of {self._points(one, unsigned=True)}."
         )
+
+    @property
+    def _explains(self) -> bool:
+        """Whether confidence warns of a loss as large as the one that there is."""
+        one, gap = self.evidence["confidence"][0], self.evidence["accuracy"][0]
+        is_left = self.finding["left"] not in ("small", "open")
+        return one.value >= _ALL * gap.value and not is_left
 
     def _left(self) -> str:
         matched, without = self.evidence["left"]
-        finding, points = self.finding["left"], f"the matched gap is {self._points('left')}"
+        finding, where = self.finding["left"], f" on {self.replication}"
         if not math.isfinite(matched.value):
             return "What is left where confidence is equal is unknown: no target was matched."
         if finding == "small":
-            less = f"less than {self._margin}"
-            return f"Where confidence is equal, hardly any is left: {points}, {less}."
+            return (
+                f"Where confidence is equal, accuracy is the same within {self._margin}: it is "
+                f"{self._directed(matched, where)} (matched gap)."
+            )
         if finding in ("loss", "gain"):
+            verb = "seems" if self.strength["left"] is Strength.SUGGESTED else "is"
             lower = "lower" if finding == "loss" else "higher"
-            is_ = "seems" if self.strength["left"] is Strength.SUGGESTED else "is"
-            where = f"{lower} on {self.replication}"
-            return f"Where confidence is equal, accuracy {is_} {where}: {points}."
-        text = "Whether a difference is left where confidence is equal cannot be told"
-        if not matched.is_defined:
-            return f"{text}: {points}."
-        held = [one.low <= 0 <= one.high for one in (matched, without)]
-        if held == [True, True]:
-            is_loss = self.evidence["accuracy"][0].value > 0
-            end, digits = matched.high if is_loss else -matched.low, self._digits("left")
-            most = signed(math.ceil(100 * end * 10**digits) / 10**digits, digits)
-            return f"{text}: it could be 0, and is at most {most} points; {points}."
-        value, *ends = (
-            self._rounded(one, "left") for one in (without.value, without.low, without.high)
-        )
-        other = f"without matching it is {value} [{', '.join(ends)}]"
-        both = "both could be biased" if held == [False, False] else "one of which could be 0"
-        return f"{text}: {points}, {other}, {both}."
+            points = self._points(matched, unsigned=True).replace(" points", f" points {lower}", 1)
+            return f"Where confidence is equal, accuracy {verb} {points}{where} (matched gap)."
+        text = "Whether a difference is left where confidence is equal cannot be told: accuracy is "
+        told = f"{self._directed(matched, where)} (matched gap)"
+        held = [one.low - one.bias <= 0 <= one.high + one.bias for one in (matched, without)]
+        if matched.is_defined and without.is_defined and held[0] != held[1]:
+            told += f"; by bins of confidence it is {self._directed(without)}"
+        return f"{text}{told}."
 
     def _next_step(self) -> str:
         row, gap, finding = self.row, self.evidence["accuracy"][0], self.finding
         if gap.has_few_groups:
             return (
-                f"Test on more groups (writers, patients, places): from {gap.n_groups}, however "
-                f"many datapoints they have, nothing can be established; from {FEW_GROUPS}, it can."
+                f"Test on at least {FEW_GROUPS} groups (writers, patients, places) in each set: "
+                f"more images of the same {gap.n_groups} will not help."
             )
         if not gap.is_defined:
             return "Give sets from which an error can be told, of more datapoints or groups."
+        smaller = min(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
         if finding["accuracy"] == "open":
             times = (gap.detectable / self.scale.margin) ** 2
+            sizes = (f"{times * row[f'n_{o}']:,.2g}" for o in _ORIGINS)
+            counts = " and ".join(f"{float(size.replace(',', '')):,.0f}" for size in sizes)
             return (
-                f"Label more datapoints: a loss of {self._margin} shows in eight of ten pairs of "
-                f"sets that are {times:.{0 if times > 10 else 1}f} times as large."
+                f"Label more images: about {counts}, in place of {row['n_original']:,} and "
+                f"{row['n_replication']:,}, would show a loss of {self._margin} 8 times in 10."
             )
         if finding["accuracy"] == "small":
-            return "For accuracy, the two sets can stand for each other."
+            return "Nothing is needed: in accuracy, the sets do not differ by what matters."
         if finding["accuracy"] == "gain":
             return (
-                "Look whether the new set is easier, or whether its images were trained on "
+                "Check whether the new set is easier, or its images are in the training data "
                 "(`matched-eval duplicates`)."
             )
+        if finding["accuracy"] == "mixed":
+            return "Look at each model by itself: their mean says little."
         if row["fraction_unmatched"] == 1:
             return "Look at the confidences: those of the two sets do not overlap."
         if self._mostly_unmatched:
@@ -472,16 +518,17 @@ class _Judge:
             if row["source"] != row[larger]:
                 return f"Seek matches in the larger set: make {row[larger]} the source."
             return "Look at matching on confidence alone, which leaves fewer targets out."
-        if finding["left"] in ("loss", "mixed"):
+        if finding["confidence"] == "loss" and self._explains:
             return (
-                "Confidence does not warn of it all: see which classes lose most (`class_gaps`), "
-                "and which images are wrong with high confidence."
+                "Watch the mean confidence on new data: it accounts for this loss "
+                "(`matched-eval predict-accuracy`)."
             )
         if finding["left"] == "open":
-            return "Label more datapoints of the smaller set to tell what is left."
+            return f"Label more images of {row[smaller]}, the smaller set, to tell what is left."
+        part = "a part" if finding["confidence"] == "loss" else "none"
         return (
-            "Watch the mean confidence on new data: it falls with accuracy "
-            "(`matched-eval predict-accuracy` estimates how far)."
+            f"Do not rely on confidence, which finds {part} of the new errors: see which classes "
+            "lose most (analysis `class_gaps`), and which images are wrong with high confidence."
         )
 
 

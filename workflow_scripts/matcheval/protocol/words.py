@@ -92,7 +92,7 @@ def write_summary(
     lines = [f"# {title}: accuracy gaps before and after matching", ""]
     for one in judged:
         first = next(row for row in rows if row["pair"] == one.pair)
-        claims = (f"- *{claim.strength}*: {claim.text} ({claim.reason})" for claim in one.claims)
+        claims = (f"- *{claim.strength}*: {claim.told}" for claim in one.claims)
         lines += [f"**{one.pair}**: {subject_of(first)}", ""]
         lines += [*claims, "", f"Next: {one.next_step}", ""]
     lines += [
@@ -116,8 +116,10 @@ def write_summary(
 
 def subject_of(row: pd.Series) -> str:
     """Say what a row of mean gaps is about: sets, their sizes, and models."""
-    sets = (f"{row[f'{o}']} ({row[f'n_{o}']:,})" for o in ("original", "replication"))
-    return f"{' → '.join(sets)}, {counted(row['n_models'] + row['n_left_out'], 'model')}"
+    sets = (f"{row[f'{o}']} ({row[f'n_{o}']:,} images)" for o in ("original", "replication"))
+    models = counted(row["n_models"] + row["n_left_out"], "model")
+    groups = f", {row['n_groups']} groups in a set" if row["n_groups"] else ""
+    return f"{' → '.join(sets)}, {models}{groups}"
 
 
 def told(suspicions: Iterable[tuple[str, str]]) -> list[str]:
