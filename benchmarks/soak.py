@@ -427,7 +427,7 @@ def model_added(soak: Soak) -> None:
     """Add a model like another; two more than at first at most."""
     soak.models.append(dict(soak.one(soak.models)) | {"name": f"more-{soak.number}"})
     if len(soak.models) > 5:
-        del soak.models[3]
+        _remove_added(soak)
 
 
 def model_removed(soak: Soak) -> None:
@@ -435,7 +435,12 @@ def model_removed(soak: Soak) -> None:
     if len(soak.models) == 3:
         model_added(soak)
     else:
-        soak.models.pop()
+        _remove_added(soak)
+
+
+def _remove_added(soak: Soak) -> None:
+    """Remove one that was added: the study file names others."""
+    soak.models.remove(next(one for one in soak.models if one["name"].startswith("more-")))
 
 
 def order_changed(soak: Soak) -> None:
