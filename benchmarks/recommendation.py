@@ -2,8 +2,9 @@
 
     python benchmarks/recommendation.py PREDICTED
 
-PREDICTED is `results/<study>/accuracy_prediction/predicted/<suite>.parquet`. Of every model and set, the direct predictions are given to `recommend`, which sees no truth. Errors
-of ATC-MC, in points, where it is recommended and where nothing is.
+PREDICTED is `results/<study>/accuracy_prediction/predicted/<suite>.parquet`. Of every model and set,
+the direct predictions are given to `recommend`, which sees no truth. Errors of ATC-MC, in points,
+where it is recommended and where nothing is.
 """
 
 import sys
