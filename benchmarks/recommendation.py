@@ -2,7 +2,7 @@
 
     python benchmarks/recommendation.py PREDICTED
 
-PREDICTED is `results/<study>/accuracy_prediction/predicted/<suite>.parquet`. Of every model and set,
+PREDICTED is `results/<study>/accuracy_prediction/predicted/<suite>.parquet`. Of each model and set,
 the direct predictions are given to `recommend`, which sees no truth. Errors of ATC-MC, in points,
 where it is recommended and where nothing is.
 """
