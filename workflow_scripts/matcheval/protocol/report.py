@@ -101,6 +101,8 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         "small": "Accuracy hardly differs",
         "mixed": "Means over models that differ",
     }.get(accuracy, "No difference of accuracy can be told from 0")
+    if verdict.claims[0].strength == "suggested":
+        title = title.replace(" falls", " seems to fall").replace(" rises", " seems to rise")
     if accuracy == "loss":
         title += {
             "loss": ", and confidence warns of it",
