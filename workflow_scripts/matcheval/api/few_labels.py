@@ -72,7 +72,7 @@ def estimate_accuracy(
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
 ) -> AccuracyEstimate:
-    """Estimate a model's accuracy on a set from few labels, with an interval.
+    """Estimate a model's accuracy on a set, with an interval, when few labels are known.
 
     Parameters
     ----------

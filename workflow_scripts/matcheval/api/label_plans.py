@@ -49,7 +49,7 @@ _TABLES = ("needs", "worklist")
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan(Shown):
-    """How many labels are needed, and which; what `label_plan` returns.
+    """The number of labels needed, and which datapoints to label: the result of `label_plan`.
 
     Attributes
     ----------

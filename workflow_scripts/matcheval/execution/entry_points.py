@@ -18,7 +18,7 @@ _WORKFLOW_PACKAGES = (
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run the function of a command; an `InputError` becomes one line on standard error."""
+    """Run a command; an `InputError` ends it with a one-line message on standard error."""
     set_up_logging()
     try:
         function(*args, **kwargs)

@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.provenance import software_versions
-from matcheval.io.text_tables import TextColumn, counted, signed, supported_digits
+from matcheval.io.text_tables import counted
 from matcheval.leaderboard.results import Found, changes, claims_of, judge, read_folders
+from matcheval.protocol.report import sentences
 from matcheval.protocol.words import subject_of, with_interval
 from matcheval.report.charts import Chart, Point, Series
-from matcheval.report.pages import PACKAGES, HtmlTable, Provenance, render_report
-from matcheval.report.sections import Content, Headline, Section, Sentence
+from matcheval.report.pages import PACKAGES, HtmlTable, Provenance, listed, render_report
+from matcheval.report.sections import Content, Headline, Section
 
 _MOST_ROWS, _MOST_SERIES = 60, 4  # of a chart
 
@@ -32,7 +33,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     headlines = [
         Headline(
             f"{one.name}: {subject_of(one.mean)}",
-            tuple(Sentence(claim.text, claim.strength, claim.reason) for claim in verdict.claims),
+            sentences(verdict),
             verdict.next_step,
         )
         for one, verdict in zip(found, claims_of(found), strict=True)
@@ -82,30 +83,19 @@ def _models(table: pd.DataFrame) -> HtmlTable:
         "Gap (points)": [with_interval(row, "gap") for row in rows],
         "Beyond chance": [row["finding"] for row in rows],
     }
-    return _listed("All models", cells, texts=("Results", "Model", "Beyond chance"))
+    numbers = ("Accuracy, new set (%)", "Images", "Gap (points)")
+    return listed("All models", cells, numbers)
 
 
 def _changes(table: pd.DataFrame) -> HtmlTable:
-    rows = [row for _, row in table.iterrows()]
+    ends = {"low": "change_low", "high": "change_high"}
+    rows = [row for _, row in table.rename(columns=ends).iterrows()]
     first = rows[0]
     cells = {
         "Pair": [row["pair"] for row in rows],
         "Model": [str(row["model"]) for row in rows],
-        "Change (points)": [_points(row) for row in rows],
+        "Change (points)": [with_interval(row, "change") for row in rows],
         "Strength": [row["strength"] for row in rows],
     }
     caption = f"Accuracy on the new set, {first['last']} minus {first['first']}"
-    return _listed(caption, cells, texts=("Pair", "Model", "Strength"))
-
-
-def _points(row: "pd.Series[Any]") -> str:
-    values = [100 * row[name] for name in ("change", "low", "high")]
-    value, *ends = (signed(one, supported_digits(*values[1:])) for one in values)
-    return f"{value} [{', '.join(ends)}]"
-
-
-def _listed(
-    caption: str, cells: Mapping[str, Sequence[str]], texts: Sequence[str]
-) -> HtmlTable:  # fmt: skip
-    columns = (TextColumn(head, list(column), head not in texts) for head, column in cells.items())
-    return HtmlTable(caption, tuple(columns))
+    return listed(caption, cells, numbers=["Change (points)"])

@@ -46,12 +46,12 @@ class Blocks:
 
 
 def datapoints(n_source: int, n_target: int) -> Blocks:
-    """Return the blocks of two sets of independent datapoints: every datapoint is one."""
+    """Return the blocks of two sets of independent datapoints: each datapoint is a block."""
     return Blocks(np.arange(n_source), np.arange(n_target), n_source, n_target, joint=False)
 
 
 def paired_images(source: Predictions, target: Predictions) -> Blocks:
-    """Return the blocks of two sets that show the same images: a row of both sets is one."""
+    """Return the blocks of two sets that show the same images: a row of both is a block."""
     if source.datapoints_digest != target.datapoints_digest:
         raise InputError(
             f"sets of {len(source)} and {len(target)} datapoints differ in size, indices or labels",
@@ -64,7 +64,7 @@ def paired_images(source: Predictions, target: Predictions) -> Blocks:
 def groups(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
 ) -> Blocks:  # fmt: skip
-    """Return the blocks of grouped sets: all datapoints of a writer, a video or a place are one."""
+    """Return the blocks of grouped sets: all datapoints of a group (a writer, a video) form one."""
     source, target = np.asarray(source), np.asarray(target)
     if shared:
         names, block = np.unique(np.concatenate([source, target]), return_inverse=True)

@@ -43,8 +43,7 @@ from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, isotonic_accuracy
-
-FEW_GROUPS = 10
+from matcheval.statistics.claims import FEW_GROUPS
 
 
 @dataclass(frozen=True, eq=False)

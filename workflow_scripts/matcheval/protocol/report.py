@@ -16,6 +16,7 @@ from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
 
+_ORIGINS = ("original", "replication")
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
     "gap": "the loss",
@@ -25,7 +26,6 @@ _ROWS = {
 }
 _REFERENCE = "matched gap, if confidence gave no warning"
 _MOST_ROWS = 60  # of a chart with a model in each
-_POINTS = "percentage points of accuracy, original − replication"
 _READING = (
     "Dots are estimates, lines {level} intervals for the sampling of the sets. The matched gap is "
     "the difference of accuracy in pairs of images, one from each set, on which a model is equally "
@@ -71,11 +71,16 @@ def _headline(
     first = rows[0]
     return Headline(
         words.subject_of(first),
-        tuple(Sentence(one.text, one.strength, one.reason) for one in verdict.claims),
+        sentences(verdict),
         verdict.next_step,
         _overview(first, verdict, level) if first["n_models"] else None,
         tuple(words.unmatched_notes(rows, titles)),
     )
+
+
+def sentences(verdict: Verdict) -> tuple[Sentence, ...]:
+    """Return the claims of a verdict as lines of a headline."""
+    return tuple(Sentence(one.text, one.strength, one.reason) for one in verdict.claims)
 
 
 def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
@@ -145,9 +150,6 @@ def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Cha
     return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
 
-_ORIGINS = ("original", "replication")
-
-
 def _matchings(
     rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str, *, several: bool
 ) -> Iterator[tuple[str, Chart | None, str]]:
@@ -206,7 +208,7 @@ def _model_table(gaps: Gaps) -> HtmlTable:
         for name in models.index.tolist():
             model = models.loc[name]
             row = {"Model": name} | ({"Pair": pair} if len(pairs) > 1 else {})
-            for origin in ("original", "replication"):
+            for origin in _ORIGINS:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points)"] = with_interval(model, "gap")
             for matching in matchings:

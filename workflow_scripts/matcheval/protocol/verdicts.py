@@ -496,8 +496,8 @@ class _Judge:
         smaller = min(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
         if finding["accuracy"] == "open":
             times = (gap.detectable / self.scale.margin) ** 2
-            sizes = (f"{times * row[f'n_{o}']:,.2g}" for o in _ORIGINS)
-            counts = " and ".join(f"{float(size.replace(',', '')):,.0f}" for size in sizes)
+            sizes = (float(f"{times * row[f'n_{origin}']:.2g}") for origin in _ORIGINS)
+            counts = " and ".join(f"{size:,.0f}" for size in sizes)
             return (
                 f"Label more images: about {counts}, in place of {row['n_original']:,} and "
                 f"{row['n_replication']:,}, would show a loss of {self._margin} 8 times in 10."

@@ -55,7 +55,7 @@ def _headline(results: pd.DataFrame) -> Headline:
 
 
 def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[Line]:
-    """Return the fits as lines on axes in percent."""
+    """Return the fitted lines of accuracy against accuracy, in percent."""
     lines = []
     for _, fit in fits.iterrows():
         region = regions[regions["scale"] == fit["scale"]]

@@ -32,7 +32,7 @@ _CELLS = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """A table to show."""
+    """A table of an HTML report."""
 
     caption: str
     columns: tuple[TextColumn, ...]
@@ -108,7 +108,7 @@ _COLORS = 64
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as part of a page."""
+    """A figure of an HTML report."""
 
     title: str
     caption: str
@@ -172,7 +172,7 @@ _PATTERNS = ("*/report.html", "*/*/report.html", "report/*.html", "report/*.css"
 
 @dataclass(frozen=True)
 class Rendered:
-    """A section as part of a page."""
+    """A section of a report, rendered as HTML."""
 
     section: Section
     content: Content
@@ -273,13 +273,13 @@ _OF_MODEL = {
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
     """List files with the SHA-256 of their bytes."""
     found = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
-    return _listed(caption, {"File": [str(path) for path in files], "SHA-256": found})
+    return listed(caption, {"File": [str(path) for path in files], "SHA-256": found})
 
 
-def _listed(
+def listed(
     caption: str, columns: Mapping[str, Sequence[str]], numbers: Sequence[str] = ()
 ) -> HtmlTable:
-    """Return a table by its heads, of which some are of numbers."""
+    """Build a table from its columns by heading; those in `numbers` are aligned right."""
     cells = columns.items()
     return HtmlTable(caption, tuple(TextColumn(h, list(c), h in numbers) for h, c in cells))
 
@@ -298,7 +298,7 @@ def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     }
     told = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
     sources = [one["source"] for one in models.values()]
-    return _listed("Models", {"Model": list(models), "From": sources, **told})
+    return listed("Models", {"Model": list(models), "From": sources, **told})
 
 
 def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
@@ -312,7 +312,7 @@ def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
         "Images": [f"{one['n']:,}" if one else _UNKNOWN for one in found],
         "SHA-256 of the images": [one.get("sha256", _UNKNOWN) for one in found],
     }
-    return _listed("Datasets", columns, numbers=["Images"])
+    return listed("Datasets", columns, numbers=["Images"])
 
 
 def write_report(

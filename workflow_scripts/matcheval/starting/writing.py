@@ -121,7 +121,7 @@ class Written:
 
 
 def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
-    """Check that files can be written, and that nothing is overwritten unasked."""
+    """Check that the files can be written, and that none exists unless overwriting is asked for."""
     for what, path in files.items():
         if what not in FOLDERS:
             check_place(path)

@@ -246,7 +246,7 @@ def dissimilarity(
 
 
 class Selfreg(Algorithm):
-    """SelfReg (Kim et al. 2021): images of a class, and mixtures of them, are made similar."""
+    """SelfReg (Kim et al. 2021): features of images of a class, and of their mixtures, align."""
 
     options: SelfregOptions
     needs_features = True
