@@ -40,9 +40,9 @@ def dry_run(
     text = output.read_text()
     if status:
         raise SystemExit(text)
-    jobs = re.search(r"^total +(\d+)", text, re.MULTILINE)
+    jobs = re.search(r"^total +([\d,]+)", text, re.MULTILINE)
     assert jobs is not None, text
-    return seconds, usage.ru_maxrss / 1024, int(jobs[1])
+    return seconds, usage.ru_maxrss / 1024, int(jobs[1].replace(",", ""))
 
 
 def main() -> None:

@@ -262,6 +262,19 @@ class TestCommands:
         text = " ".join(found["warnings"])
         assert "9 labels come after a gap" in text
         assert "2 labels could not be decided" in text
+        with pytest.warns(me.InputWarning, match="9 labels come after a gap"):
+            same = me.estimate_accuracy("a.csv", table, assume_random=True, half_width=0.2)
+        assert same.n_labelled == 50
+        decided = table[:50].assign(status="")
+        sure = me.estimate_accuracy("a.csv", decided, plan="p/plan.json", half_width=0.2)
+        assert sure.stopped_at < same.stopped_at
+        numbers = pd.DataFrame(
+            {"label": [1, 2, 3], "prediction": [1, 2, 3], "probability": [0.9] * 3}
+        )
+        with pytest.raises(me.InputError, match="number, 1, 2"):
+            me.estimate_accuracy(
+                numbers, {"index": [0], "label": [0]}, assume_random=True, first_label=1
+            )
         assert found["kappa"] < 0.6
         ends = [
             me.estimate_accuracy(

@@ -152,7 +152,7 @@ class TestCompare:
         with pytest.raises(me.InputError, match="'mcnemar' has no figure"):
             result.plot("mcnemar")
         written = {path.relative_to(tmp_path).as_posix() for path in result.save(tmp_path / "out")}
-        assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.pdf"} < written
+        assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.svg"} < written
 
     @pytest.mark.parametrize(
         ("analyses", "message"),

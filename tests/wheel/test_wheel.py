@@ -138,7 +138,7 @@ def test_compare_writes_table_figures_and_report(run, tmp_path):
     done = run("matched-eval", "compare", "old.csv", "new.csv", "--output", "out")
     assert not done.returncode, done.stderr
     assert "matched gap" in done.stdout
-    for name in ("report.html", "tables/pair/probability.csv", "figures/pair/probability/gaps.pdf"):
+    for name in ("report.html", "tables/pair/probability.csv", "figures/pair/probability/gaps.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 100
     assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 

@@ -228,13 +228,15 @@ class ComparisonResult(Shown):
         check_known("criterion", [criterion], self.gaps)
         return self._compared.figure(kind, Criterion(criterion))
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
         """Write report, tables and figures, as `matched-eval compare --output` does.
 
         Parameters
         ----------
         folder : path-like
             Created if need be. Files of an earlier comparison in it are replaced.
+        figures : sequence of str
+            Formats of figures beside SVG: `pdf`, `png`.
 
         Returns
         -------
@@ -247,7 +249,10 @@ class ComparisonResult(Shown):
             If the folder holds other files, or cannot be written.
         """
         comparison_output.check_folder(Path(folder))
-        return list(comparison_output.write_comparison(self._compared, Path(folder), self._asked))
+        written = comparison_output.write_comparison(
+            self._compared, Path(folder), self._asked, figures
+        )
+        return list(written)
 
     def report(self, file: str | os.PathLike[str]) -> Path:
         """Write the report alone, a page that holds its figures.

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.api.comparison import AnalysisTable, Compared
-from matcheval.errors import InputError
+from matcheval.errors import InputError, check_known
 from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
@@ -37,7 +37,7 @@ _MAX_SHOWN = 10  # models that are all shown
 _N_FIRST = 5  # of more
 _MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
-FORMATS = ("pdf", "png", "svg")
+FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
 LIST = "files.json"  # what a comparison wrote into its folder
 _WRITER = "matched-eval compare"
@@ -269,12 +269,15 @@ def check_folder(folder: Path) -> None:
         raise InputError("holds files that no comparison wrote", file=folder, remedy=remedy)
 
 
-def write_comparison(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
+def write_comparison(
+    compared: Compared, folder: Path, command: str, formats: Sequence[str] = ()
+) -> Iterator[Path]:
     """Write what the workflow writes for a pair, in place of an earlier comparison's files.
 
     The folder is as `check_folder` wants it; each file is yielded once it is written. `command` is
-    what was asked for, for the report.
+    what was asked for, for the report; `formats` are those of figures beside SVG.
     """
+    check_known("format of figures", formats, FORMATS)
     for name in _earlier(folder) or []:
         path = folder / name
         if path.resolve().is_relative_to(folder.resolve()):
@@ -284,7 +287,7 @@ def write_comparison(compared: Compared, folder: Path, command: str) -> Iterator
                     break
                 parent.rmdir()
     written: list[str] = []
-    for path in _write_all(compared, folder, command):
+    for path in _write_all(compared, folder, command, tuple(dict.fromkeys(("svg", *formats)))):
         written.append(path.relative_to(folder).as_posix())
         with atomic_file(folder / LIST) as partial:  # after each, for a run that is killed
             text = json.dumps({"written_by": _WRITER, "files": written}, indent=1)
@@ -303,12 +306,14 @@ def _earlier(folder: Path) -> list[str] | None:
     return [name for name in listed.get("files", []) if isinstance(name, str)]
 
 
-def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
+def _write_all(
+    compared: Compared, folder: Path, command: str, formats: tuple[str, ...]
+) -> Iterator[Path]:
     from matcheval.report.sections import ShownFile
 
     figures: list[ShownFile] = []
     for kind, stem, title, figure in _figures(compared):
-        paths = [folder / "figures" / f"{stem}.{suffix}" for suffix in FORMATS]
+        paths = [folder / "figures" / f"{stem}.{suffix}" for suffix in formats]
         save_figure(figure, *paths)
         yield from paths
         if kind not in _IN_CHARTS:
@@ -321,7 +326,7 @@ def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]
         write_readable(one.table, one.module.SCHEMA, one.module.text_columns, paths)
         yield from paths
         if one.kind.has_figure:
-            paths = [folder / "figures" / name / f"{compared.pair}.{end}" for end in FORMATS]
+            paths = [folder / "figures" / name / f"{compared.pair}.{end}" for end in formats]
             save_figure(one.figure(), *paths)
             yield from paths
     texts = {
@@ -413,5 +418,5 @@ def _section(one: AnalysisTable, pair: str, folder: Path) -> "Section":
     shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
     if one.kind.has_figure:
         stem = folder / "figures" / name / pair
-        shown.append(ShownFile((f"{stem}.svg", f"{stem}.png"), title))
+        shown.append(ShownFile((f"{stem}.svg",), title))
     return Section(name, title, one.kind.__module__.rpartition(".")[0], tuple(shown))

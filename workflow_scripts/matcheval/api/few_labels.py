@@ -199,8 +199,9 @@ def accuracy_from(
     if half_width is not None and n:
         kind = chosen if GUARANTEES[chosen] == "anytime" else "ppr_cs"
         sequences = [sequence_of(kind, y, found, question) for y in (wrong, best)]
-        stops = [one.stop for one in sequences]
-        stopped = None if skipped.any() or None in stops else stops[0]
+        widths = np.maximum(*(one.upper for one in sequences))
+        widths -= np.minimum(*(one.lower for one in sequences))
+        stopped = next(iter((np.flatnonzero(widths / 2 <= half_width) + 1).tolist()), None)
         if any(one.is_broken for one in sequences):
             warnings.append("no accuracy fits all labels: they did not come in random order")
     size = len(one.f) if estimand == "set" else None

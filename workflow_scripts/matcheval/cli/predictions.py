@@ -151,6 +151,10 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "wrote there",
     )  # fmt: skip
     parser.add_argument(
+        "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
+        help="formats of the figures in DIR beside SVG: pdf, png",
+    )  # fmt: skip
+    parser.add_argument(
         "--margin", type=_points, default=100 * MARGIN, metavar="POINTS",
         help="differences of accuracy below it do not matter, for the verdict (default: 1)",
     )  # fmt: skip
@@ -320,7 +324,9 @@ def run_compare(arguments: argparse.Namespace) -> None:
     written = []
     if folder is not None:
         command = shlex.join(["matched-eval", *sys.argv[1:]])
-        written = [str(path) for path in write_comparison(compared, folder, command)]
+        written = [
+            str(path) for path in write_comparison(compared, folder, command, arguments.figures)
+        ]
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
     if arguments.json:
         gaps, tables = compared.gaps, compared.tables

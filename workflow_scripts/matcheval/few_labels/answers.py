@@ -1,8 +1,9 @@
 """The labels that a person gave: read, matched to the predictions, and what of them counts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ class Answers:
     by_row: Mapping[int, int]
     texts: Mapping[int, str]  # as they are written
     file: object
+    order: tuple[int, ...] = ()  # rows of a worklist, with those that have no label
 
 
 def read_cells(file: Path) -> Cells:
@@ -92,7 +94,12 @@ def answers_of(
             found[place[name]] = SKIP
         elif label:
             found[place[name]], written[place[name]] = read.label(label, at), label
-    return Answers(found, written, file)
+    order = dict[int, int]()
+    for name, text in zip(texts[key], texts.get("order", ()), strict=False):
+        order[place[name]] = _whole(text)
+    if None in order.values():
+        order = {}  # a column of another meaning
+    return Answers(found, written, file, tuple(sorted(order, key=order.__getitem__)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +117,10 @@ class _Reader:
             if (number := _whole(text)) is not None:
                 label = number - self.layout.first_label
                 label = label if 0 <= label < (self.n_classes or label + 1) else None
-            known = f"0 to {self.n_classes - 1}" if self.n_classes else "0, 1, ..."
+            start = self.layout.first_label
+            known = f"{start}, {start + 1}, ..."
+            if self.n_classes:
+                known = f"{start} to {start + self.n_classes - 1}"
             remedy = f"Give a class as a number, {known}"
         else:
             same = [k for k, name in enumerate(classes) if name.casefold() == text.casefold()]
@@ -159,9 +169,12 @@ def counted(answers: Answers, plan: Draw | None, index: npt.NDArray[Any]) -> Cou
     """
     by_row = answers.by_row
     if plan is None:
-        rows = np.array(list(by_row), np.int64)
+        used = list(takewhile(by_row.__contains__, answers.order)) if answers.order else [*by_row]
+        rows = np.array(used, np.int64)
+        gap = answers.order[len(used) : len(used) + 1] if answers.order else ()
+        warnings = _after_gap([row for row in by_row if row not in set(used)], gap, index)
         part = np.zeros(len(rows), np.int64)
-        return Counted(rows, _labels(rows, by_row), part, np.array([]), ())
+        return Counted(rows, _labels(rows, by_row), part, np.array([]), tuple(warnings))
     has = np.array([row in by_row for row in plan.rows.tolist()], bool)
     if plan.design == "active" and not has.all():
         raise InputError(
@@ -173,14 +186,10 @@ def counted(answers: Answers, plan: Draw | None, index: npt.NDArray[Any]) -> Cou
     for h in range(len(plan.sizes)):  # of a gap, a person may have decided what comes after it
         of_stratum = np.flatnonzero(plan.stratum == h)
         kept[of_stratum] = np.logical_and.accumulate(has[of_stratum])
-    warnings = list[str]()
-    if unused := plan.rows[has & ~kept].tolist():
-        gaps = [plan.rows[(plan.stratum == h) & ~has][:1].tolist() for h in range(len(plan.sizes))]
-        missing = [index[row] for gap in gaps for row in gap]
-        warnings.append(
-            f"{len(unused)} labels come after a gap in the worklist and are not used: index "
-            f"{listed(index[unused], 5)}; label index {listed(missing, 5)} first"
-        )
+    gaps = [plan.rows[(plan.stratum == h) & ~has][:1].tolist() for h in range(len(plan.sizes))]
+    warnings = _after_gap(
+        plan.rows[has & ~kept].tolist(), [row for gap in gaps for row in gap], index
+    )
     if others := set(by_row) - set(plan.rows.tolist()):
         warnings.append(f"{len(others)} labels are not of the worklist and are not used")
     if plan.design in STRATA and kept.any():
@@ -188,6 +197,16 @@ def counted(answers: Answers, plan: Draw | None, index: npt.NDArray[Any]) -> Cou
     rows = plan.rows[kept]
     chance = plan.chance[kept] if len(plan.chance) else plan.chance
     return Counted(rows, _labels(rows, by_row), plan.stratum[kept], chance, tuple(warnings))
+
+
+def _after_gap(unused: list[int], missing: Sequence[int], index: npt.NDArray[Any]) -> list[str]:
+    """Warn of labels whose datapoints a person may have chosen, as earlier ones are missing."""
+    if not unused:
+        return []
+    return [
+        f"{len(unused)} labels come after a gap in the worklist and are not used: index "
+        f"{listed(index[unused], 5)}; label index {listed(index[list(missing)], 5)} first"
+    ]
 
 
 def _labels(rows: Ints, by_row: Mapping[int, int]) -> Ints:
