@@ -48,7 +48,7 @@ def test_every_requirement_has_its_reason():
     (release,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"].values()
     wanted = {one.name for one in [*requirements(), *map(Requirement, release)]}
     (named,) = re.findall(r"^- library: .*?\n\n", page, re.MULTILINE | re.DOTALL)
-    assert set(re.findall(r"`([\w-]+)`\s\(", named)) == wanted
+    assert set(re.findall(r"`([\w-]+)`\s+\(", named)) == wanted
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda p: p.stem)
