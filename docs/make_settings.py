@@ -1,4 +1,4 @@
-"""Write what is generated from the library: two schemas, two pages, and a table of docs/promise.md.
+"""Write what is generated from the library: two schemas and two pages.
 
 python docs/make_settings.py
 """
@@ -8,9 +8,7 @@ from pathlib import Path
 
 import make_json_schema
 import make_tables
-from take_over import take_over
 
-from matcheval import changes
 from matcheval.registry import ANALYSES
 from matcheval.study.schema import json_schema, settings_page
 
@@ -19,23 +17,17 @@ SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 PAGE = ROOT / "docs" / "settings.md"
 TABLES = ROOT / "docs" / "tables.md"
 RESULTS = ROOT / "workflow_scripts" / "matcheval" / "results.schema.json"
-CHANGES = ROOT / "docs" / "promise.md"
-CHANGES_HEAD = "| gone | instead |\n| --- | --- |\n"
 
 
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
     schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
     results = json.dumps(make_json_schema.schema(), indent=1, ensure_ascii=False) + "\n"
-    rows = [f"| `{name}` | {text} |\n" for name, text in (changes.KEYS | changes.FLAGS).items()]
-    promise = CHANGES.read_text(encoding="utf-8")
-    gone = take_over(promise, lambda _: CHANGES_HEAD + "".join(rows))
     return {
         SCHEMA: schema,
         RESULTS: results,
         PAGE: settings_page(ANALYSES),
         TABLES: make_tables.page(),
-        CHANGES: gone,
     }
 
 

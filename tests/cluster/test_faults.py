@@ -1,6 +1,6 @@
 """No fault of a cluster costs a result: each fault is caused on a real SLURM.
 
-The table in docs/cluster.md names these tests.
+docs/cluster.md has a table of faults.
 """
 
 import os

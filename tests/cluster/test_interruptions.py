@@ -1,6 +1,6 @@
 """Jobs that the cluster ends, and submissions that it refuses: nothing is lost, no attempt counts.
 
-The table in docs/cluster.md names these tests.
+docs/cluster.md has a table of faults.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """What version 0.2 had and this one has not, with what to do instead.
 
-Error messages name it, and so does docs/promise.md (`make settings` writes its table).
+Error messages name it.
 """
 
 # Keys of study files.

@@ -46,7 +46,7 @@ tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), 
 (prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
 there can be the scores of all classes: an array or lists (logits, probs, ...), or a column per
 class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what
-has two meanings is refused with the option that tells it. docs/cli.md has all formats and names.
+has two meanings is refused with the option that tells it. docs/cli.md lists the formats.
 """
 
 _PAIR_FILES = f"""\

@@ -1,8 +1,7 @@
 """Resource requests of jobs: memory, time, processor cores and GPUs.
 
 All of these numbers are set here, by model, data and attempt. A profile or the command line
-overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster.md has a
-table of them.
+overrides them (`--set-resources train_model:mem_mb=8000`).
 
 Requests are generous where that costs little (unused time is given back to the scheduler) and
 close to actual use where it costs much (memory). A job whose request was too small is repeated with
