@@ -18,6 +18,7 @@ from matcheval.execution.batches import (
     members_in,
     remove_outdated,
 )  # fmt: skip
+from matcheval.execution.calls import make_all
 from matcheval.study.batches import in_batches
 
 
@@ -141,3 +142,17 @@ def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
         numbers, variable = file.read_text().rsplit(" ", 1)
         assert set(json.loads(numbers)) == {1}
         assert variable == "1"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_calls_of_one_job(tmp_path, threads, caplog):
+    files = [tmp_path / f"{n}.json" for n in range(4)]
+    arguments = [{"values": {"n": n}, "path": str(file)} for n, file in enumerate(files)]
+    calls = [{"function": "matcheval.io.json_files:write_json", "arguments": a} for a in arguments]
+    make_all(calls=calls, inputs=[], outputs=[], threads=threads)
+    assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
+    calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")
+    files[3].unlink()
+    with pytest.raises((RuntimeError, InputError), match="below"):
+        make_all(calls=calls, inputs=[], outputs=[], threads=threads)
+    assert files[3].exists() == (threads > 1)

@@ -77,7 +77,7 @@ REQUESTS = {
     "search_near_duplicates tabulate_suite_accuracies collect_domain_runs score_agreement "
     "predict_accuracy tabulate_model_errors compare_predictions tabulate_severity",
     (4700, 40): "extract_features",
-    (2000, 10): "score_domain_model",
+    (2000, 10): "score_domain_model plot_matching",
     (1500, 40): "read_warehouse_set hash_warehouse_reference export_warehouse_set",
     (4000, 30): "search_warehouse decide_warehouse_set document_warehouse",
     (1800, 20): "score_accuracy compare_gaps",

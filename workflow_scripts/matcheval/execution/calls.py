@@ -3,6 +3,7 @@
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -36,8 +37,34 @@ def run_call(call: Call) -> None:
     function(**converted(function, call["arguments"]))
 
 
-def make_all(*, calls: Sequence[Call], inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Run calls one after the other, which make the outputs of a job from its inputs."""
-    for call in calls:
+def make_all(
+    *, calls: Sequence[Call], inputs: Sequence[str], outputs: Sequence[str], threads: int
+) -> None:
+    """Run calls, as many at a time as there are threads, which make a job's outputs from inputs.
+
+    Raises
+    ------
+    RuntimeError
+        If calls in processes of their own fail, with the first one's reason; their tracebacks are
+        in the log.
+    """
+    from matcheval.execution.processes import in_processes  # not needed to plan
+
+    alone = 1 if threads > 1 else len(calls)  # what the first one imports, the processes share
+    for call in calls[:alone]:
         run_call(call)
+    tasks = {str(n): partial(_reason, call) for n, call in enumerate(calls[alone:], alone)}
+    failed = [reason for _, reason in in_processes(tasks, threads) if reason]
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(calls)} failed: {failed[0]}")
     log.info("%d files from %d", len(outputs), len(inputs))
+
+
+def _reason(call: Call) -> str:
+    """Run a call; return why it failed."""
+    try:
+        run_call(call)
+    except Exception as error:
+        log.exception("%s failed", call["function"])
+        return str(error) or type(error).__name__
+    return ""

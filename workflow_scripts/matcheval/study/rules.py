@@ -17,6 +17,7 @@ from matcheval.io.json_files import digest_of
 
 _MANY = 1000  # names in an expression
 _PROCESSES = 2  # that make the members of a batch: as many cores as every machine has
+_FEW_FIGURES = 8  # drawn before a second process has imported what it needs
 
 
 @dataclass(frozen=True)
@@ -332,17 +333,19 @@ def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> 
         for match in filter(None, map(pattern.fullmatch, targets)):
             jobs[rule.name, *match.groups()] = rule, match.groupdict(), artifact
     each = [(rule, wildcards) for rule, wildcards, _ in jobs.values()]
+    threads = _PROCESSES if len(each) > _FEW_FIGURES else 1
 
     def request(_: Any) -> ResourceRequest:
         asked = [r.request(_attributes(w)) if r.request else SMALL for r, w in each]
         most = max((one.mem_mb for one in asked), default=SMALL.mem_mb)
         larger = sum(one.runtime for one in asked if one != SMALL)
         return replace(
-            SMALL, mem_mb=most, runtime=larger + SMALL.runtime * max(1, math.ceil(len(each) / 50))
-        )
+            SMALL, mem_mb=threads * most, threads=threads,
+            runtime=larger + SMALL.runtime * max(1, math.ceil(len(each) / 50)),
+        )  # fmt: skip
 
     return Rule(
-        name=name, run=make_all,
+        name=name, run=make_all, threads=threads,
         input={"inputs": lambda _: _all_inputs((r, _attributes(w)) for r, w in each)},
         output={"outputs": [artifact.of(wildcards) for _, wildcards, artifact in jobs.values()]},
         arguments=lambda _: {"calls": [rule.call(wildcards) for rule, wildcards in each]},
