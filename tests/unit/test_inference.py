@@ -241,8 +241,8 @@ def test_what_is_written_does_not_depend_on_the_blocks(
 def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
     """Takes ten seconds, for the compiler."""
     compiled, plain = Recorder(), Recorder()
-    run(checkpoint.build(), dataset, [compiled], batch_size=30, compile=True)
-    run(checkpoint.build(), dataset, [plain], batch_size=30)
+    run(checkpoint.build(), dataset, [compiled], batch_size=50, compile=True)
+    run(checkpoint.build(), dataset, [plain], batch_size=50)
     assert np.allclose(compiled.logits, plain.logits, atol=1e-4)
 
 
