@@ -159,7 +159,7 @@ COMMANDS: dict[str, Schema] = {
     "warehouse-build": record(
         {"folder": TEXT, "sets": list_of(TEXT), "exported": list_of(TEXT)}
     ),
-    "warehouse-worklist": record({"images": WHOLE, "worklist": TEXT}),
+    "warehouse-worklist": record({"images": WHOLE, "written": list_of(TEXT)}),
     **{f"replicate-{step}": record(FILES) for step in ("simulate", "count", "sample", "allocate")},
 }  # fmt: skip
 

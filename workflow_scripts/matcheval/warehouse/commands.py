@@ -153,6 +153,6 @@ def run_worklist(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     file = arguments.to / "worklist.csv"
     if arguments.json:
-        print_json("warehouse-worklist", {"images": n, "worklist": str(file)})
+        print_json("warehouse-worklist", {"images": n, "written": [str(file)]})
     else:
         sys.stdout.write(f"{n} images to review: fill in {file}\n")
