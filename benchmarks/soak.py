@@ -87,8 +87,11 @@ TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|inco
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
 # Jobs of a killed Snakemake go on, and their files appear while the next run begins.
 ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
-# Jobs have got the signal, too.
-INTERRUPTED = rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
+# Jobs have got the signal, too, and two write their tracebacks at once if they were importing.
+INTERRUPTED = (
+    rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
+    r"|^\s+File \"|^Traceback: (?!.*(Error|Exception))"
+)
 EXPECTED = {
     "": (
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"

@@ -113,16 +113,28 @@ def divide() -> None:
     1 / 0  # noqa: B018
 
 
-def test_a_script_that_fails_tells_its_log_only(tmp_path, capsys, monkeypatch):
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "n", "last"),
+    [(divide, 1, 1, "ZeroDivisionError: division by zero"), (interrupt, 130, 0, "interrupted")],
+)
+def test_a_script_that_fails_tells_its_log_only(
+    tmp_path, capsys, monkeypatch, function, code, n, last
+):
     monkeypatch.setattr(logging.root, "handlers", [])
-    params = SimpleNamespace(function=f"{__name__}:divide", items=dict)
+    params = SimpleNamespace(function=f"{__name__}:{function.__name__}", items=dict)
     log = tmp_path / "a.log"
     job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, log=[log], threads=1)
-    with pytest.raises(SystemExit, match="1"):
+    with pytest.raises(SystemExit) as ended:
         run_job(job)
+    assert ended.value.code == code
     assert capsys.readouterr().err == ""
-    assert log.read_text().count("Traceback") == 1
-    assert run_summary.error_in(log.read_text()) == "ZeroDivisionError: division by zero"
+    assert log.read_text().count("Traceback") == n
+    assert log.read_text().splitlines()[-1] == last
+    assert not n or run_summary.error_in(log.read_text()) == last
 
 
 @pytest.fixture

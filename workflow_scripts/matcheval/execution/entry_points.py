@@ -10,6 +10,7 @@ from matcheval.errors import InputError, printable
 from matcheval.execution.calls import converted, named_function
 
 LOGGER = logging.getLogger(__name__)
+_INTERRUPTED = 130  # as shells have it for SIGINT
 # Modules of the extra `workflow` of pyproject.toml, without which the command does much.
 _WORKFLOW_PACKAGES = (
     "filelock", "requests", "safetensors", "snakemake", "timm", "torch", "torchvision", "tqdm",
@@ -31,6 +32,8 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
         _end(InputError(problem, remedy=remedy), error)
     except InputError as error:
         _end(error, error)
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
 
 
 def _end(told: InputError, cause: Exception) -> NoReturn:
@@ -46,6 +49,9 @@ def run_job(job: Any) -> None:
     )
     try:
         function(**job_arguments(function, job))
+    except KeyboardInterrupt:
+        LOGGER.info("interrupted")
+        raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
         LOGGER.exception("%s failed", job.params.function)
         raise SystemExit(1) from error
