@@ -109,9 +109,13 @@ def _none(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     )  # fmt: skip
 
 
+def labels_for(half_width: float) -> int:
+    """Return how many random labels suffice at any accuracy, by the normal approximation."""
+    return math.ceil(0.25 * (1.96 / half_width) ** 2)
+
+
 def _labels(n: int) -> str:
-    """Return how many labels suffice at any accuracy, by the normal approximation."""
-    return f"{min(n, math.ceil(0.25 * (1.96 / _HALF_WIDTH) ** 2)):,}"
+    return f"{min(n, labels_for(_HALF_WIDTH)):,}"
 
 
 def _percent(values: Iterable[float]) -> str:

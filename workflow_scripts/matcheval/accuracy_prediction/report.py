@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
+from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import titles, ways
 from matcheval.io.text_tables import TextColumn, counted, signed
@@ -59,16 +60,21 @@ def _points(fraction: float) -> str:
 
 
 def _headline(suite: str, rows: Sequence[Row]) -> Headline:
-    said = [
-        f"{row['name']}: {_error(row)} points ({counted(row['n_sets'], 'set')})"
-        for row in rows
-        if row["method"] in _COMPARED and not row["variant"]
-    ]
-    assumed = [row for row in rows if row["method"] == _BASE]
-    value = f"To assume the base accuracy errs by {_error(assumed[0])} points" if assumed else ""
+    said = []
+    for method in (_BASE, *_COMPARED):
+        if own := [row for row in rows if row["method"] == method and not row["variant"]]:
+            ways = [f"{row['how']} {_error(row)} ({counted(row['n_sets'], 'set')})" for row in own]
+            name = "To assume the base accuracy" if method == _BASE else own[0]["title"]
+            said.append(f"{name} errs by {'; '.join(ways)} points.")
+    points = max(1, round(100 * float(rows[0]["mae"])))
+    step = (
+        f"Where an error of {points} points matters, label images: {labels_for(points / 100):,} "
+        f"drawn at random give ±{points} points, whatever has shifted (`matched-eval label-plan`)."
+    )
     return Headline(
         subject=f"Accuracies predicted without labels: {suite}",
-        lines=tuple(Sentence(text) for text in (value, *said) if text),
+        lines=tuple(map(Sentence, said)),
+        next_step=step,
         notes=(
             f"Mean absolute errors with {percent(rows[0]['confidence'])} intervals for the choice "
             "of the sets.",
