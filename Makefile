@@ -62,8 +62,8 @@ recht: $(VENV)/.workflow
 
 ## make recht-docs  update these results in docs/replication.md
 recht-docs: recht
-	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/replication.md results
 	mkdir -p docs/replication
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_replication_page.py $(RECHT)
 	cp results/recht-cifar10/figures/v4/replication/top1-linear.png docs/replication/cifar10-linear.png
 	cp results/recht-cifar10/figures/v4/replication/top1-probit.png docs/replication/cifar10-probit.png
 	cp results/recht-imagenet/figures/matched-frequency/replication/top1-linear.png docs/replication/imagenet-linear.png
