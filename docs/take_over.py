@@ -47,7 +47,7 @@ _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
     """List the decimal numbers of marked prose that are not in the table that the mark names.
 
-    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE is that of a block of the
+    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE may be that of a block of the
     same page.
 
     Parameters
@@ -67,7 +67,7 @@ def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
         f"{file}: {number}"
         for file, prose in PROSE.findall(page)
         for number in _DECIMAL.findall(prose)
-        if number not in blocks[file] | further(file)
+        if number not in blocks.get(file, set()) | further(file)
     ]
 
 
