@@ -57,8 +57,8 @@ def errors(study: str) -> str:
     Returns
     -------
     str
-        A row per method that gave any prediction, without regression or with one on `FITTED_ON`, and
-        a column per group of several other sets; percentage points.
+        A row per method that gave any prediction, without a regression or by one on `FITTED_ON`,
+        and a column per group of several other sets; percentage points.
     """
     found = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]

@@ -59,18 +59,19 @@ def take(study: str) -> None:
 
 def fits() -> str:
     """Return the fits of both studies, a row per new set, k and scale."""
-    tables = [
-        pd.read_csv(KEPT / f"{study}-fits.csv").assign(study=study) for study in FITTED
-    ]
+    tables = [pd.read_csv(KEPT / f"{study}-fits.csv").assign(study=study) for study in FITTED]
     rows = pd.concat(tables, ignore_index=True)
     texts = ["left_out", "extreme"]
     rows[texts] = rows[texts].astype(object).fillna("")
     by_head = {column.head.split(" [")[0]: column for column in fits_columns(rows)}
     sets = [f"{FITTED[row.study]}, top {row.top}" for row in rows.itertuples()]
     shown = ["Fit", "Slope", "Slope over families", "Offset", "R²", "Models"]
-    return markdown([
-        TextColumn("New set", sets, is_number=False), *(by_head[name] for name in shown),
-    ])
+    return markdown(
+        [
+            TextColumn("New set", sets, is_number=False),
+            *(by_head[name] for name in shown),
+        ]
+    )
 
 
 def changes() -> str:
@@ -83,10 +84,12 @@ def changes() -> str:
         "Average change": "Change", "Spread of changes": "Spread", "Range of models": "Range",
         "Differ": "Differ", "Spearman's ρ": "Spearman's ρ",
     }  # fmt: skip
-    return markdown([
-        TextColumn("New set", sets, is_number=False),
-        *(replace(by_head[name], head=head) for name, head in shown.items()),
-    ])
+    return markdown(
+        [
+            TextColumn("New set", sets, is_number=False),
+            *(replace(by_head[name], head=head) for name, head in shown.items()),
+        ]
+    )
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"fits": fits, "changes": changes}

@@ -47,8 +47,8 @@ _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
     """List the decimal numbers of marked prose that are not in the table that the mark names.
 
-    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE may be that of a block of the
-    same page.
+    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE may be that of a block of
+    the same page.
 
     Parameters
     ----------
