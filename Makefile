@@ -147,14 +147,13 @@ cifar10-docs: $(VENV)/.workflow
 	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make sampling-docs  run the sampling study on digits, and update its results in docs/test-sets.md
+## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling/, which
+##                docs/test-sets.md shows
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
-	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/test-sets.md results
 	mkdir -p docs/analyses/sampling
+	cp results/digits-sampling/replication/changes.md docs/analyses/sampling/
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
-	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png
-	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/analyses/sampling/top-images.png
 
 ## make accuracy-docs  run a study of predicted accuracies, and update its results in docs/accuracy-prediction.md:
 ##                SHIFTS=digits-shifts (default), or cifar10-shifts with its files in data/

@@ -1,11 +1,9 @@
-"""Update the results that a page contains: `take_over.py PAGE RESULTS`.
+"""Update the results that a page contains.
 
-The text between `<!-- begin FILE -->` and `<!-- end -->` is replaced by the content of FILE, a path
-below the folder RESULTS.
+The text between `<!-- begin NAME -->` and `<!-- end -->` is replaced by the table of that name.
 """
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -81,8 +79,3 @@ def update_page(page: Path, read: Callable[[str], str]) -> None:
         As for `take_over`.
     """
     page.write_text(take_over(page.read_text(encoding="utf-8"), read), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    page, results = map(Path, sys.argv[1:])
-    update_page(page, lambda file: (results / file).read_text(encoding="utf-8"))
