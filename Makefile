@@ -121,10 +121,8 @@ docs: demo
 	cp results/digits/tables/new-writers/probability.csv docs/digits/probability.csv
 	cp results/digits/gaps/new-writers.csv docs/digits/gaps.csv
 	cp results/digits/gaps/new-writers/label_probability.csv docs/digits/gaps_of_models.csv
-	cp results/digits/figures/new-writers/confidence.png docs/digits/
-	for c in label_probability probability; do \
-		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
-		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
+	for f in matched_accuracy gaps; do \
+		cp results/digits/figures/new-writers/label_probability/$$f.png docs/digits/$${f}_label_probability.png; \
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
