@@ -62,8 +62,8 @@ recht: $(VENV)/.workflow
 
 ## make recht-docs  update these results in docs/replication.md
 recht-docs: recht
-	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/replication.md results
 	mkdir -p docs/replication
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_replication_page.py $(RECHT)
 	cp results/recht-cifar10/figures/v4/replication/top1-linear.png docs/replication/cifar10-linear.png
 	cp results/recht-cifar10/figures/v4/replication/top1-probit.png docs/replication/cifar10-probit.png
 	cp results/recht-imagenet/figures/matched-frequency/replication/top1-linear.png docs/replication/imagenet-linear.png
@@ -121,10 +121,8 @@ docs: demo
 	cp results/digits/tables/new-writers/probability.csv docs/digits/probability.csv
 	cp results/digits/gaps/new-writers.csv docs/digits/gaps.csv
 	cp results/digits/gaps/new-writers/label_probability.csv docs/digits/gaps_of_models.csv
-	cp results/digits/figures/new-writers/confidence.png docs/digits/
-	for c in label_probability probability; do \
-		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
-		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
+	for f in matched_accuracy gaps; do \
+		cp results/digits/figures/new-writers/label_probability/$$f.png docs/digits/$${f}_label_probability.png; \
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
@@ -147,14 +145,13 @@ cifar10-docs: $(VENV)/.workflow
 	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make sampling-docs  run the sampling study on digits, and update its results in docs/test-sets.md
+## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling/, which
+##                docs/test-sets.md shows
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
-	PYTHONPATH=workflow_scripts $(BIN)/python docs/take_over.py docs/test-sets.md results
 	mkdir -p docs/analyses/sampling
+	cp results/digits-sampling/replication/changes.md docs/analyses/sampling/
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
-	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png
-	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/analyses/sampling/top-images.png
 
 ## make accuracy-docs  run a study of predicted accuracies, and update its results in docs/accuracy-prediction.md:
 ##                SHIFTS=digits-shifts (default), or cifar10-shifts with its files in data/

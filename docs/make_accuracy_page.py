@@ -14,12 +14,14 @@ from take_over import table, update_page
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import difference_columns, how, titles
-from matcheval.io.text_tables import counted, markdown
+from matcheval.accuracy_prediction.tables import difference_columns, titles
+from matcheval.io.text_tables import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "accuracy"
 SUITE = "shifts"
+MIN_SETS = 8  # of an interval over subgroups
+FITTED_ON = "Syn1"  # regressions on other groups are in the CSV files only
 FIGURES = {"errors": "errors-calibrated-Syn1", "protocol": "protocol"}
 DECIMALS = 6
 
@@ -55,38 +57,32 @@ def errors(study: str) -> str:
     Returns
     -------
     str
-        A row per method and way of predicting that gave any prediction; percentage points.
+        A row per method that gave any prediction, without a regression or by one on `FITTED_ON`,
+        and a column per group of several other sets; percentage points.
     """
     found = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]
     found[texts] = found[texts].astype(object).fillna("")
-    found = found[found["protocol"] != LEAVE_ONE_OUT]
-    sizes = found.groupby("group", sort=False)["n_sets"].max().drop(ALL)
-    n_sets = sizes.sort_values(ascending=False, kind="stable")
-    heads = [*(f"{name}, {counted(n, 'set')}" for name, n in n_sets.items()), "all of these"]
-    groups = [*n_sets.index, ALL]
-    lines = []
+    is_shown = found["calibrated_on"].isin(["", FITTED_ON]) & (found["protocol"] != LEAVE_ONE_OUT)
+    found = found[is_shown].sort_values("calibrated_on", kind="stable")
+    sizes = found.groupby("group", sort=False)["n_sets"].max()
+    sizes = sizes.drop([ALL, FITTED_ON], errors="ignore")
+    n_sets = sizes[sizes > 1].sort_values(ascending=False, kind="stable")
+    heads = [f"{name}, {n} sets" for name, n in n_sets.items()]
     is_flagged = "n_flagged" in found  # not in results of 0.2
-    ways = ["protocol", "regressor", "calibrated_on", "method", "variant"]
-    by_way = found.sort_values("calibrated_on", kind="stable")
-    for _, rows in by_way.groupby(ways, sort=False):
+    lines = []
+    for _, rows in found.groupby(["protocol", "regressor", "method", "variant"], sort=False):
         if not rows["n_sets"].any():
             continue
         by_group = rows.set_index("group")
-        total = by_group.loc[ALL]
-        cells = [how(total), *titles(rows[:1])]
-        cells += [_points(by_group["mae"].get(group)) for group in groups]
-        cells += [
-            f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"
-            for of in ("subgroups", "models")
-        ]
+        cells = [*titles(rows[:1]), *(_error(by_group.loc[group]) for group in n_sets.index)]
         if is_flagged:
+            total = by_group.loc[ALL]
             cells.append(f"{_points(total['mae_unflagged'])} ({total['n_unflagged']:.0f})")
             cells.append(f"{total['n_flagged']:.0f}")
         lines.append(cells)
-    head = ["predicted from", "method", *heads, "over subgroups", "over models"]
     further = ["flagged by none (n)", "flagged"] if is_flagged else []
-    return table([*head, *further], lines, n_texts=2)
+    return table(["method", *heads, *further], lines)
 
 
 def differences(study: str) -> str:
@@ -113,6 +109,11 @@ def block(name: str) -> str:
     """Return the table that a block names: a study, or `STUDY/differences`."""
     study, _, kind = name.partition("/")
     return differences(study) if kind else errors(study)
+
+
+def _error(row: pd.Series) -> str:
+    bounds = ", ".join(_points(row[f"mae_subgroups_{end}"]) for end in ("low", "high"))
+    return _points(row["mae"]) + (f" [{bounds}]" if row["n_sets"] >= MIN_SETS else "")
 
 
 def _points(value: float | None) -> str:

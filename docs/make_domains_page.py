@@ -5,25 +5,21 @@ docs/domains/. Then the page's tables are written from there.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from take_over import update_page
 
-from matcheval.domain_generalization.tables import (
-    PER_RUN,
-    RESULTS,
-    by_domain,
-    by_group,
-    result_columns,
-)
+from matcheval.domain_generalization.tables import PER_RUN, RESULTS, by_group, result_columns
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "domain-generalization.md"
 KEPT = ROOT / "docs" / "domains"
 SELECTION = "source_validation"
+COMPARED = {"pacs": "PACS", "digit-domains-real": "real digits"}
 DECIMALS = 6
 
 
@@ -53,35 +49,38 @@ def read(study: str) -> pd.DataFrame:
     return table
 
 
-def averages(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out averages over the targets and gains over ERM, side by side for all selections."""
+def gains() -> str:
+    """Return averages over the targets and gains over ERM in the studies of `COMPARED`."""
     columns: list[TextColumn] = []
-    for selection, rows in table.groupby("selection", sort=False):
-        _, _, algorithms, *_, accuracy, gain, _, p_holm = result_columns(rows)
+    for study, title in COMPARED.items():
+        table = read(study)
+        is_shown = (table["design"] != "") & (table["selection"] == SELECTION)
+        _, _, algorithms, *_, accuracy, gain, _, p_holm = result_columns(table[is_shown])
+        if columns and algorithms != columns[0]:
+            raise ValueError(f"{study} has other algorithms: {algorithms.cells}")
         columns += [
             *([] if columns else [algorithms]),
-            replace(accuracy, head=f"{str(selection).replace('_', ' ')} (%)"),
+            replace(accuracy, head=f"{title} (%)"),
             replace(gain, head="gain over ERM (points)"),
             p_holm,
         ]
-    return columns
+    return markdown(columns)
 
 
-def tables(block: str) -> str:
-    """Return the table that a block of the page names: `targets`, `blocks` or `averages`."""
-    study, layout = block.split("/")
-    table = read(study)
-    rows = table[(table["design"] == "") == (layout == "blocks")]
+def blocks() -> str:
+    """Return accuracies by block of sources in the study of a demonstration."""
+    table = read("digit-domains")
+    rows = table[table["design"] == ""]
     known = set(rows["selection"])
     shown = SELECTION + PER_RUN if SELECTION + PER_RUN in known else SELECTION  # tables of 0.2
-    selected = rows[rows["selection"] == shown]
-    if layout == "averages":
-        return markdown(averages(rows))
-    return markdown((by_group if layout == "blocks" else by_domain)(selected))
+    return markdown(by_group(rows[rows["selection"] == shown]))
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"gains": gains, "digit-domains/blocks": blocks}
 
 
 if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
     for name in sys.argv[1:]:
         take(name)
-    update_page(PAGE, tables)
+    update_page(PAGE, lambda block: BLOCKS[block]())

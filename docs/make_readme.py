@@ -11,7 +11,6 @@ import pandas as pd
 from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
-from matcheval.io.text_tables import accuracy_cells
 from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
 from matcheval.protocol.words import percent, share_of_confidence, with_interval
 
@@ -21,6 +20,11 @@ CRITERIA = {
     "label_probability": "1: predicted label and probability",
     "probability": "2: probability",
 }
+SHOWN_CASES = (
+    "no change", "no change, 10 pairs", "confidence alone",
+    "at equal confidence alone, 3 points", "at equal confidence alone, 3 points, small sets",
+    "both, 3 points", "at equal confidence, the margin, large sets",
+)  # fmt: skip
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
 _IN_DOCS = ("results", "reading", "protocol")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
@@ -30,24 +34,21 @@ CELLS: dict[str, Callable[[pd.Series], str]] = {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
     "goes with confidence": lambda row: with_interval(row, "confidence_part"),
-    "at equal confidence": lambda row: with_interval(row, "conditional_part"),
     "share with confidence": share_of_confidence,
-    "narrower by": lambda row: percent(row["narrowing"]),
-    "in samples": lambda row: percent(row["same_size_narrowing"]),
-    "the same without warning": lambda row: percent(row["reference_narrowing"]),
+    "narrower in samples": lambda row: percent(row["same_size_narrowing"]),
+    "without warning": lambda row: percent(row["reference_narrowing"]),
     "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
 }
 
 
-def digits() -> str:
-    """Return means over the 20 models of the digits study, a row per criterion."""
-    means = pd.read_csv(DIGITS / "gaps.csv").set_index("matching")
-    cells = {name: cell for name, cell in CELLS.items() if name != "at equal confidence"}
+def means_of(folder: Path) -> str:
+    """Return means over the models of a study, a row per criterion."""
+    means = pd.read_csv(folder / "gaps.csv").set_index("matching")
     rows = [
-        [title, *(cell(means.loc[name]) for cell in cells.values())]
+        [title, *(cell(means.loc[name]) for cell in CELLS.values())]
         for name, title in CRITERIA.items()
     ]
-    return table(["criterion", *cells], rows)
+    return table(["criterion", *CELLS], rows)
 
 
 def verdict_of(folder: Path) -> Verdict:
@@ -66,67 +67,9 @@ def in_words(folder: Path) -> str:
     return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
 
-def photographs_by_model() -> str:
-    """Return accuracies and gaps of the CIFAR-10 check, a row per model."""
-    accuracies = pd.read_csv(PHOTOGRAPHS / "accuracies.csv").set_index("model")
-    by_label, by_probability = (
-        pd.read_csv(PHOTOGRAPHS / name).set_index("model")
-        for name in ("gaps_of_models.csv", "probability.csv")
-    )
-    cells = {part: accuracy_cells(accuracies, part, 2) for part in ("original", "replication")}
-    texts = pd.DataFrame(cells, index=accuracies.index)
-    rows = [
-        [
-            model, published, *texts.loc[model], with_interval(by_label.loc[model], "gap"),
-            with_interval(by_label.loc[model], "matched_gap"),
-            with_interval(by_probability.loc[model], "matched_gap"),
-            share_of_confidence(by_label.loc[model]),
-        ]
-        for model, published in published_accuracies().items()
-    ]  # fmt: skip
-    head = ["model", "published", "CIFAR-10", "as JPEG", "gap", "matched gap, criterion 1"]
-    return table([*head, "criterion 2", "share with confidence"], rows)
-
-
-def published_accuracies() -> dict[str, str]:
-    """Return the published accuracies in percent, which the catalogue's notes name, by model."""
-    models = pd.read_csv(ROOT / "studies" / "cifar10-check-models.csv").set_index("name")
-    found = models["note"].str.extract(r"published accuracy ([0-9.]+) %")[0]
-    return dict(found.dropna())
-
-
-def photographs() -> str:
-    """Return means over the models of the CIFAR-10 check, a column per criterion."""
-    means = pd.read_csv(PHOTOGRAPHS / "gaps.csv").set_index("matching")
-    first = means.iloc[0]
-    sizes = f"{first['n_reference_original']:,} and {first['n_reference_replication']:,}"
-    rows = [
-        [
-            f"{title} of {sizes}" if title == "in samples" else title,
-            *(cell(means.loc[name]) for name in CRITERIA),
-        ]
-        for title, cell in CELLS.items()
-    ]
-    return table(["mean over the four models", "criterion 1", "criterion 2"], rows)
-
-
-def paired_gaps() -> str:
-    """Return the tests of the CIFAR-10 check's gaps, image by image."""
-    tests = pd.read_csv(PHOTOGRAPHS / "paired_gaps.csv")
-    rows = [
-        [
-            row["model"], with_interval(row, "gap"), f"{100 * row['gap_se']:.2f}",
-            f"{row['gap'] / row['gap_se']:.1f}", f"{100 * row['unpaired_se']:.2f}",
-            f"{row['gap'] / row['unpaired_se']:.1f}",
-        ]
-        for _, row in tests.iterrows()
-    ]  # fmt: skip
-    return table(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
-
-
 def simulated_verdicts() -> str:
-    """Return how often verdicts of simulated reports are wrong, a row per case."""
-    found = pd.read_csv(SIMULATED)
+    """Return how often verdicts of simulated reports are wrong, a row per case of `SHOWN_CASES`."""
+    found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
     rows = [
         [
             row["case"], f"{row['n_original']:,} and {row['n_replication']:,}",
@@ -139,13 +82,11 @@ def simulated_verdicts() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "digits": digits,
+    "digits": lambda: means_of(DIGITS),
     "digits/verdict": lambda: in_words(DIGITS),
     "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
     "verdicts": simulated_verdicts,
-    "cifar10-check/models": photographs_by_model,
-    "cifar10-check/means": photographs,
-    "cifar10-check/paired": paired_gaps,
+    "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
     **SEVERITY,
 }
 

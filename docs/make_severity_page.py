@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "results.md"
 KEPT = ROOT / "docs" / "severity"
 DECIMALS = 6
 RESAMPLES, SEED = 10_000, 0
-FIRST, SECOND = "label_probability", "probability"
+MATCHING = "label_probability"
 
 
 def take(study: str, suite: str) -> None:
@@ -42,7 +42,7 @@ def take(study: str, suite: str) -> None:
 
 
 def read(study: str) -> pd.DataFrame:
-    """Return a row per set, in percentage points: parts of the gap, and both matched gaps.
+    """Return a row per set, in percentage points: parts of the gap, and the first matched gap.
 
     Parameters
     ----------
@@ -52,17 +52,12 @@ def read(study: str) -> pd.DataFrame:
     found = pd.read_csv(KEPT / f"{study}.csv")
     key = ["severity", "subgroup"]
     found["subgroup"] = found["subgroup"].astype(object).fillna("")
-    by_matching = {name: rows.set_index(key) for name, rows in found.groupby("matching")}
-    first, second = by_matching[FIRST], by_matching[SECOND]
+    first = found[found["matching"] == MATCHING].set_index(key)
     points = first[["gap", "confidence_part", "conditional_part"]].assign(
-        first=first["matched_gap"], second=second["matched_gap"],
-        first_unmatched=first["fraction_unmatched"], second_unmatched=second["fraction_unmatched"],
-    )  # fmt: skip
-    clear = {
-        name: ~rows["matched_gap_low"].le(0) | ~rows["matched_gap_high"].ge(0)
-        for name, rows in (("first_clear", first), ("second_clear", second))
-    }
-    return (100 * points).assign(**clear)
+        first=first["matched_gap"], first_unmatched=first["fraction_unmatched"]
+    )
+    clear = ~first["matched_gap_low"].le(0) | ~first["matched_gap_high"].ge(0)
+    return (100 * points).assign(first_clear=clear)
 
 
 def by_severity(study: str) -> str:
@@ -74,23 +69,18 @@ def by_severity(study: str) -> str:
         Its name.
     """
     found = read(study)
-    names = ["gap", "confidence_part", "conditional_part", "share", "first", "second"]
-    head = [
-        "severity", "sets", "gap", "goes with confidence", "at equal confidence",
-        "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
-        "unmatched, criterion 1 (%)", "criterion 2 (%)",
-    ]  # fmt: skip
+    names = ["gap", "confidence_part", "share", "first"]
+    head = ["severity", "gap", "goes with confidence", "share (%)", "matched gap", "unmatched (%)"]
     lines = []
     for severity, rows in found.groupby("severity"):
         values, low, high = over_kinds(rows.assign(share=np.nan))
-        cells = [f"{severity:g}", f"{len(rows)}"]
+        cells = [f"{severity:g}"]
         for name in names:
             digits = 0 if name == "share" else 1
             bounds = f" [{low[name]:.{digits}f}, {high[name]:.{digits}f}]" if len(rows) > 1 else ""
             is_known = np.isfinite(values[name])
             cells.append(f"{values[name] + 0.0:.{digits}f}{bounds}" if is_known else "–")
-        cells += [f"{values[name]:.0f}" for name in ("first_unmatched", "second_unmatched")]
-        lines.append(cells)
+        lines.append([*cells, f"{values['first_unmatched']:.0f}"])
     return table(head, lines, n_texts=0)
 
 
@@ -112,40 +102,8 @@ def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
     return found.iloc[0], bounds.iloc[0], bounds.iloc[1]
 
 
-def by_kind(study: str) -> str:
-    """Lay out means over severities, a row per kind of corruption, by the share with confidence.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
-    found = read(study).drop(index=0.0, level="severity")
-    groups = found.groupby("subgroup")
-    means = groups.mean()
-    means["share"] = 100 * means["confidence_part"] / means["gap"]
-    means = means.sort_values("share", ascending=False)
-    head = [
-        "corruption", "gap", "goes with confidence", "at equal confidence",
-        "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
-        "matched gap beyond sampling error, criterion 1",
-    ]  # fmt: skip
-    digits = {
-        "gap": 1, "confidence_part": 1, "conditional_part": 1, "share": 0, "first": 1, "second": 1,
-    }  # fmt: skip
-    lines = [
-        [
-            str(kind).replace("_", " "), *(f"{row[name]:.{n}f}" for name, n in digits.items()),
-            f"{groups['first_clear'].sum()[kind]} of {groups.size()[kind]}",
-        ]
-        for kind, row in means.iterrows()
-    ]  # fmt: skip
-    return table(head, lines)
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
     "cifar10-shifts/severity": lambda: by_severity("cifar10-shifts"),
-    "cifar10-shifts/kind": lambda: by_kind("cifar10-shifts"),
 }
 
 

@@ -1,11 +1,9 @@
-"""Update the results that a page contains: `take_over.py PAGE RESULTS`.
+"""Update the results that a page contains.
 
-The text between `<!-- begin FILE -->` and `<!-- end -->` is replaced by the content of FILE, a path
-below the folder RESULTS.
+The text between `<!-- begin NAME -->` and `<!-- end -->` is replaced by the table of that name.
 """
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -47,8 +45,8 @@ _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
     """List the decimal numbers of marked prose that are not in the table that the mark names.
 
-    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE is that of a block of the
-    same page.
+    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE may be that of a block of
+    the same page.
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
         f"{file}: {number}"
         for file, prose in PROSE.findall(page)
         for number in _DECIMAL.findall(prose)
-        if number not in blocks[file] | further(file)
+        if number not in blocks.get(file, set()) | further(file)
     ]
 
 
@@ -81,8 +79,3 @@ def update_page(page: Path, read: Callable[[str], str]) -> None:
         As for `take_over`.
     """
     page.write_text(take_over(page.read_text(encoding="utf-8"), read), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    page, results = map(Path, sys.argv[1:])
-    update_page(page, lambda file: (results / file).read_text(encoding="utf-8"))

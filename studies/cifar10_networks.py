@@ -1,7 +1,7 @@
 """Published CIFAR-10 networks for studies/cifar10-shifts.yaml: models of kind `callable`.
 
 Each function builds a network and loads its state dict from data/cifar10/weights_more/, as it was
-published. docs/results.md describes the files, their origins and their accuracies.
+published. docs/results.md describes the files and their origins.
 """
 
 from collections import OrderedDict

@@ -6,7 +6,6 @@ import pytest
 from take_over import take_over
 
 from matcheval.protocol.settings import Criterion
-from matcheval.protocol.words import percent, with_interval
 from studies import ROOT
 
 TOLERANCE = 0.3  # percentage points, as the page says
@@ -26,34 +25,6 @@ def test_tables_of_pages_are_made_by_their_script():
         entered = lambda block: named.add(block) or make_readme.BLOCKS[block]()  # noqa: E731
         assert take_over(page, entered) == page, name
     assert named == set(make_readme.BLOCKS)
-
-
-@pytest.mark.parametrize("folder", ["digits", "cifar10-check"])
-def test_the_protocols_page_has_the_numbers(folder):
-    means = pd.read_csv(ROOT / "docs" / folder / "gaps.csv").set_index("matching")
-    row = means.loc[Criterion.LABEL_PROBABILITY.value]
-    page = words_of("protocol.md")
-    narrower = f"points is narrower by {percent(row.narrowing)}"
-    said = [
-        f"the mean gap of {with_interval(row, 'gap')} {narrower}",
-        with_interval(row, "matched_gap") + " points",
-    ]
-    if folder == "digits":
-        reference = f"would have shown a narrowing of {percent(row.reference_narrowing)}"
-        sizes = f"{row.n_reference_original} and {row.n_reference_replication}"
-        said += [
-            f"samples of {sizes} scans {reference}",
-            f"in such samples {percent(row.same_size_narrowing)} are observed",
-        ]
-    else:
-        share, low, high = (100 * row[f"confidence_share{end}"] for end in ("", "_low", "_high"))
-        said += [
-            f"in samples by {percent(row.same_size_narrowing)}",
-            f"where {percent(row.reference_narrowing)} would be observed without any warning",
-            f"{share:.0f} [{low:.0f}, {high:.0f}] % of the gap",
-        ]
-    for text in said:
-        assert text in page
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

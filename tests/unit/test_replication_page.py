@@ -2,15 +2,20 @@
 
 import re
 
+import make_replication_page as making
 import pandas as pd
 import pytest
 import take_over as taking
 from scipy.stats import sem, t
 
 from matcheval.analyses import hard_images as hard_images
-from matcheval.analyses.published_values import compare_published, page, read_published, tables_of
+from matcheval.analyses.published_values import (
+    COMPARED,
+    compare_published,
+    read_published,
+    tables_of,
+)
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import markdown
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.replication import tables
 from matcheval.replication.fits import fit_replication
@@ -66,29 +71,30 @@ class Results:
         return hard_images.tabulate(known, dataset, **analysis.options)
 
     def table(self, path):
-        """Data frame, schema, columns for reading of a table."""
+        """Data frame and schema of a table."""
         if found := re.fullmatch(r"replication/(.+)/top(\d)", path):
-            return self.results(found[1], int(found[2])), tables.RESULTS, None
+            return self.results(found[1], int(found[2])), tables.RESULTS
         if found := re.fullmatch(r"replication/(.+)/top(\d)\.fits", path):
-            return self.fits(found[1], int(found[2])), tables.FITS, tables.fits_columns
+            return self.fits(found[1], int(found[2])), tables.FITS
         if path == "replication/changes":
-            return self.changes(), tables.CHANGES, tables.changes_columns
+            return self.changes(), tables.CHANGES
         if found := re.fullmatch(r"hard_images/(.+)", path):
-            return self.hard_images(found[1]), hard_images.SCHEMA, None
+            return self.hard_images(found[1]), hard_images.SCHEMA
+        if path == "published_values/comparison":
+            return self.compared(), COMPARED
         raise AssertionError(f"no such table: {path}")
 
     def compared(self):
         values = read_published(ROOT / "studies" / "recht-published.csv", self.study.name)
         for path in tables_of(values):
-            table, schema, _ = self.table(path)
+            table, schema = self.table(path)
             write_table(schema.from_frame(table), self.folder / f"{path}.parquet")
         return compare_published(values, self.folder)
 
-    def text(self, path):
-        if path == "published_values/comparison.md":
-            return page(self.compared(), self.study.name)
-        table, _, columns = self.table(path.removesuffix(".md"))
-        return markdown(columns(table))
+    def on_file(self, path):
+        """A table as it is read from its file."""
+        table, schema = self.table(path)
+        return schema.from_frame(table).to_pandas()
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +102,39 @@ def made(tmp_path_factory):
     return {name: Results(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
 
 
+def test_the_page_is_made_by_its_script():
+    current = PAGE.read_text(encoding="utf-8")
+    made = taking.take_over(current, lambda block: making.BLOCKS[block]())
+    assert made == current, "docs/make_replication_page.py"
+    assert "| MatchedFrequency, top 1 | linear | 1.11 [1.07, 1.19] |" in current
+
+
+def in_digits(file):
+    """All numbers of a kept comparison, in the digits printed; computed ones in more, too."""
+    found = pd.read_csv(making.KEPT / f"{file}.csv")
+    numbers = zip(found["published"], found["computed"], found["digits"], strict=True)
+    shown = {f"{abs(value):.{n}f}" for *values, n in numbers for value in values}
+    return shown | {f"{abs(value):.{n}f}" for value in found["computed"] for n in (1, 2, 3)}
+
+
+def test_numbers_in_prose_are_in_the_comparisons():
+    page = PAGE.read_text(encoding="utf-8")
+    assert len(taking.PROSE.findall(page)) == 2
+    assert taking.untold_numbers(page, in_digits) == []
+    counts = pd.concat(
+        pd.read_csv(making.KEPT / f"{name}-comparison.csv") for name in STUDIES[:2]
+    ).dropna(subset="computed")
+    assert (len(counts), counts["agrees"].sum()) == (199, 166)
+
+
 @pytest.mark.slow
 @needs_data
-def test_the_page_is_what_the_data_give(made):
-    def text(file):
-        name, _, path = file.partition("/")
-        return made[name].text(path)
-
-    current = PAGE.read_text(encoding="utf-8")
-    assert len(taking.BLOCK.findall(current)) == 6
-    assert taking.take_over(current, text) == current, "make recht-docs"
+def test_the_tables_kept_are_what_the_data_give(made):
+    for name, kept in making.TABLES.items():
+        for table, paths in kept.items():
+            text = making.kept([made[name].on_file(path) for path in paths])
+            file = making.KEPT / f"{name}-{table}.csv"
+            assert file.read_text(encoding="utf-8") == text, "make recht-docs"
 
 
 @pytest.mark.slow

@@ -24,6 +24,10 @@ def test_its_text_states_numbers_of_the_table():
         assert f"{value:.0f} [{low:.0f}, {high:.0f}] % at severity {severity}" in said
     strongest = found.loc[5].mean()
     assert f"criterion 1 is {strongest['first']:.1f} of {strongest['gap']:.1f} points" in said
+    kinds = found.drop(index=0.0, level="severity").groupby("subgroup")
+    shares = 100 * kinds["confidence_part"].sum() / kinds["gap"].sum()
+    assert f"between {shares.min():.0f} and {shares.max():.0f} %" in said
+    assert (shares.idxmin(), shares.idxmax()) == ("gaussian_noise", "elastic_transform")
     clear = found["first_clear"].groupby("severity").sum()
     assert f"for {clear[1]} of 19 kinds" in said
     assert (clear[3:] == 19).all()

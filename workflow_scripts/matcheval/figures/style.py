@@ -2,6 +2,10 @@
 
 Colours are those of Okabe and Ito, which colour-blind readers can distinguish. Series in the same
 panel also differ in line style, marker or lightness, for readers of a greyscale print.
+
+Rows are models, sorted, with horizontal names. Lines join only what is ordered. The title says what
+is shown. Series have direct labels, or a legend above; there are five at most. Intervals are drawn
+wherever they are known.
 """
 
 from collections.abc import Iterator

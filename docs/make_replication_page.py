@@ -1,0 +1,101 @@
+"""Update docs/replication.md: `make_replication_page.py [STUDY ...]`.
+
+Of every study named, whose results lie in `results/`, fits, average changes and the comparison with
+the paper are taken into docs/replication/. Then the page's tables are written from there.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+from take_over import update_page
+
+from matcheval.io.text_tables import TextColumn, markdown
+from matcheval.replication.tables import changes_columns, fits_columns
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "replication.md"
+KEPT = ROOT / "docs" / "replication"
+DECIMALS = 6
+# By study, the tables that are kept: name of the file, and tables below the study's folder.
+TABLES = {
+    "recht-cifar10": {
+        "comparison": ["published_values/comparison"],
+        "fits": ["replication/v4/top1.fits"],
+    },
+    "recht-imagenet": {
+        "comparison": ["published_values/comparison"],
+        "fits": [f"replication/matched-frequency/top{k}.fits" for k in (1, 5)],
+        "changes": ["replication/changes"],
+    },
+    "recht-revisions": {"changes": ["replication/changes"]},
+}
+FITTED = {"recht-cifar10": "CIFAR-10.1 v4", "recht-imagenet": "MatchedFrequency"}
+NEW_SETS = {
+    "matched-frequency": "MatchedFrequency", "threshold": "Threshold0.7", "top-images": "TopImages",
+}  # fmt: skip
+
+
+def kept(tables: list[pd.DataFrame]) -> str:
+    """Return the text of the CSV file that keeps some tables of the same columns."""
+    return pd.concat(tables).round(DECIMALS).to_csv(index=False)
+
+
+def take(study: str) -> None:
+    """Copy a study's tables.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+    """
+    for name, paths in TABLES[study].items():
+        files = [ROOT / "results" / study / f"{path}.parquet" for path in paths]
+        text = kept([pd.read_parquet(file) for file in files])
+        (KEPT / f"{study}-{name}.csv").write_text(text, encoding="utf-8")
+
+
+def fits() -> str:
+    """Return the fits of both studies, a row per new set, k and scale."""
+    tables = [pd.read_csv(KEPT / f"{study}-fits.csv").assign(study=study) for study in FITTED]
+    rows = pd.concat(tables, ignore_index=True)
+    texts = ["left_out", "extreme"]
+    rows[texts] = rows[texts].astype(object).fillna("")
+    by_head = {column.head.split(" [")[0]: column for column in fits_columns(rows)}
+    sets = [f"{FITTED[row.study]}, top {row.top}" for row in rows.itertuples()]
+    shown = ["Fit", "Slope", "Slope over families", "Offset", "R²", "Models"]
+    return markdown(
+        [
+            TextColumn("New set", sets, is_number=False),
+            *(by_head[name] for name in shown),
+        ]
+    )
+
+
+def changes() -> str:
+    """Return the average changes on ImageNetV2, a row per revision and k."""
+    rows = pd.read_csv(KEPT / "recht-imagenet-changes.csv")
+    by_head = {column.head: column for column in changes_columns(rows)}
+    sets = [f"{NEW_SETS[row.pair]}, top {row.top}" for row in rows.itertuples()]
+    shown = {
+        "Mean original accuracy (%)": "Original (%)", "Mean new accuracy (%)": "New (%)",
+        "Average change": "Change", "Spread of changes": "Spread", "Range of models": "Range",
+        "Differ": "Differ", "Spearman's ρ": "Spearman's ρ",
+    }  # fmt: skip
+    return markdown(
+        [
+            TextColumn("New set", sets, is_number=False),
+            *(replace(by_head[name], head=head) for name, head in shown.items()),
+        ]
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"fits": fits, "changes": changes}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        take(name)
+    update_page(PAGE, lambda block: BLOCKS[block]())
