@@ -14,7 +14,7 @@ from common import write_results
 
 from matcheval.accuracy_prediction.recommendation import recommend
 
-METHODS = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
+METHODS = ("atc_mc", "cott", "ac_temperature")
 
 if __name__ == "__main__":
     table = pd.read_parquet(sys.argv[1])

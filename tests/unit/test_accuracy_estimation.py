@@ -11,12 +11,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from helpers import told_json
+from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )
+from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.scores.confidence import BRACKET
@@ -91,6 +93,38 @@ class TestPredictions:
         assert found["entropy"]["predicted"] == pytest.approx(np.polyval(line, entropy[-1]))
         assert found["doc"]["n_fitted"] == 5
         assert {"doc", "frechet", *DIRECT} <= {one.name for one in choose_methods(calibrated=True)}
+
+    def test_regressed_methods_have_intervals_over_sets_and_over_groups(self):
+        sets = [outputs(250, 20 + i, shift=i / 8) for i in range(12)]
+        scores = [np.mean(one.entropies) for one in sets]
+        truth = [one.accuracy for one in sets]
+        groups = list("aabbccddeeff")
+        table = estimate_accuracies(
+            BASE, [("t", TARGET)], methods=choose_methods(["entropy", "doc", "ac"]),
+            calibration=sets, groups=groups, n_resamples=0,
+        )  # fmt: skip
+        row, gap, direct = table.to_pylist()
+        new = TARGET.entropies.mean()
+        by_sets, by_groups = (
+            (row["sets_low"], row["sets_high"]),
+            (row["groups_low"], row["groups_high"]),
+        )
+        assert by_sets == pytest.approx(jackknife_plus(scores, truth, new))
+        assert by_groups == pytest.approx(grouped_jackknife_plus(scores, truth, new, groups))
+        assert (row["n_groups"], direct["n_groups"]) == (6, 0)
+        assert gap["sets_low"] < gap["predicted"] < gap["sets_high"]
+        assert math.isnan(direct["sets_low"])
+        said = describe("base", table.to_pylist())
+        assert "of 12 sets to calibrate on in 6 groups" in said
+        assert f"{100 * row['sets_low']:.2f} – {100 * row['sets_high']:.2f} %" in said
+        with pytest.raises(InputError, match="'calibration_groups': 1 groups of 12 sets"):
+            estimate_accuracies(
+                BASE,
+                [("t", TARGET)],
+                methods=choose_methods(["doc"]),
+                calibration=sets,
+                groups=["a"],
+            )
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
         names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "nuclear_norm", "rotation"]
@@ -185,7 +219,8 @@ class TestIntervals:
         other = ("u", outputs(100, 3))
         estimate = partial(estimate_accuracies, BASE, methods=choose_methods(), n_resamples=20)
         alone = estimate([("t", TARGET)])
-        assert by_method(estimate([other, ("t", TARGET)]), "t") == by_method(alone)
+        again = by_method(estimate([other, ("t", TARGET)]), "t")
+        np.testing.assert_equal(again, by_method(alone))  # what is not defined, too
         for another in (estimate([("t", TARGET)], seed=1), estimate([("u", TARGET)])):
             assert another["predicted"] == alone["predicted"]
             assert another["predicted_low"] != alone["predicted_low"]

@@ -12,8 +12,10 @@ from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.agreement import (
     Agreements,
     agreement,
+    agreement_of_seeds,
     aline_d,
     aline_s,
+    disagreement_accuracy,
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -80,7 +82,7 @@ def test_aline_by_literal_loops(seed):
 
 
 def test_models_outside_of_the_pool_have_no_influence_on_it():
-    agreements = of(*pool())
+    agreements = dataclasses.replace(of(*pool()), recipes=np.array([0, 0, 1, 2, 3, 0]))
     inside = np.array([True, True, True, True, False, False])
     for score in POOL_SCORES.values():
         found = score.of_models(agreements, inside)
@@ -88,6 +90,20 @@ def test_models_outside_of_the_pool_have_no_influence_on_it():
         np.testing.assert_array_equal(found[:4], alone)
         joined = score.compute(agreements.among(np.array([0, 1, 2, 3, 5])))
         assert found[5] == joined[4]
+
+
+def test_agreement_of_seeds_by_hand():
+    """Of pairs of one recipe; beside it, of each model with all others of other recipes."""
+    matrix = np.array(
+        [[1, 0.9, 0.8, 0.5], [0.9, 1, 0.7, 0.4], [0.8, 0.7, 1, 0.3], [0.5, 0.4, 0.3, 1]]
+    )
+    some = Agreements(matrix, matrix, np.full(4, 0.8), np.array([0, 0, 0, 1]))
+    mean = (0.9 + 0.8 + 0.7) / 3
+    np.testing.assert_allclose(agreement_of_seeds(some), [mean, mean, mean, np.nan])
+    np.testing.assert_allclose(agreement_of_seeds(some, cross=True), [0.5, 0.4, 0.3, 0.4])
+    assert disagreement_accuracy(np.array([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])) == 2 / 3
+    with pytest.raises(InputError, match="predictions of 1 models"):
+        disagreement_accuracy(np.zeros((1, 3), int))
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
+from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
@@ -25,6 +26,7 @@ from matcheval.accuracy_prediction.predicting import (
 from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
 
+RNG = np.random.default_rng(0)
 values = st.floats(-1, 1, allow_nan=False, width=32).map(lambda x: round(x, 3))
 
 
@@ -117,6 +119,32 @@ def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
     found = predict_accuracies(scores("ac", LINE), [Calibration(("g",))])
     assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4
     assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
+
+
+def test_regressions_have_intervals_over_sets_and_subgroups():
+    """Of calibrations at new sets, of left-out sets from all others; of lines only."""
+    x, y, new = RNG.normal(size=12), RNG.uniform(size=12), [0.1, np.nan]
+    rows = [(f"s{i}", "g", x[i], y[i]) for i in range(12)]
+    table = scores("entropy", [*rows, *((f"t{i}", "h", new[i], 0.5) for i in range(2))])
+    table["subgroup"] = [*(f"u{i // 3}" for i in range(12)), "", ""]
+    found = calibrated(table)
+    assert found["sets_low"].tolist() == pytest.approx(
+        [jackknife_plus(x, y, 0.1)[0], np.nan], nan_ok=True
+    )
+    expected = grouped_jackknife_plus(x, y, 0.1, np.arange(12) // 3)
+    assert found.loc[0, ["groups_low", "groups_high"]].tolist() == pytest.approx(expected)
+    assert found["n_groups"].tolist() == [4, 4]
+    left = predict_accuracies(table[:12]).set_index("dataset")
+    kept = np.arange(12) != 4
+    expected = jackknife_plus(x[kept], y[kept], x[4])
+    assert left.loc["s4", ["sets_low", "sets_high"]].tolist() == pytest.approx(expected)
+    gaps = calibrated(table.assign(method="doc"))  # of gaps from 0.9: the same line, from above
+    assert gaps.loc[0, ["sets_low", "sets_high"]].tolist() == pytest.approx(
+        found.loc[0, ["sets_low", "sets_high"]].tolist()
+    )
+    direct = predict_accuracies(table.assign(method="ac"), loo=False)
+    assert direct["sets_low"].isna().all()
+    assert direct["n_groups"].tolist() == [0] * 14
 
 
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():

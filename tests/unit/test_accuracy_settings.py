@@ -132,7 +132,7 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     pool = found.agreement_arguments(suite)
     assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
     assert pool["single"] == tuple(single)
-    assert pool["methods"] == ["ms_aol"]
+    assert pool["methods"] == ["ms_aol", "gde"]
     job = found.prediction_arguments(suite)
     assert job["uncounted"] == [*single, "e"]
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
@@ -189,7 +189,7 @@ def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
         return set(given["methods"]) - set(SCORES)
 
     assert names(ALL_BUT_TWO[0]) == set()
-    assert names("e") == names(ALL_BUT_TWO[0], without=ALL_BUT_TWO) == {"ms_aol"}
+    assert names("e") == names(ALL_BUT_TWO[0], without=ALL_BUT_TWO) == {"ms_aol", "gde"}
 
 
 def test_jobs_wait_for_the_description_that_they_read(tmp_path):

@@ -227,6 +227,26 @@ class TestRecommendation:
         assert "80 to 90 %, more than 5 points apart" in one.reason
         assert "Label 385 random datapoints" in one.next_step
 
+    def test_cott_and_scaled_confidence_check_atc_where_there_are_logits(self):
+        """DoC-Feat, which is another 9 points away, is asked only without them."""
+        rows = [
+            predicted("doc_feat", 0.91), predicted("ac_temperature", 0.84), predicted("cott", 0.8),
+            predicted("atc_mc", 0.82),
+        ]  # fmt: skip
+        (one,) = recommend(rows)
+        assert (one.method, one.predicted) == ("atc_mc", 0.82)
+        (one,) = recommend([*rows[:2], predicted("cott", 0.78), rows[3]])
+        assert (one.method, one.strength) == ("", "cannot be told")
+        assert "(ATC_MC, COTT, AC_TEMPERATURE) give 78 to 84 %" in one.reason
+        assert one.reason.endswith("more than 5 points apart: not reliable")
+        assert "Label 385 random datapoints" in one.next_step
+        assert "label-plan" in one.next_step
+
+    def test_a_regression_has_its_interval_over_sets(self):
+        row = predicted("nuclear_norm", 0.6, sets_low=0.55, sets_high=0.7)
+        (one,) = recommend([row])
+        assert one.reason.endswith("within [55.0, 70.0] % (jackknife+, level 90 %)")
+
     def test_a_regression_comes_first_unless_it_extrapolates(self):
         rows = [predicted("atc_mc", 0.8), predicted("doc", 0.7), predicted("nuclear_norm", 0.6)]
         assert recommend(rows)[0].method == "nuclear_norm"

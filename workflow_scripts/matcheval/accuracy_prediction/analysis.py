@@ -1,5 +1,6 @@
 """The analysis of accuracy prediction: what is predicted by which methods, its files and rules."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
@@ -392,7 +393,17 @@ class AccuracyPrediction(CheckedPrediction):
             "views": self._views,
             "models": self.models,
             "single": self.settings.single,
+            "recipes": [self._recipe(name) for name in self.models],
         }
+
+    def _recipe(self, name: str) -> str:
+        """Return what a model shares with those that differ in their seed only."""
+        model = self.study.models[name]
+        if model.recipe is None:
+            return name
+        seeded = {"seed", "seeded_by"}
+        recipe = {k: v for k, v in model.recipe.to_mapping().items() if k not in seeded}
+        return json.dumps([recipe, model.train], sort_keys=True)
 
     def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of the matched gaps of a model on a suite."""

@@ -8,11 +8,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, Cells, subgroups_of
+from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, Cells
 from matcheval.accuracy_prediction.predicting import (
     DIRECT,
     PROCEDURE,
     PROCEDURE_COLUMNS,
+    subgroups_of,
 )
 from matcheval.accuracy_prediction.scoring import SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS
+from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS, subgroups_of
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
@@ -31,12 +31,6 @@ DRAWN = {
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-
-def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
-    named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
-    return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
 
 def error_intervals(

@@ -12,8 +12,10 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.intervals import COLUMNS, NO_ENDS, both_intervals
 from matcheval.accuracy_prediction.predicting import FLAGGED, MIN_SETS, linear, varies
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.confidence import (
@@ -25,6 +27,7 @@ from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Output
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
+    Noted,
     Predicts,
     Score,
     Sides,
@@ -36,7 +39,7 @@ from matcheval.errors import InputError, check_known
 from matcheval.io.tables import Column, TableSchema, fraction
 from matcheval.io.terminal import each
 
-DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
+DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne", "cot", "cott")
 N_RESAMPLES = 200
 EXTRAPOLATED = "extrapolated: its score is outside those of the sets to calibrate on"
 _PERCENTILES = (2.5, 97.5)
@@ -67,6 +70,7 @@ ESTIMATES = TableSchema(
         fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
         fraction("predicted_low", "lower bound, percentile 2.5 of the resamples; NaN for none"),
         fraction("predicted_high", "upper bound, percentile 97.5"),
+        *COLUMNS,
         fraction("accuracy", "true accuracy; NaN if the set has no labels"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
         Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
@@ -87,13 +91,19 @@ def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> li
 
 def estimate_accuracies(
     base: Outputs, targets: Iterable[tuple[str, Outputs]], *, methods: Sequence[Score],
-    calibration: Sequence[Outputs] = (), n_resamples: int = N_RESAMPLES, seed: int = 0,
-    progress: bool = False,
+    calibration: Sequence[Outputs] = (), groups: Sequence[str] = (),
+    n_resamples: int = N_RESAMPLES, seed: int = 0, progress: bool = False,
 ) -> pa.Table:  # fmt: skip
     """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
 
-    Base and sets to calibrate on are labelled.
+    Base and sets to calibrate on are labelled. `groups` names the group of each set to calibrate
+    on, such as its corruption, for intervals by groups; by default each is its own.
     """
+    if len(groups) not in (0, len(calibration)):
+        raise InputError(
+            f"{len(groups)} groups of {len(calibration)} sets to calibrate on",
+            field="calibration_groups", remedy="Name one per set",
+        )  # fmt: skip
     if 0 < len(calibration) < MIN_SETS:
         raise InputError(
             f"{len(calibration)} sets to calibrate on",
@@ -107,7 +117,8 @@ def estimate_accuracies(
         )
     for i, one in enumerate(calibration):
         _check_labels(base, one, f"set {i + 1} to calibrate on")
-    estimator = _Estimator(base, calibration, methods, n_resamples, seed, progress)
+    units = np.unique(groups or np.arange(len(calibration)), return_inverse=True)[1]
+    estimator = _Estimator(base, calibration, units, methods, n_resamples, seed, progress)
     rows = [row for name, target in targets for row in estimator.rows(name, target)]
     return ESTIMATES.table({name: [row[name] for row in rows] for name in ESTIMATES.names})
 
@@ -134,18 +145,22 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """What a method was fitted to: the state of its score, and the points of its regression."""
+    """What a method was fitted to: the state of its score, and the points of its regression.
+
+    `is_used` says on which sets to calibrate on the score is defined.
+    """
 
     score: Score
     state: Any
     x: Floats
     y: Floats
+    is_used: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
         state = score.fitted(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
-            return cls(score, state, np.empty(0), np.empty(0))
+            return cls(score, state, np.empty(0), np.empty(0), np.zeros(0, np.bool_))
         x, reason = np.full(len(calibration), np.nan), ""
         for i, sides in enumerate(calibration):
             try:
@@ -159,7 +174,7 @@ class _Fitted:
             raise NotAvailableError(
                 f"its score is defined on {finite.sum()} sets to calibrate on{reason}"
             )
-        return cls(score, state, x[finite], y[finite])
+        return cls(score, state, x[finite], y[finite], finite)
 
     def predict(self, sides: Sides) -> float:
         return self.at(self.measure(sides), sides)
@@ -176,15 +191,24 @@ class _Fitted:
         found = float(linear(self.x, self.y, np.array([value]))[0])
         return sides.base.accuracy - found if self.score.predicts is Predicts.GAP else found
 
+    def ends(self, value: float, units: Classes, base: Outputs) -> dict[str, Any]:
+        """Return jackknife+ intervals, of a score whose regression is on accuracies or gaps."""
+        if not len(self.x):
+            return NO_ENDS
+        accuracy = np.array([base.accuracy]) if self.score.predicts is Predicts.GAP else None
+        found = both_intervals(self.x, self.y, units[self.is_used], np.array([value]), accuracy)
+        return {name: np.asarray(values).item() for name, values in found.items()}
+
 
 class _Estimator:
     """Methods fitted to the base and the sets to calibrate on, and to resamples of them."""
 
     def __init__(
-        self, base: Outputs, calibration: Sequence[Outputs], methods: Sequence[Score],
-        n_resamples: int, seed: int, progress: bool,
+        self, base: Outputs, calibration: Sequence[Outputs], units: Classes,
+        methods: Sequence[Score], n_resamples: int, seed: int, progress: bool,
     ) -> None:  # fmt: skip
         self._base, self._calibration, self._methods = base, calibration, methods
+        self._units = units
         self._n_resamples, self._seed, self._progress = n_resamples, seed, progress
         self._sides = [Sides(base, one, seed) for one in calibration]
         self._lean_base = _lean(base, methods, is_base=True)
@@ -196,9 +220,9 @@ class _Estimator:
         _check_labels(self._base, target, f"'{name}'")
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
         found = [self._predict(score, sides) for score in self._methods]
-        defined = [s for s, (p, _) in zip(self._methods, found, strict=True) if np.isfinite(p)]
+        defined = [s for s, (p, *_) in zip(self._methods, found, strict=True) if np.isfinite(p)]
         bounds = self._intervals(name, target, defined)
-        for score, (predicted, reason) in zip(self._methods, found, strict=True):
+        for score, (predicted, reason, ends) in zip(self._methods, found, strict=True):
             low, high = bounds.get(score.name, (np.nan, np.nan))
             fitted = self._fitted.get((score.name, WHOLE))
             yield {
@@ -207,23 +231,27 @@ class _Estimator:
                 "accuracy_base": self._base.accuracy,
                 "n_fitted": len(fitted.x) if fitted else 0,
                 "predicted": predicted, "predicted_low": low, "predicted_high": high,
+                **ends,
                 "accuracy": target.accuracy, "error": abs(predicted - target.accuracy),
                 "reason": reason,
             }  # fmt: skip
 
-    def _predict(self, score: Score, sides: Sides) -> tuple[float, str]:
+    def _predict(self, score: Score, sides: Sides) -> tuple[float, str, dict[str, Any]]:
+        """Return the predicted accuracy, a remark or why there is none, and its intervals."""
         if missing := self._missing(score, self._base, [*self._calibration, sides.target]):
-            return np.nan, missing
+            return np.nan, missing, NO_ENDS
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
             value = fitted.measure(sides)
         except NotAvailableError as error:
-            return np.nan, str(error)
-        reason = ""
+            return np.nan, str(error), NO_ENDS
+        reason = value.note if isinstance(value, Noted) else ""
         if score.predicts is not Predicts.ACCURACY:
             is_outside = not fitted.x.min() <= value <= fitted.x.max()
-            reason = EXTRAPOLATED * is_outside if varies(fitted.x) else FLAGGED
-        return fitted.at(value, sides), reason
+            flag = EXTRAPOLATED * is_outside if varies(fitted.x) else FLAGGED
+            reason = "; ".join(filter(None, (flag, reason)))
+        ends = fitted.ends(value, self._units, self._base)
+        return float(fitted.at(value, sides)), reason, ends
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""

@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction import scoring
-from matcheval.accuracy_prediction.errors import subgroups_of
-from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS
+from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS, subgroups_of
 from matcheval.accuracy_prediction.scores.outputs import Classes, Outputs
 from matcheval.datasets.suites import Pair
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, write_table

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction import intervals
+from matcheval.accuracy_prediction.intervals import NO_ENDS
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
@@ -32,6 +34,7 @@ PREDICTED = TableSchema(
         *PROCEDURE_COLUMNS,
         Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
         fraction("predicted", "predicted accuracy; NaN if there is none"),
+        *intervals.COLUMNS,
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
         Column(
             "flagged",
@@ -189,13 +192,19 @@ def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
 def _rows(
     rows: pd.DataFrame, protocol: str, predicted: Floats, reasons: Iterable[str],
     *, outside: npt.NDArray[np.bool_] | bool = False, regressor: str = "", on: Sequence[str] = (),
-    n_fitted: int = 0,
+    n_fitted: int = 0, ends: Mapping[str, Any] = NO_ENDS,
 ) -> pd.DataFrame:  # fmt: skip
     return rows.assign(
-        protocol=protocol, regressor=regressor, calibrated_on="+".join(on), n_fitted=n_fitted,
-        predicted=predicted, error=np.abs(predicted - rows["accuracy"]), flagged=outside,
-        reason=list(reasons),
+        **ends, protocol=protocol, regressor=regressor, calibrated_on="+".join(on),
+        n_fitted=n_fitted, predicted=predicted, error=np.abs(predicted - rows["accuracy"]),
+        flagged=outside, reason=list(reasons),
     )  # fmt: skip
+
+
+def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
+    named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
+    return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
 
 def _usable(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -213,26 +222,30 @@ def _calibrated(
     if calibration.predict:
         wanted = wanted[wanted["group"].isin(calibration.predict)]
     x, new = fitted["score"].to_numpy(), wanted["score"].to_numpy()
+    units, base = subgroups_of(fitted), wanted["accuracy_base"].to_numpy()
     is_gap = score.predicts is Predicts.GAP
     outside = (new < x.min()) | (new > x.max()) if len(x) else np.zeros(len(new), np.bool_)
     y = (fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]).to_numpy()
     for name in regressors:
         values = np.full(len(new), np.nan)
         finite, why, flag = np.isfinite(new), "the regression diverged", ""
+        ends: Mapping[str, Any] = NO_ENDS
         if len(fitted) < MIN_SETS:
             why = f"{len(fitted)} sets to fit on, fewer than {MIN_SETS}"
         elif varies(x):
             values[finite] = REGRESSORS[name](x, y, new[finite], seed=int(rows["seed"].iloc[0]))
+            if name == "linear":  # a network would be fitted again for each set
+                ends = intervals.both_intervals(x, y, units, new, base if is_gap else None)
         else:
             values[finite], flag = y.mean(), FLAGGED
-        predicted = wanted["accuracy_base"].to_numpy() - values if is_gap else values
+        predicted = base - values if is_gap else values
         reasons = [
             reason or (flag if np.isfinite(value) else why)
             for reason, value in zip(wanted["reason"], predicted, strict=True)
         ]
         yield _rows(
             wanted, CALIBRATED, predicted, reasons, outside=outside & np.isfinite(predicted),
-            regressor=name, on=calibration.on, n_fitted=len(fitted),
+            regressor=name, on=calibration.on, n_fitted=len(fitted), ends=ends,
         )  # fmt: skip
 
 
@@ -241,17 +254,22 @@ def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
     n_others = max(int(usable.sum()) - 1, 0)
     predicted, outside = np.full(len(rows), np.nan), np.zeros(len(rows), np.bool_)
     reasons = rows["reason"].astype(object).to_numpy(copy=True)
+    ends: dict[str, Any] = dict(NO_ENDS)
     if n_others < MIN_SETS:
         reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
         chosen = rows[usable]
-        found = leave_one_out(chosen["score"].to_numpy(), chosen["accuracy"].to_numpy())
+        x, y = chosen["score"].to_numpy(), chosen["accuracy"].to_numpy()
+        found = leave_one_out(x, y)
+        for name, values in intervals.both_intervals(x, y, subgroups_of(chosen)).items():
+            ends[name] = np.full(len(rows), NO_ENDS[name], np.asarray(values).dtype)
+            ends[name][usable] = values
         predicted[usable], outside[usable] = found.predicted, _beyond_others(chosen["score"])
         reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
     return _rows(
         rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",
-        n_fitted=n_others,
+        n_fitted=n_others, ends=ends,
     )  # fmt: skip
 
 

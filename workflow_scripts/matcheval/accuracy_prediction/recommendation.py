@@ -14,8 +14,10 @@ from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.io.text_tables import supported_digits
 from matcheval.statistics.claims import Strength
 
-# Methods that need no further sets: the first is recommended, the others are its check.
-_WITHOUT = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
+# Methods that need no further sets: the first is recommended, the others are its check; where there
+# are no logits, which COTT needs, those that there are.
+_WITHOUT = ("atc_mc", "cott", "ac_temperature")
+_WITHOUT_LOGITS = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
 _WITH = ("nuclear_norm", "doc")  # regressions, the first that there is
 _AGREE = 0.05  # most that the methods without further sets may differ
 _HALF_WIDTH = 0.05  # of the interval that labels are recommended for
@@ -67,21 +69,27 @@ def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
 def _of_target(target: str, rows: Mapping[str, Mapping[str, Any]]) -> Recommendation:
     defined = {name: row for name, row in rows.items() if math.isfinite(row["predicted"])}
     calibrated = [name for name in _WITH if name in defined]
-    plain = [name for name in _WITHOUT if name in defined]
+    checks = _WITHOUT if "cott" in defined else _WITHOUT_LOGITS
+    plain = [name for name in checks if name in defined]
     if calibrated:
         row = defined[calibrated[0]]
         if row["reason"].startswith(EXTRAPOLATED):
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
             return _none(target, f"{why} to {_percent([row['predicted']])}", row)
         why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
-        return _one(target, row, f"{why}; that it changed as they did is assumed")
+        why += "; that it changed as they did is assumed"
+        if math.isfinite(low := row.get("sets_low", math.nan)):
+            ends = f"[{100 * low:.1f}, {100 * row['sets_high']:.1f}] %"
+            why += f". Sets like these are within {ends} (jackknife+, level 90 %)"
+        return _one(target, row, why)
     if len(plain) < 2:
         return _none(target, "no two methods have what they need", next(iter(rows.values())))
     predicted = [defined[name]["predicted"] for name in plain]
     shown, points = defined[plain[0]], f"{100 * _AGREE:g} points"
     if max(predicted) - min(predicted) > _AGREE:
-        why = f"{len(plain)} methods that need no labels give {_percent(predicted)}"
-        return _none(target, f"{why}, more than {points} apart", shown)
+        names = ", ".join(defined[name]["title"] for name in plain)
+        why = f"{len(plain)} methods that need no labels ({names}) give {_percent(predicted)}"
+        return _none(target, f"{why}, more than {points} apart: not reliable", shown)
     why = f"{len(plain)} methods that need no labels agree within {points}"
     return _one(target, shown, f"{why}; no labelled set that changed likewise has tested them")
 

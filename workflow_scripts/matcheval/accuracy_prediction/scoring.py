@@ -64,7 +64,7 @@ SCORES = TableSchema(
         *SET,
         *SCORE,
         *TRUTH,
-        Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
+        Column("reason", pa.string(), "", "why there is no score, or how far to rely on it"),
     ),
 )
 
@@ -217,7 +217,9 @@ class ModelScorer:
             value = one.compute(self._fitted[one.name], sides)
         except NotAvailableError as error:
             return np.nan, str(error)
-        return (value, "") if np.isfinite(value) else (np.nan, "the score is not a finite number")
+        if not np.isfinite(value):
+            return np.nan, "the score is not a finite number"
+        return float(value), value.note if isinstance(value, score.Noted) else ""
 
 
 def score_suite(
@@ -241,9 +243,6 @@ def score_suite(
                 found = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
                 rows += [named | truth | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
-
-
-_UNDETERMINED = "the agreements of its pairs do not determine it"
 
 
 @dataclass
@@ -280,8 +279,13 @@ class _Pool:
 def score_pool(
     given: SuiteOutputs, models: Sequence[str], scores: Sequence[PoolScore],
     read: Callable[[str, str], Outputs], single: Collection[str] = (), views: Views = _NO_VIEWS,
+    recipes: Sequence[str] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compute the scores of all models on all sets of a suite."""
+    """Compute the scores of all models on all sets of a suite.
+
+    `recipes` names the recipe of each model without its seed; None if they are not known.
+    """
+    of_recipes = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
     members, in_pool = given.suite.members, np.array([model not in single for model in models])
     reader = SuiteReader(given, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.rule_of(member) for member in members}
@@ -300,14 +304,14 @@ def score_pool(
             pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
         *_, n_base, of_base, accuracy_base = bases[rule]
         for view, draw, n, of_target, accuracy in pool.parts(views, names[member.dataset]):
-            agreements = Agreements(of_target, of_base, accuracy_base)
+            agreements = Agreements(of_target, of_base, accuracy_base, of_recipes)
             for one in scores:
                 try:
                     values, reason = one.of_models(agreements, in_pool), ""
                 except NotAvailableError as error:
                     values, reason = np.full(len(models), np.nan), str(error)
                 for i, model in enumerate(models):
-                    undetermined = "" if np.isfinite(values[i]) else _UNDETERMINED
+                    undetermined = "" if np.isfinite(values[i]) else one.undetermined
                     rows.append(
                         given.columns(model, member) | {
                             "method": one.method, "variant": one.variant, "seed": draw,
@@ -337,7 +341,7 @@ def write_scores(
 
 def write_agreement(
     *, given: SuiteOutputs, models: Sequence[str], single: Sequence[str], methods: Sequence[str],
-    views: Views, scores: Path,
+    views: Views, recipes: Sequence[str], scores: Path,
 ) -> None:  # fmt: skip
     """Write the scores of how often the models of a study agree on each set of a suite."""
     in_parts = {member.dataset for member in given.suite.members if member.counting}
@@ -348,6 +352,6 @@ def write_agreement(
         return given.files.read(name, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(given, models, chosen, read, single, views)
+    table = score_pool(given, models, chosen, read, single, views, recipes)
     write_table(SCORES.from_frame(table), scores)
     LOGGER.info("%s: %d sets, %d models", given.suite.name, len(given.suite.members), len(models))

@@ -50,13 +50,15 @@ _FEW = (
 class GivenSets:
     """A model's outputs on a base, on sets to predict for by name, and on sets to fit on.
 
-    Targets that the caller did not name are called as their files say.
+    `groups` are those of the sets to fit on, none or one each. Targets that the caller did not name
+    are called as their files say.
     """
 
     base: Path | InMemory
     targets: Mapping[str, Path | InMemory]
     calibration: Sequence[Path | InMemory]
     is_named: bool = False
+    groups: Sequence[str] = ()
 
     @property
     def all(self) -> list[Path | InMemory]:
@@ -112,7 +114,7 @@ def predict_given(
             yield name, found.outputs
 
     table = estimate_accuracies(
-        base.outputs, targets(), methods=chosen, calibration=calibration,
+        base.outputs, targets(), methods=chosen, calibration=calibration, groups=given.groups,
         n_resamples=int(resamples), seed=int(seed), progress=progress,
     )  # fmt: skip
     return base, table
@@ -236,6 +238,7 @@ def predict_accuracy(
     *,
     methods: str | Sequence[str] = (),
     calibration: Mapping[str, Data] | Sequence[Data] = (),
+    calibration_groups: Sequence[str] = (),
     resamples: int = N_RESAMPLES,
     seed: int = 0,
     columns: Mapping[str, str] | None = None,
@@ -259,10 +262,15 @@ def predict_accuracy(
     methods : str or sequence of str
         By name, or variants as `method:variant`: `ac` (average confidence), `ac_temperature` (after
         temperature scaling), `doc_feat` (difference of confidences), `atc_mc` and `atc_ne` (average
-        thresholded confidence), .... An unknown name is answered with those that there are. By
-        default these five and, with sets for calibration, all that need a regression.
+        thresholded confidence), `cot` and `cott` (optimal transport), .... An unknown name is
+        answered with those that there are. By default these seven and, with sets for calibration,
+        all that need a regression.
     calibration : sequence or mapping of such outputs
-        On at least three further labelled sets, which regressions are fitted on.
+        On at least three further labelled sets, which regressions are fitted on. Their intervals
+        over sets (jackknife+, level 0.9) are in `to_pandas(all=True)`.
+    calibration_groups : sequence of str
+        The group of each of these sets, such as its corruption, for intervals that leave out whole
+        groups: severities of one corruption are not exchangeable. By default each is its own.
     resamples : int
         Resamples of the datapoints for the intervals, 0 for none.
     seed : int
@@ -290,6 +298,7 @@ def predict_accuracy(
     References
     ----------
     Guillory et al. (2021), arXiv 2107.03315 (AC, DoC); Garg et al. (2022), arXiv 2201.04234 (ATC);
+    Lu et al. (2023), arXiv 2305.15640 (COT); Barber et al. (2021), Ann. Stat. 49 (jackknife+);
     docs/accuracy-prediction.md lists all methods with their sources.
 
     Examples
@@ -321,6 +330,7 @@ def predict_accuracy(
         {str(name): source_of(one, str(name)) for name, one in named.items()},
         [source_of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
         is_named,
+        tuple(map(str, calibration_groups)),
     )
     layout, n_classes = layout_of(given.all, columns, classes, first_label)
     told, notes = list[str](), list[str]()

@@ -397,6 +397,11 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
         help="predictions on at least 3 further labelled sets, which regressions are fitted on",
     )  # fmt: skip
     parser.add_argument(
+        "--calibration-groups", nargs="+", default=[], metavar="NAME",
+        help="the group of each of these files, such as its corruption, for intervals over groups "
+        "of sets (default: each file is a group)",
+    )  # fmt: skip
+    parser.add_argument(
         "--resamples", type=int, default=N_RESAMPLES, metavar="N",
         help="resamples of the datapoints for the intervals; 0 for none (default: %(default)s)",
     )  # fmt: skip
@@ -417,7 +422,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}
-    given = GivenSets(arguments.base, targets, arguments.calibrate_on)
+    groups = arguments.calibration_groups
+    given = GivenSets(arguments.base, targets, arguments.calibrate_on, groups=groups)
     _check_named_once(arguments)
     layout, n_classes = read_layout(arguments, given.all)
     base, table = predict_given(

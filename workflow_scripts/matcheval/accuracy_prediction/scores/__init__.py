@@ -3,7 +3,17 @@
 To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
 """
 
-from matcheval.accuracy_prediction.scores import confidence, features, probabilities, rotation
+from matcheval.accuracy_prediction.scores import (
+    classwise,
+    confidence,
+    dispersion,
+    features,
+    importance,
+    mano,
+    probabilities,
+    rotation,
+    transport,
+)
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 
@@ -15,5 +25,10 @@ SCORES: dict[str, Score] = {
     **probabilities.SCORES,
     **features.PROTOTYPES,
     **rotation.SCORES,
+    **transport.SCORES,
+    **mano.SCORES,
+    **dispersion.SCORES,
+    **classwise.SCORES,
+    **importance.SCORES,
 }
 ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}

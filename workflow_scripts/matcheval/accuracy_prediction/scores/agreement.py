@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
 from matcheval.accuracy_prediction.scores.score import Described, Need, NotAvailableError, Predicts
+from matcheval.errors import InputError
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
@@ -28,6 +29,32 @@ def agreement(predictions: Predictions) -> Floats:
     """Compute the share of datapoints on which each two models predict the same class."""
     counts = _equal_counts()(np.ascontiguousarray(predictions))
     return np.asarray(counts / predictions.shape[1])
+
+
+def disagreement_accuracy(predictions: Predictions) -> float:
+    """Predict the accuracy of trainings that differ in their seed by how often they agree (GDE).
+
+    Parameters
+    ----------
+    predictions : int array, shape (n_models, n)
+        Predicted classes of at least two models.
+
+    Returns
+    -------
+    float
+        1 minus the mean share of datapoints on which two models differ, over all pairs.
+
+    References
+    ----------
+    Jiang et al. (2022), ICLR, arXiv 2106.13799: exact where the ensemble of the trainings is
+    class-wise calibrated, under shift usually too high.
+    """
+    if len(predictions) < 2:
+        raise InputError(
+            f"predictions of {len(predictions)} models", field="predictions",
+            remedy="Give those of at least two trainings with different seeds",
+        )  # fmt: skip
+    return float(agreement(predictions)[np.triu_indices(len(predictions), 1)].mean())
 
 
 @cache
@@ -55,16 +82,21 @@ _probit = partial(to_scale, scale=Scale.PROBIT)
 
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """Agreements of models on a target and on the base, and their accuracies on the base."""
+    """Agreements of models on a target and on the base, and their accuracies on the base.
+
+    `recipes` has equal numbers for models that differ in their seed only; None if not known.
+    """
 
     target: Floats
     base: Floats
     accuracy: Floats
+    recipes: Classes | None = None
 
     def among(self, models: Classes) -> "Agreements":
         """Return the agreements among some of the models, given by position."""
         index = np.ix_(models, models)
-        return Agreements(self.target[index], self.base[index], self.accuracy[models])
+        recipes = None if self.recipes is None else self.recipes[models]
+        return Agreements(self.target[index], self.base[index], self.accuracy[models], recipes)
 
     @cached_property
     def pairs(self) -> tuple[Classes, Classes]:
@@ -123,6 +155,23 @@ def aline_d(agreements: Agreements) -> Floats:
     return from_scale(found, Scale.PROBIT)
 
 
+def agreement_of_seeds(agreements: Agreements, *, cross: bool = False) -> Floats:
+    """Compute the mean agreement of trainings that differ in their seed only; NaN for others.
+
+    `cross` takes for each model its mean agreement with all models of other recipes.
+    """
+    matrix, n = agreements.target, len(agreements.target)
+    recipes = np.arange(n) if agreements.recipes is None else agreements.recipes
+    is_same = np.equal(recipes[:, None], recipes)
+    if cross:
+        sums, counts = np.where(is_same, 0, matrix).sum(axis=1), (~is_same).sum(axis=1)
+    else:  # of all pairs of a recipe, each counted twice
+        together = is_same.astype(np.float64)
+        sums = together @ np.where(is_same & ~np.eye(n, dtype=bool), matrix, 0).sum(axis=1)
+        counts = (together @ together.sum(axis=1) - together.sum(axis=1)).astype(np.int64)
+    return np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0)
+
+
 def _determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
     """Say which unknowns are determined by sums of two of them."""
     from scipy.sparse import coo_array
@@ -141,6 +190,7 @@ class PoolScore(Described):
     compute: Callable[[Agreements], Floats]
     method: str = "ms_aol"
     direction: int = 1
+    undetermined: str = "the agreements of its pairs do not determine it"
 
     def of_models(self, agreements: Agreements, in_pool: npt.NDArray[np.bool_]) -> Floats:
         """Compute the score of all models, of which some may be outside of the pool."""
@@ -156,6 +206,11 @@ _aline = partial(
     PoolScore, predicts=Predicts.ACCURACY, needs=(Need.MODELS, Need.BASE_LABELS),
     source="Baek et al. (2022); agreement_trajectory.ipynb",
 )  # fmt: skip
+_gde = partial(
+    PoolScore, method="gde", title="Disagreement", predicts=Predicts.ACCURACY, needs=(Need.MODELS,),
+    source="Jiang et al. (2022)",
+    undetermined="no other model is trained by the same recipe with another seed",
+)  # fmt: skip
 POOL_SCORES = {
     score.name: score
     for score in (
@@ -165,5 +220,7 @@ POOL_SCORES = {
         ),
         _aline(title="ALine-S", variant="aline_s", compute=aline_s),
         _aline(title="ALine-D", variant="aline_d", compute=aline_d),
+        _gde(compute=agreement_of_seeds),
+        _gde(variant="cross", compute=partial(agreement_of_seeds, cross=True)),
     )
 }  # fmt: skip

@@ -171,16 +171,19 @@ def _resampled(
     return np.asarray(chebfit(points, np.stack(means, axis=1), n_points - 1))
 
 
-def _temperature_of_base(sources: Sources) -> float:
-    base = sources.base
-    assert base.logits is not None
-    assert base.labels is not None
-    return fit_temperature(base.logits, base.labels)
+def temperature_of_base(sources: Sources) -> float:
+    """Return the temperature fitted to the base, the same for all scores that need it."""
+    base, known = sources.base, sources.base.__dict__
+    if "temperature" not in known:
+        assert base.logits is not None
+        assert base.labels is not None
+        known["temperature"] = fit_temperature(base.logits, base.labels)
+    return float(known["temperature"])
 
 
 @SCORES.add(
     "ac_temperature", "AC TempScaling", Predicts.ACCURACY, 1,
-    needs=(Need.BASE_LABELS, Need.LOGITS), fit=_temperature_of_base,
+    needs=(Need.BASE_LABELS, Need.LOGITS), fit=temperature_of_base,
     source="P1, with Guo et al. (2017)",
 )  # fmt: skip
 def scaled_confidence(sides: Sides, temperature: float) -> float:

@@ -248,7 +248,8 @@ def _equal_sizes(both: Sequence[Features], seed: int) -> list[Features]:
     ]
 
 
-def _both(sides: Sides) -> tuple[Features, Features]:
+def both_features(sides: Sides) -> tuple[Features, Features]:
+    """Return the features of base and target, of enough datapoints for a discriminator."""
     base, target = features_of(sides.base), features_of(sides.target)
     _check_widths(base.shape[1], target.shape[1])
     if min(len(base), len(target)) < _FEWEST:
@@ -258,13 +259,13 @@ def _both(sides: Sides) -> tuple[Features, Features]:
 
 def linear(sides: Sides) -> Discrimination:
     """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
-    train, tune, report = _parts(_equal_sizes(_both(sides), sides.seed), sides.seed)
+    train, tune, report = _parts(_equal_sizes(both_features(sides), sides.seed), sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
 
 
 def balanced_linear(sides: Sides) -> Discrimination:
     """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
-    train, tune, report = _parts(_both(sides), sides.seed)
+    train, tune, report = _parts(both_features(sides), sides.seed)
     scores = fit_linear(train, tune, balanced=True).decide(report[0])
     return discrimination(report[1], scores, balanced=True)
 
@@ -273,7 +274,7 @@ def mlp(sides: Sides) -> Discrimination:
     """Discriminate by a network of one hidden layer of 512 rectified units."""
     from sklearn.neural_network import MLPClassifier
 
-    parts = _parts(_equal_sizes(_both(sides), sides.seed), sides.seed)
+    parts = _parts(_equal_sizes(both_features(sides), sides.seed), sides.seed)
     scaling = Scaling.of(parts[0][0])
     train, tune, report = (scaling.apply(features).astype(np.float32) for features, _ in parts)
     network = MLPClassifier((_HIDDEN,), random_state=sides.seed)

@@ -311,6 +311,13 @@ def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
     return np.asarray((probabilities if is_max else _grouped(probabilities, rule)).max(axis=1))
 
 
+def scaled_probabilities(outputs: Outputs, temperature: float) -> Floats:
+    """Return the probabilities of the target's classes or groups at a temperature."""
+    assert outputs.logits is not None
+    rule = outputs.rule
+    return _grouped(class_probabilities(outputs.logits, rule, temperature), rule)
+
+
 def _cut(
     outputs: Outputs, rule: ClassRule, chosen: npt.NDArray[np.bool_] | None, labels: Classes | None
 ) -> Outputs:

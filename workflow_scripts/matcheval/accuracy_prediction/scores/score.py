@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 
 _Result = TypeVar("_Result")
@@ -18,6 +21,29 @@ NO_SPREAD = "all confidences on the set are 1"
 
 class NotAvailableError(Exception):
     """A score cannot be computed on a set; the text is the reason that tables give."""
+
+
+def counted_logits(outputs: Outputs) -> npt.NDArray[Any]:
+    """Return the logits of the classes that count, of which one is predicted, a column each."""
+    assert outputs.logits is not None
+    rule = outputs.rule
+    if not rule.columns:
+        return outputs.logits
+    if not rule.restrict_argmax or any(len(group) > 1 for group in rule.columns):
+        raise NotAvailableError("defined for single classes and restrict_argmax: true only")
+    return np.asarray(np.take(outputs.logits, rule.classes, axis=1))
+
+
+class Noted(float):
+    """A score with a remark on how far it can be relied on, which tables give."""
+
+    note: str
+
+    def __new__(cls, value: float, note: str = "") -> "Noted":
+        """Note something of a score; an empty remark is none."""
+        found = super().__new__(cls, value)
+        found.note = note
+        return found
 
 
 class Need(StrEnum):
@@ -71,11 +97,11 @@ class Sides:
     seed: int = 0
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def once(self, function: Callable[["Sides"], _Result]) -> _Result:
+    def once(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
         """Return a function of the two sets, computed once for all scores that ask for it."""
-        if function not in self._shared:
-            self._shared[function] = function(self)
-        return self._shared[function]
+        if (key := (function, *arguments)) not in self._shared:
+            self._shared[key] = function(self, *arguments)
+        return self._shared[key]
 
 
 @dataclass(frozen=True)
@@ -146,7 +172,7 @@ class Score(Described):
     ----------
     function : callable
         Takes the two sets and, if there is a `fit`, what that returned; returns the score: a float,
-        NaN where it is undefined. May raise `NotAvailableError`.
+        perhaps `Noted`, NaN where it is undefined. May raise `NotAvailableError`.
     fit : callable or None
         Takes `Sources`; its result is used for all sets.
     of_confidences : bool

@@ -1,0 +1,229 @@
+"""Estimators without labels of 2021 to 2026: small cases by hand, invariants, and limits."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from matcheval.accuracy_prediction.scores import SCORES, importance
+from matcheval.accuracy_prediction.scores.classwise import classwise
+from matcheval.accuracy_prediction.scores.confidence import fit_temperature
+from matcheval.accuracy_prediction.scores.dispersion import dispersion
+from matcheval.accuracy_prediction.scores.importance import importance_histogram, mandoline
+from matcheval.accuracy_prediction.scores.mano import mano
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict, softmax
+from matcheval.accuracy_prediction.scores.score import NotAvailableError, Noted, Sides, Sources
+from matcheval.accuracy_prediction.scores.transport import cot, transport_costs
+from matcheval.accuracy_prediction.scoring import ModelScorer
+from matcheval.errors import InputError
+
+NAMES = [
+    "cot", "cott", "cott:released", "mano", "mano:plain", "dispersion", "dispersion:as_published",
+    "classwise_atc", "classwise_doc", "classwise_ts", "importance_histogram",
+    "importance_discriminator", "mandoline",
+]  # fmt: skip
+
+
+def outputs(n, seed, shift=0.0, k=4):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k, n)
+    logits = rng.normal(size=(n, k))
+    logits[np.arange(n), labels] += 2.5 - shift
+    return from_logits(2 * logits, labels, features=logits.astype(np.float32))
+
+
+BASE, TARGET = outputs(400, 0), outputs(300, 1, shift=1.0)
+
+
+def value(name, base=BASE, target=TARGET, sources=None):
+    score = SCORES[name]
+    return score.compute(score.fitted(Sources(sources or base)), Sides(base, target))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_order_of_datapoints_changes_nothing_and_accuracies_fall_with_the_shift(name):
+    order = np.random.default_rng(0).permutation(len(TARGET))
+    found = value(name)
+    slack = 0.02 if name == "importance_discriminator" else 1e-9  # other datapoints in its folds
+    assert value(name, target=TARGET.rows(order)) == pytest.approx(found, abs=slack)
+    if SCORES[name].predicts == "accuracy":
+        assert TARGET.accuracy - 0.1 < found < BASE.accuracy
+    near = value(name, target=outputs(300, 1))
+    assert near > found
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if SCORES[name].predicts == "accuracy"])
+def test_a_set_like_the_base_is_as_accurate_as_it(name):
+    found = value(name, BASE, BASE)
+    exact = name not in ("cot", "cott:released", "importance_discriminator")
+    assert found == pytest.approx(BASE.accuracy, abs=1e-9 if exact else 0.02)
+
+
+class TestTransport:
+    def test_costs_are_those_of_a_linear_program(self):
+        p, shares = softmax(np.random.default_rng(0).normal(size=(7, 3))), np.array([0.5, 0.3, 0.2])
+        cost = 1 - p
+        rows = [np.kron(one, np.ones(3)) for one in np.eye(7)]
+        columns = [np.kron(np.ones(7), one) for one in np.eye(3)]
+        found = linprog(cost.ravel(), A_eq=rows + columns, b_eq=[*np.ones(7), *7 * shares])
+        assert transport_costs(p, shares).sum() == pytest.approx(found.fun, abs=1e-9)
+
+    def test_never_above_confidence_and_equal_where_classes_are_as_in_the_base(self):
+        p = softmax(np.random.default_rng(1).normal(0, 2, (50, 4)))
+        shares = np.bincount(p.argmax(axis=1), minlength=4) / 50
+        assert cot(p, shares) == pytest.approx(p.max(axis=1).mean(), abs=1e-12)
+        assert cot(p) < p.max(axis=1).mean()
+
+    def test_collapse_is_seen(self):
+        assert cot(np.tile([0.9, 0.05, 0.05], (6, 1))) == pytest.approx(1 / 3)
+
+    def test_large_sets_are_cut_at_random(self, monkeypatch):
+        monkeypatch.setattr("matcheval.accuracy_prediction.scores.transport._MOST", 20)
+        p = softmax(np.random.default_rng(2).normal(size=(50, 3)))
+        cut, again = (cot(p, seed=0) for _ in range(2))
+        monkeypatch.undo()
+        assert cut == again
+        assert cut == pytest.approx(cot(p), abs=0.05)
+        assert cut < cot(p)  # a part has fewer ways
+
+    def test_confidences_are_scaled_and_classes_cut(self):
+        rule = ClassRule(((0,), (1, 3)), renormalise=True, group_probability="sum")
+        base, target = (restrict(one, rule, one is BASE) for one in (BASE, TARGET))
+        temperature = fit_temperature(BASE.logits, BASE.labels)
+        p = softmax(TARGET.logits[np.isin(TARGET.labels, (0, 1, 3))][:, [0, 1, 3]], temperature)
+        grouped = np.stack([p[:, 0], p[:, 1] + p[:, 2]], axis=1)
+        shares = np.bincount(base.labels) / len(base)
+        assert value("cot", base, target, BASE) == pytest.approx(cot(grouped, shares), abs=1e-12)
+
+    def test_limits_are_said(self):
+        right = replace(BASE, labels=BASE.predicted)
+        found = value("cott", right)
+        assert (float(found), found.note) == (
+            1,
+            "all of the base is right, or all wrong: no threshold",
+        )
+        (row,) = ModelScorer(Sources(right), [SCORES["cott"]]).rows(
+            Sides(right, TARGET), of_pool=True
+        )
+        assert (row["score"], row["reason"]) == (1, found.note)
+
+    def test_other_frameworks_are_not_imported(self):
+        code = (
+            "import sys, numpy as np\n"
+            "from matcheval.accuracy_prediction.scores.transport import cot\n"
+            "assert 'ot' not in sys.modules; cot(np.eye(3));"
+            "assert 'ot' in sys.modules and not {'torch', 'jax', 'tensorflow'} & {*sys.modules}"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+
+    @pytest.mark.parametrize(
+        ("p", "shares", "message"),
+        [
+            ([[0.5, 0.5]], None, "'probabilities': 1 rows. Give at least 2"),
+            ([[np.nan, 0.5]] * 2, None, "'probabilities': has negative or non-finite"),
+            (np.eye(2), [0.5, 0.6], "'class_distribution': 2 shares of 2 .* add up to 1.1"),
+        ],
+    )
+    def test_bad_input(self, p, shares, message):
+        with pytest.raises(InputError, match=message):
+            transport_costs(np.array(p), None if shares is None else np.array(shares))
+
+
+class TestMaNo:
+    def test_limits(self):
+        uniform, sure = np.zeros((5, 10)), 50 * np.eye(10)[:5]
+        assert mano(uniform, normalisation="softmax").score == pytest.approx(1 / 10)
+        assert mano(sure).score == pytest.approx(10**-0.25)
+        assert (mano(sure).used, mano(uniform).used) == ("softmax", "taylor")
+        # 1 + z + z²/2 of (0, 2) is (1, 5); less its minimum (0, 4), which is one-hot.
+        assert mano(np.array([[0.0, 2.0]])).score == pytest.approx(2**-0.25)
+        plain = ((1 / 6) ** 4 + (5 / 6) ** 4) / 2
+        assert mano(np.array([[0.0, 2.0]]), taylor="plain").score == pytest.approx(plain**0.25)
+
+    def test_the_base_decides_and_another_wish_is_noted(self):
+        sure = from_logits(20 * np.eye(4)[BASE.predicted], BASE.labels)
+        found = value("mano", sure)
+        assert float(found) == mano(TARGET.logits, normalisation="softmax").score
+        assert "normalised otherwise" in found.note
+        assert value("mano", BASE).note == ""
+
+
+def test_dispersion_by_hand():
+    """Means (1, 0) and (4, 0) of two and one datapoints around (2, 0): 2 · 1 + 1 · 4."""
+    features, predicted = np.array([[0.0, 0], [2, 0], [4, 0]]), np.array([1, 1, 7])
+    assert dispersion(features, predicted) == pytest.approx(np.log(6))
+    twice = dispersion(np.tile(features, (2, 1)), np.tile(predicted, 2), per_row=True)
+    assert twice == dispersion(features, predicted, per_row=True) == pytest.approx(np.log(2))
+    with pytest.raises(NotAvailableError, match="of one class"):
+        value("dispersion", target=TARGET.rows(TARGET.predicted == 0))
+
+
+class TestClassWise:
+    LOGITS = np.log([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    CORRECT = np.array([True, False, True, True])
+
+    def found(self, kind, minimum=1):
+        return classwise(kind, self.LOGITS, self.CORRECT, self.LOGITS[[1, 2]], minimum)
+
+    def test_by_hand(self):
+        """Class 0 has confidences 0.9 and 0.7, one of them right; class 1 is always right."""
+        atc, doc, ts = (self.found(kind) for kind in ("atc", "doc", "ts"))
+        assert atc.parameters == pytest.approx([0.9, -np.inf])
+        assert (atc.per_class.tolist(), atc.accuracy) == ([0, 1], 0.5)
+        assert doc.parameters == pytest.approx([-0.3, 0.4])
+        assert doc.per_class == pytest.approx([0.4, 1])
+        assert ts.parameters == pytest.approx([100, 0.01])  # neither accuracy is in reach
+        pooled = self.found("doc", minimum=3)  # neither class has three: 0.75 of mean 0.75
+        assert pooled.parameters == pytest.approx([0, 0], abs=1e-9)
+
+    def test_temperatures_give_the_accuracy_of_each_class(self):
+        base, k = BASE.logits, BASE.predicted == 1
+        found = classwise("ts", base, BASE.correct, base).parameters[1]
+        mean = softmax(base[k], found).max(axis=1).mean()
+        assert mean == pytest.approx(BASE.correct[k].mean(), abs=1e-9)
+
+    def test_groups_of_classes_have_none(self):
+        cut = restrict(BASE, ClassRule(((0,), (1, 2))), True)
+        with pytest.raises(NotAvailableError, match="single classes"):
+            value("classwise_doc", cut, cut, BASE)
+
+
+class TestImportance:
+    def test_histogram_by_hand(self):
+        """Shares 1/2, 1/2 of the base, 1/4, 1/2 of the target; a quarter is in no bin."""
+        found = importance_histogram(
+            np.array([0.1, 0.95]), np.array([False, True]), np.array([0.05, 1, 0.93, 0.5])
+        )
+        assert found.accuracy == pytest.approx(2 / 3)
+        assert found.ess == pytest.approx(1.5**2 / (0.5**2 + 1))
+        assert found.lost_mass == 0.25
+        with pytest.raises(InputError, match="none is in a bin"):
+            importance_histogram(np.array([0.1]), np.array([True]), np.array([0.9]))
+
+    def test_one_slice_by_hand(self):
+        """With one slice, weights give it the target's share; a slice of all is left out."""
+        base, target = np.repeat([[1, 1], [0, 1]], [3, 1], axis=0), np.array([[1, 1], [0, 1]])
+        found = mandoline(base, target, np.array([True, True, True, False]))
+        assert found.accuracy == pytest.approx(0.5, abs=1e-6)
+        assert found.ess == pytest.approx(1 / (3 / 36 + 1 / 4), abs=1e-5)
+
+    def test_equal_weights_are_the_base_itself(self):
+        found = importance.weighted(np.full(8, 3.0), np.arange(8) < 6)
+        assert (found.accuracy, found.ess) == (0.75, 8)
+
+    def test_effective_sizes_are_noted_or_refused(self):
+        for size, said in ((29, "below 30"), (60, "size 60, below 100"), (200, "size 200")):
+            correct = np.arange(size) % 2 == 0
+            found = importance.weighted(np.ones(size), correct, 0.1)
+            if size < 30:
+                with pytest.raises(NotAvailableError, match=said):
+                    importance._reported(found)
+                continue
+            noted = importance._reported(found)
+            assert isinstance(noted, Noted)
+            assert said in noted.note
+            assert "10% of the set is unlike" in noted.note

@@ -1,0 +1,217 @@
+"""Importance weighting: the accuracy on the base, its datapoints weighted to look like the target.
+
+Weights come from a histogram of confidences, from a discriminator of features, or from slices
+(Mandoline: Chen et al. 2021, ICML, arXiv 2107.00643). A shift that these do not show is not seen.
+Few datapoints with large weights say little: the effective sample size (Σw)² / Σw² is noted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
+from matcheval.accuracy_prediction.scores.features import both_features
+from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs, scaled_probabilities
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Noted,
+    Predicts,
+    Scores,
+    Sides,
+)
+from matcheval.errors import InputError
+
+SCORES = Scores()
+FEWEST, FEW = 30, 100  # effective datapoints: no prediction below the first, a warning below both
+_LOST = 0.05  # share of the target that no datapoint of the base stands for
+_CUT = (0.001, 0.999)  # of probabilities of the discriminator
+_FOLDS = 5
+_SLOPE = 1e-5  # largest derivative at the optimum
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Weighted accuracy, effective sample size, and the share of the target without a match."""
+
+    accuracy: float
+    ess: float
+    lost_mass: float = 0.0
+
+
+def weighted(weights: Floats, correct: Flags, lost_mass: float = 0.0) -> Weighted:
+    """Compute the weighted accuracy; weights are of any scale, shape (n_base,)."""
+    total = weights.sum()
+    return Weighted(
+        float(weights @ correct / total), float(total**2 / (weights**2).sum()), lost_mass
+    )
+
+
+def importance_histogram(
+    conf_base: Floats, correct_base: Flags, conf_target: Floats, bins: int = 10
+) -> Weighted:
+    """Weight by the target's share over the base's share of a bin of confidence.
+
+    Parameters
+    ----------
+    conf_base, conf_target : float arrays, shapes (n_base,) and (n_target,)
+        Confidences in [0, 1].
+    correct_base : bool array, shape (n_base,)
+    bins : int
+        Equal ones of [0, 1], each with its upper end; 0 is in the first.
+
+    Raises
+    ------
+    InputError
+        If no datapoint of the target is in a bin with datapoints of the base.
+
+    References
+    ----------
+    get_im_estimate in utils.py of the code of Lu et al. (2023).
+    """
+    edges = np.linspace(0, 1, bins + 1)[1:-1]
+    places = [np.digitize(one, edges, right=True) for one in (conf_base, conf_target)]
+    base, target = (np.bincount(one, minlength=bins) / len(one) for one in places)
+    lost = float(target[base == 0].sum())
+    if not target[base > 0].any():
+        raise InputError("none is in a bin with datapoints of the base", field="conf_target")
+    ratio = np.divide(target, base, out=np.zeros(bins), where=base > 0)
+    return weighted(ratio[places[0]], correct_base, lost)
+
+
+def importance_discriminator(
+    p_target: Floats, correct_base: Flags, n_base: int, n_target: int
+) -> Weighted:
+    """Weight by the odds of a discriminator that a datapoint of the base is of the target.
+
+    Parameters
+    ----------
+    p_target : float array, shape (n_base,)
+        Probabilities of the target, in (0, 1), of a discriminator not fitted on the datapoint.
+    correct_base : bool array, shape (n_base,)
+    n_base, n_target : int
+        Datapoints that it was fitted on.
+    """
+    return weighted(p_target / (1 - p_target) * n_base / n_target, correct_base)
+
+
+def mandoline(
+    slices_base: npt.ArrayLike, slices_target: npt.ArrayLike, correct_base: Flags,
+    edges: Sequence[tuple[int, int]] | None = None,
+) -> Weighted:  # fmt: skip
+    """Weight by a log-linear model of slices, fitted so that their means are those of the target.
+
+    Parameters
+    ----------
+    slices_base, slices_target : int arrays, shapes (n_base, n_slices) and (n_target, n_slices)
+        1 where a datapoint is in a slice, otherwise -1 or 0. Slices that all or no datapoints of a
+        set are in have no finite weight, and are left out.
+    correct_base : bool array, shape (n_base,)
+    edges : sequence of pairs of int, or None
+        Slices whose products count, too.
+
+    Raises
+    ------
+    InputError
+        If the slices tell base and target apart, so that no finite weights fit.
+
+    References
+    ----------
+    Chen et al. (2021), arXiv 2107.00643, section 4; mandoline.py of its code.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp, softmax
+
+    signs = [np.where(np.asarray(one) > 0, 1.0, -1.0) for one in (slices_base, slices_target)]
+    pairs = [(i, j) for i, j in (() if edges is None else edges)]
+    base, target = (np.column_stack([s, *(s[:, i] * s[:, j] for i, j in pairs)]) for s in signs)
+    vary = (np.ptp(base, axis=0) > 0) & (np.ptp(target, axis=0) > 0)
+    base, wanted = base[:, vary], target[:, vary].mean(axis=0)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        values = base @ x
+        return float(logsumexp(values) - wanted @ x), softmax(values) @ base - wanted
+
+    found = minimize(loss, np.zeros(len(wanted)), jac=True, method="BFGS", options={"gtol": 1e-9})
+    if not np.abs(loss(found.x)[1]).max(initial=0) < _SLOPE:
+        raise InputError("no finite weights fit the slices", field="slices_target")
+    return weighted(softmax(base @ found.x), correct_base)
+
+
+def _reported(found: Weighted) -> float:
+    """Return the accuracy with its effective sample size, or refuse a small one."""
+    size = f"effective sample size {found.ess:.0f}"
+    if found.ess < FEWEST:
+        raise NotAvailableError(f"{size}, below {FEWEST}: too little of the base is like the set")
+    warning = f"{size}, below {FEW}" if found.ess < FEW else size
+    if found.lost_mass > _LOST:
+        warning += f"; {found.lost_mass:.0%} of the set is unlike all of the base"
+    return Noted(found.accuracy, warning)
+
+
+def _scaled(outputs: Outputs, temperature: float) -> Floats:
+    found = scaled_probabilities(outputs, temperature)
+    if len(found) < 2 or not np.isfinite(found).all():
+        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
+    return found
+
+
+@SCORES.add(
+    "importance_histogram", "Importance (confidence)", Predicts.ACCURACY, 1,
+    needs=(Need.BASE_LABELS, Need.LOGITS), fit=temperature_of_base,
+    source="get_im_estimate in the code of Lu et al. (2023)",
+)  # fmt: skip
+def by_confidence(sides: Sides, temperature: float) -> float:
+    """Weight the base by bins of its scaled confidences."""
+    base, target = (_scaled(one, temperature).max(axis=1) for one in (sides.base, sides.target))
+    try:
+        return _reported(
+            importance_histogram(base.clip(0, 1), sides.base.correct, target.clip(0, 1))
+        )
+    except InputError as error:
+        raise NotAvailableError(str(error)) from error
+
+
+@SCORES.add(
+    "importance_discriminator", "Importance (features)", Predicts.ACCURACY, 1,
+    needs=(Need.BASE_LABELS, Need.FEATURES), source="odds of Disc. AUC, 5 folds (ours)",
+)  # fmt: skip
+def by_features(sides: Sides) -> float:
+    """Weight the base by the odds of a logistic regression of standardised features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    base, target = both_features(sides)
+    n_base, n_target = len(base), len(target)
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=sides.seed)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    domains = np.repeat([0, 1], [n_base, n_target])
+    both = np.concatenate([base, target]).astype(np.float64)
+    p = cross_val_predict(model, both, domains, cv=folds, method="predict_proba")[:n_base, 1]
+    return _reported(importance_discriminator(p.clip(*_CUT), sides.base.correct, n_base, n_target))
+
+
+@SCORES.add(
+    "mandoline", "Mandoline", Predicts.ACCURACY, 1, needs=(Need.BASE_LABELS, Need.LOGITS),
+    fit=temperature_of_base, source="Chen et al. (2021); slices ours",
+)  # fmt: skip
+def by_slices(sides: Sides, temperature: float) -> float:
+    """Weight the base by predicted class, and by confidence and entropy above its median."""
+    from scipy.special import entr
+
+    both = [_scaled(one, temperature) for one in (sides.base, sides.target)]
+    measures = [np.stack([p.max(axis=1), entr(p).sum(axis=1)], axis=1) for p in both]
+    medians = np.median(measures[0], axis=0)
+    slices = [
+        np.column_stack([p.argmax(axis=1)[:, None] == np.arange(p.shape[1]), values > medians])
+        for p, values in zip(both, measures, strict=True)
+    ]
+    try:
+        return _reported(mandoline(slices[0], slices[1], sides.base.correct))
+    except InputError as error:
+        raise NotAvailableError(str(error)) from error
