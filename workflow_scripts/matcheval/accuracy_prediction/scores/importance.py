@@ -135,7 +135,10 @@ def mandoline(
         values = base @ x
         return float(logsumexp(values) - wanted @ x), softmax(values) @ base - wanted
 
-    found = minimize(loss, np.zeros(len(wanted)), jac=True, method="BFGS", options={"gtol": 1e-9})
+    with np.errstate(all="ignore"):  # without finite weights, the search overflows
+        found = minimize(
+            loss, np.zeros(len(wanted)), jac=True, method="BFGS", options={"gtol": 1e-9}
+        )
     if not np.abs(loss(found.x)[1]).max(initial=0) < _SLOPE:
         raise InputError("no finite weights fit the slices", field="slices_target")
     return weighted(softmax(base @ found.x), correct_base)
