@@ -210,6 +210,9 @@ class TestImportance:
         found = mandoline(base, target, np.array([True, True, True, False]))
         assert found.accuracy == pytest.approx(0.5, abs=1e-6)
         assert found.ess == pytest.approx(1 / (3 / 36 + 1 / 4), abs=1e-5)
+        assert found.lost_slices == 1
+        with pytest.raises(InputError, match="no slice holds a part of both"):
+            mandoline(base, np.ones((2, 2)), np.array([True, True, True, False]))
 
     def test_equal_weights_are_the_base_itself(self):
         found = importance.weighted(np.full(8, 3.0), np.arange(8) < 6)

@@ -6,7 +6,7 @@ Few datapoints with large weights say little: the effective sample size (Σw)² 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,12 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Weighted:
-    """Weighted accuracy, effective sample size, and the share of the target without a match."""
+    """Weighted accuracy, effective sample size, share of the target, and slices, without a match."""
 
     accuracy: float
     ess: float
     lost_mass: float = 0.0
+    lost_slices: int = 0
 
 
 def weighted(weights: Floats, correct: Flags, lost_mass: float = 0.0) -> Weighted:
@@ -116,7 +117,7 @@ def mandoline(
     Raises
     ------
     InputError
-        If the slices tell base and target apart, so that no finite weights fit.
+        If the slices tell base and target apart, so that no finite weights fit, or none is left.
 
     References
     ----------
@@ -129,6 +130,8 @@ def mandoline(
     pairs = [(i, j) for i, j in (() if edges is None else edges)]
     base, target = (np.column_stack([s, *(s[:, i] * s[:, j] for i, j in pairs)]) for s in signs)
     vary = (np.ptp(base, axis=0) > 0) & (np.ptp(target, axis=0) > 0)
+    if not vary.any():
+        raise InputError("no slice holds a part of both sets", field="slices_target")
     base, wanted = base[:, vary], target[:, vary].mean(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
@@ -141,7 +144,8 @@ def mandoline(
         )
     if not np.abs(loss(found.x)[1]).max(initial=0) < _SLOPE:
         raise InputError("no finite weights fit the slices", field="slices_target")
-    return weighted(softmax(base @ found.x), correct_base)
+    of_slices = weighted(softmax(base @ found.x), correct_base)
+    return replace(of_slices, lost_slices=int((~vary).sum()))
 
 
 def _reported(found: Weighted) -> float:
@@ -152,6 +156,8 @@ def _reported(found: Weighted) -> float:
     warning = f"{size}, below {FEW}" if found.ess < FEW else size
     if found.lost_mass > _LOST:
         warning += f"; {found.lost_mass:.0%} of the set is unlike all of the base"
+    if found.lost_slices:
+        warning += f"; {found.lost_slices} slices, of none or all of a set, are left out"
     return Noted(found.accuracy, warning)
 
 
