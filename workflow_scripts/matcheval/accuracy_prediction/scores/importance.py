@@ -35,7 +35,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Weighted:
-    """Weighted accuracy, effective sample size, share of the target, and slices, without a match."""
+    """Weighted accuracy, effective sample size; share of the target and slices without a match."""
 
     accuracy: float
     ess: float
