@@ -142,7 +142,8 @@ def mandoline(
         found = minimize(
             loss, np.zeros(len(wanted)), jac=True, method="BFGS", options={"gtol": 1e-9}
         )
-    if not np.abs(loss(found.x)[1]).max(initial=0) < _SLOPE:
+        slope = np.abs(loss(found.x)[1]).max()
+    if not slope < _SLOPE:
         raise InputError("no finite weights fit the slices", field="slices_target")
     of_slices = weighted(softmax(base @ found.x), correct_base)
     return replace(of_slices, lost_slices=int((~vary).sum()))
