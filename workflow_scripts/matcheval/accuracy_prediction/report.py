@@ -63,9 +63,14 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
     said = []
     for method in (_BASE, *_COMPARED):
         if own := [row for row in rows if row["method"] == method and not row["variant"]]:
-            ways = [f"{row['how']} {_error(row)} ({counted(row['n_sets'], 'set')})" for row in own]
-            name = "To assume the base accuracy" if method == _BASE else own[0]["title"]
-            said.append(f"{name} errs by {'; '.join(ways)} points.")
+            is_base = method == _BASE
+            name = "To assume the accuracy of the base" if is_base else own[0]["title"]
+            errors = [
+                f"{_error(row)} points{'' if is_base else ', ' + row['how']} "
+                f"({counted(row['n_sets'], 'set')})"
+                for row in own
+            ]
+            said.append(f"{name} errs by {'; '.join(errors)}.")
     points = max(1, round(100 * float(rows[0]["mae"])))
     step = (
         f"Where an error of {points} points matters, label images: {labels_for(points / 100):,} "
