@@ -39,7 +39,7 @@ def take(study: str) -> None:
     groups = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
     groups.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
     paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
-    rows = pd.read_parquet(paired).round(DECIMALS)
+    rows = pd.read_parquet(paired).query("group == @ALL").round(DECIMALS)
     rows.to_csv(KEPT / f"{study}-differences.csv", index=False)
     for name, figure in FIGURES.items():
         source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
