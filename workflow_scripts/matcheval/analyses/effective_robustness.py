@@ -18,7 +18,7 @@ from matcheval.errors import InputError, configuration_error, listed
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
-from matcheval.predictions.correctness import ACCURACIES
+from matcheval.predictions import correctness
 from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
 from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
 from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
@@ -48,7 +48,7 @@ SCHEMA = tables.TableSchema(
         tables.CONFIDENCE_LEVEL,
     ),
 )
-_MOST_NAMED = 6  # in a figure
+_MOST_NAMED = 20  # in a figure
 
 
 def tabulate(
@@ -61,28 +61,13 @@ def tabulate(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Compute the effective robustness of models.
-
-    Parameters
-    ----------
-    accuracies : mapping of str to pyarrow.Table
-        `ACCURACIES` of the new set, followed by its base sets, by name.
-    models, standard : sequence of str
-        Models, and those of them that are fitted, or all. No model is in its own fit.
-    scales : sequence of str
-        Of the fits: `probit`, `linear`.
-    resamples, seed, confidence
-        As for `statistics.robustness.effective_robustness`.
+    """Compute models' effective robustness from accuracies on the new set, then its base sets.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`; for each scale a row per model, the largest ρ first.
-
-    Raises
-    ------
-    InputError
-        If a model has no accuracy, or as `effective_robustness`.
+        Columns of `SCHEMA`, by `statistics.robustness.effective_robustness`; for each scale a row
+        per model, the largest ρ first.
     """
     names = sorted(models)  # so that draws do not depend on the order of the rows
     (dataset, *bases), sets = accuracies, [_of_set(*one, names) for one in accuracies.items()]
@@ -142,40 +127,50 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     on_both = on_old | {f"replication{end}": table[f"accuracy_new{end}"] for end in ends}
     drawn = table.assign(**{f"accuracy_{name}": values for name, values in on_both.items()})
     x, y = "accuracy_original", "accuracy_replication"
-    drawn = drawn.take(np.isfinite(to_scale(drawn[[x, y]], scale)).all(axis=1).nonzero()[0])
-    drawn = drawn.sort_values(x)
+    is_finite = np.all(np.isfinite(to_scale(drawn[[x, y]], scale)), axis=1)
+    drawn = drawn.take(np.flatnonzero(is_finite)).sort_values(x)
     is_off = (drawn["rho_low"] > 0) | (drawn["rho_high"] < 0)
     of_standard = 100 * table.loc[table["is_standard"], "rho"]
     with style.style():
-        figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
-        axes = figure.add_subplot()
+        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
+        axes, right = figure.subplots(1, 2)
         if scale is Scale.PROBIT:
             set_probit(axes)
         low, high = limits(drawn, scale)
         axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
         line = 100 * drawn[x], 100 * drawn["fitted"]
         axes.plot(*line, label=f"{scale.value} fit", zorder=4, **style.FITTED.line_options())
-        holds_0 = f"{percent(first['confidence'])} interval of ρ holds 0"
-        draw_models(axes, drawn, ~is_off, holds_0 if first["resamples"] else "models")
+        holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
+        draw_models(axes, drawn, ~is_off, holds_0)
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         set_ticks(axes, scale, low, high)
-        for row in drawn[is_off].sort_values("rho", key=abs).tail(_MOST_NAMED).to_dict("records"):
-            side = 1 if row["rho"] < 0 else -1  # below the line to the right, above it to the left
-            axes.annotate(
-                style.shortened(row["model"], 20), (100 * row[x], 100 * row[y]),
-                (4 * side, -4 * side), textcoords="offset points", fontsize=style.NOTE_SIZE,
-                ha="left" if side > 0 else "right", va="center",
-            )  # fmt: skip
         axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
+        _draw_farthest(right, table)
         style.set_title(figure, f"{first['dataset']}: {counted(len(table), 'model')} and their fit")
-        off = f"{is_off.sum()} of {counted(len(drawn), 'interval')} of ρ do not hold 0. "
+        off = f"{is_off.sum()} of {len(drawn)} intervals of ρ do not hold 0. "
         style.set_note(
             figure,
             f"{off if first['resamples'] else ''}Over {len(of_standard)} standard models, ρ has a "
             f"standard deviation of {of_standard.std():.1f} points.",
         )
     return figure
+
+
+def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
+    """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
+    known = table.dropna(subset=["rho"])
+    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED).sort_values("rho")
+    places, values = range(len(rows)), 100 * rows[["rho", "rho_low", "rho_high"]]
+    axes.hlines(places, values["rho_low"], values["rho_high"], color=style.MODELS.color)
+    axes.plot(values["rho"], places, style.MODELS.marker, color=style.MODELS.color)
+    axes.set_yticks(
+        places, [style.shortened(name, 24) for name in rows["model"]], fontsize=style.NOTE_SIZE
+    )
+    style.draw_zero(axes, upright=True)
+    level = percent(table["confidence"].iloc[0])
+    few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""
+    axes.set_xlabel(f"ρ with {level} interval (points){few}")
 
 
 class EffectiveRobustnessSettings(Settings):
@@ -200,7 +195,10 @@ def write_robustness(
     outputs: Sequence[Path],
 ) -> None:
     """Write the table of one new set; accuracies and names are its own and those of its bases."""
-    read = {name: ACCURACIES.read(path) for name, path in zip(names, accuracies, strict=True)}
+    read = {
+        name: correctness.ACCURACIES.read(path)
+        for name, path in zip(names, accuracies, strict=True)
+    }
     table = tabulate(read, models, **options)
     write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
     logging.info("%s: %d models", names[0], len(models))
