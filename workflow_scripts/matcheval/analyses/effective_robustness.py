@@ -130,7 +130,10 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     is_finite = np.all(np.isfinite(to_scale(drawn[[x, y]], scale)), axis=1)
     drawn = drawn.take(np.flatnonzero(is_finite)).sort_values(x)
     is_off = (drawn["rho_low"] > 0) | (drawn["rho_high"] < 0)
-    of_standard = 100 * table.loc[table["is_standard"], "rho"]
+    spread = 100 * table.loc[table["is_standard"], "rho"].std()
+    note = f"Over the standard models, ρ has a standard deviation of {spread:.1f} points."
+    if first["resamples"]:
+        note = f"{is_off.sum()} of {drawn['rho_low'].count()} intervals of ρ miss 0. {note}"
     with style.style():
         figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
         axes, right = figure.subplots(1, 2)
@@ -142,18 +145,13 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         axes.plot(*line, label=f"{scale.value} fit", zorder=4, **style.FITTED.line_options())
         holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
         draw_models(axes, drawn, ~is_off, holds_0)
-        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         set_ticks(axes, scale, low, high)
-        axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=x_label)
+        axes.set_ylabel(f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
         _draw_farthest(right, table)
         style.set_title(figure, f"{first['dataset']}: {counted(len(table), 'model')} and their fit")
-        off = f"{is_off.sum()} of {len(drawn)} intervals of ρ do not hold 0. "
-        style.set_note(
-            figure,
-            f"{off if first['resamples'] else ''}Over {len(of_standard)} standard models, ρ has a "
-            f"standard deviation of {of_standard.std():.1f} points.",
-        )
+        style.set_note(figure, note)
     return figure
 
 
@@ -162,11 +160,10 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
     known = table.dropna(subset=["rho"])
     rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED).sort_values("rho")
     places, values = range(len(rows)), 100 * rows[["rho", "rho_low", "rho_high"]]
+    names = [style.shortened(name, 24) for name in rows["model"]]
     axes.hlines(places, values["rho_low"], values["rho_high"], color=style.MODELS.color)
     axes.plot(values["rho"], places, style.MODELS.marker, color=style.MODELS.color)
-    axes.set_yticks(
-        places, [style.shortened(name, 24) for name in rows["model"]], fontsize=style.NOTE_SIZE
-    )
+    axes.set_yticks(places, names, fontsize=style.NOTE_SIZE)
     style.draw_zero(axes, upright=True)
     level = percent(table["confidence"].iloc[0])
     few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""
