@@ -72,10 +72,12 @@ class TestByHand:
 
 @pytest.mark.parametrize("n_bases", [1, 2, 3])
 def test_fits_without_each_model_are_those_of_lstsq(n_bases):
+    """Resamples in which the other models are too few are NaN, not a fit by chance."""
     rng = np.random.default_rng(1)
     x = np.column_stack([np.ones(8), rng.normal(size=(8, n_bases))])
     y, counts = rng.normal(size=8), rng.integers(0, 4, (5, 8)).astype(float)
     counts[:, 0] = 0  # a model that is not fitted
+    counts[0] = [0] + [1] * (n_bases + 1) + [0] * (6 - n_bases)  # just enough, so none to leave out
     at = rng.normal(size=(5, 8, n_bases + 1))
     found = evaluate_without_each(x, y, counts, at)
     for fit, times in enumerate(counts.astype(int)):
