@@ -23,6 +23,7 @@ _CLASSES = (
     "analyses.shared_errors.SharedErrors",
     "analyses.revisions.Revisions",
     "analyses.difficulty.Difficulty",
+    "analyses.effective_robustness.EffectiveRobustness",
     "analyses.retraining.Retraining",
     "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.SuiteAccuracies",

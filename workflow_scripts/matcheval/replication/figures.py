@@ -39,16 +39,16 @@ def plot_replication(
         )  # room for title, legend and note
         axes = figure.add_subplot()
         if scale is Scale.PROBIT:
-            _set_probit(axes)
-        low, high = _limits(drawn, scale)
+            set_probit(axes)
+        low, high = limits(drawn, scale)
         axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
         _draw_fit(axes, fit, region[region["scale"] == scale.value])
         excluded = set(f"{fit['left_out']} {fit['extreme']}".split())
         if fit["extremes"] == "clip":
             excluded -= set(fit["extreme"].split())
-        _draw_models(axes, drawn, drawn["model"].isin(excluded).to_numpy())
+        draw_models(axes, drawn, drawn["model"].isin(excluded).to_numpy())
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-        _set_ticks(axes, scale, low, high)
+        set_ticks(axes, scale, low, high)
         _label(axes, results)
         models = counted(len(results), "model")
         style.set_title(figure, f"{results['pair'].iloc[0]}: {models}, a point each")
@@ -57,7 +57,7 @@ def plot_replication(
     return figure
 
 
-def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
+def limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
     """Compute limits for both axes, in percent: the range of points and intervals and a margin."""
     columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
     shown = to_scale(results[columns].to_numpy(dtype=np.float64), scale)
@@ -68,7 +68,7 @@ def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _set_probit(axes: "style.Axes") -> None:
+def set_probit(axes: "style.Axes") -> None:
     """Set both axes to the probit scale; the data remain in percent."""
 
     def forward(percent: Any) -> Any:
@@ -92,25 +92,28 @@ def _draw_fit(axes: "style.Axes", fit: pd.Series, region: pd.DataFrame) -> None:
     axes.plot(x, 100 * region["fit"], label=name, zorder=4, **style.FITTED.line_options())
 
 
-def _draw_models(axes: "style.Axes", results: pd.DataFrame, is_excluded: Any) -> None:
-    """Plot points with intervals; points of models excluded from the fit are hollow."""
+def draw_models(
+    axes: "style.Axes", results: pd.DataFrame, is_hollow: Any, hollow: str = "not in the fit"
+) -> None:
+    """Plot points with intervals; some points are hollow, such as those of models not fitted."""
     look = point_options(len(results))
     columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
-    for is_hollow, label in ((False, "models"), (True, "not in the fit")):
-        chosen = results.loc[is_excluded == is_hollow, columns]
+    for side, label in ((False, "models"), (True, hollow)):
+        chosen = results.loc[is_hollow == side, columns]
         if chosen.empty:
             continue
         x, *x_ends, y, y_low, y_high = 100 * chosen.to_numpy(np.float64).T
         axes.errorbar(  # no bar where bounds are unknown, NaN
             x, y, xerr=np.abs(np.array(x_ends) - x), yerr=np.abs(np.array([y_low, y_high]) - y),
             fmt=style.MODELS.marker, color=style.MODELS.color,
-            markerfacecolor="white" if is_hollow else style.MODELS.color,
-            markeredgewidth=0.5 if is_hollow else 0, markersize=look["markersize"],
+            markerfacecolor="white" if side else style.MODELS.color,
+            markeredgewidth=0.5 if side else 0, markersize=look["markersize"],
             alpha=look["alpha"], elinewidth=0.17 * look["markersize"], label=label, zorder=3,
         )  # fmt: skip
 
 
-def _set_ticks(axes: "style.Axes", scale: Scale, low: float, high: float) -> None:
+def set_ticks(axes: "style.Axes", scale: Scale, low: float, high: float) -> None:
+    """Set the ticks of both axes to round accuracies within their limits, in percent."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     if scale is Scale.LINEAR:

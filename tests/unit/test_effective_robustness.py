@@ -1,0 +1,211 @@
+"""Effective robustness: by hand, against separate fits, coverage, what is refused, and figures."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+from drawings import draw
+from matcheval.analyses import effective_robustness as analysis
+from matcheval.errors import InputError
+from matcheval.predictions.correctness import ACCURACIES
+from matcheval.statistics.lines import Scale
+from matcheval.statistics.robustness import effective_robustness, evaluate_without_each
+from published import needs_data, results, study
+from studies import configuration, load
+
+SMALL = {"resamples": 200, "seed": 3, "confidence": 0.9}
+
+
+def set_of(accuracies, n=1000):
+    """Accuracies of models on a set, of unknown size if n is 0."""
+    rows = accuracies.items()
+    return ACCURACIES.table({
+        "model": [name for name, _ in rows], "dataset": ["d"] * len(rows), "top": [1] * len(rows),
+        "n_correct": [round(a * n) if n else -1 for _, a in rows], "n": [n] * len(rows),
+        "accuracy": [a for _, a in rows],
+    })  # fmt: skip
+
+
+def fit_of(new, *bases, scale=Scale.LINEAR, chosen=None, n=1000):
+    """The columns of models with these accuracies."""
+    accuracy = np.array([new, *bases], np.float64)
+    chosen = np.ones(len(new), bool) if chosen is None else np.array(chosen)
+    return effective_robustness(accuracy, np.full(accuracy.shape, n), chosen, scale, **SMALL)
+
+
+class TestByHand:
+    def test_a_model_above_the_line_of_the_others(self):
+        """The others lie on new = base − 0.1: 0.4, 0.5, 0.6, 0.8; at 0.6 they expect 0.5."""
+        base = {"a": 0.5, "b": 0.6, "c": 0.7, "d": 0.9, "star": 0.6}
+        new = {"a": 0.4, "b": 0.5, "c": 0.6, "d": 0.8, "star": 0.58}
+        given = {"new": set_of(new), "old": set_of(base)}
+        table = analysis.tabulate(given, list(base), scales=["linear"], resamples=50)
+        star = table.iloc[0]
+        assert (star.model, star.n_standard, star.bases) == ("star", 4, "old")
+        assert star.expected == pytest.approx(0.5)
+        assert star.rho == pytest.approx(0.08)
+        # Of a, with the mean of the others at (0.7, 0.62): slope 0.052 / 0.06, by hand.
+        a = table[table.model == "a"].iloc[0]
+        assert a.expected == pytest.approx(0.62 - 0.2 * 0.052 / 0.06)
+        analysis.SCHEMA.from_frame(table)
+        cells = {column.head: column.cells[0] for column in analysis.text_columns(table)}
+        assert cells["ρ (points)"].startswith("+8.0 [")
+        # Of standard models that are named, all lie on the line, and star is in no fit.
+        named = analysis.tabulate(given, list(base), standard=["a", "b", "c", "d"])
+        assert named.groupby("model").n_standard.first().to_dict() == {
+            "a": 3, "b": 3, "c": 3, "d": 3, "star": 4
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("scale", list(Scale))
+    def test_models_on_the_line_have_none(self, scale):
+        z = np.linspace(-0.5, 1.2, 6)
+        on_line = {Scale.PROBIT: (ndtr(0.8 * z - 0.3), ndtr(z)), Scale.LINEAR: (z / 4, z / 2)}
+        new, base = on_line[scale]
+        if scale is Scale.LINEAR:
+            new, base = new + 0.3, base + 0.3
+        found = fit_of(new, base, scale=scale)
+        np.testing.assert_allclose(found["rho"], 0, atol=1e-12)
+        np.testing.assert_allclose(found["fitted"], new, atol=1e-12)
+        assert (found["rho_low"] < 0).all()
+        assert (found["rho_high"] > 0).all()
+
+
+@pytest.mark.parametrize("n_bases", [1, 2, 3])
+def test_fits_without_each_model_are_those_of_lstsq(n_bases):
+    """Resamples in which the other models are too few are NaN, not a fit by chance."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(8), rng.normal(size=(8, n_bases))])
+    y, counts = rng.normal(size=8), rng.integers(0, 4, (5, 8)).astype(float)
+    counts[:, 0] = 0  # a model that is not fitted
+    counts[0] = [0] + [1] * (n_bases + 1) + [0] * (6 - n_bases)  # just enough, so none to leave out
+    at = rng.normal(size=(5, 8, n_bases + 1))
+    found = evaluate_without_each(x, y, counts, at)
+    for fit, times in enumerate(counts.astype(int)):
+        for model in range(8):
+            rows = np.repeat(np.arange(8), np.where(np.arange(8) == model, 0, times))
+            if np.linalg.matrix_rank(x[rows]) <= n_bases:
+                assert np.isnan(found[fit, model])
+                continue
+            beta = np.linalg.lstsq(x[rows], y[rows], rcond=None)[0]
+            assert found[fit, model] == pytest.approx(at[fit, model] @ beta)
+
+
+def test_several_bases():
+    rng = np.random.default_rng(2)
+    z = rng.normal(0.5, 0.4, (3, 9))
+    found = fit_of(*ndtr(z), scale=Scale.PROBIT)
+    for model in range(9):
+        others = np.arange(9) != model
+        x = np.column_stack([np.ones(9), *z[1:]])
+        beta = np.linalg.lstsq(x[others], z[0, others], rcond=None)[0]
+        assert found["expected"][model] == pytest.approx(ndtr(x[model] @ beta))
+
+
+def test_intervals_cover():
+    """True ρ, of models that scatter about the line: 90 % intervals of 40 × 15 models."""
+    rng, covered = np.random.default_rng(0), []
+    for _ in range(40):
+        base = rng.normal(0.8, 0.4, 15)
+        new = 0.9 * base - 0.3 + rng.normal(0, 0.04, 15)
+        chance, n = ndtr([new, base]), np.array([[2000] * 15, [10_000] * 15])
+        accuracy = rng.binomial(n, chance) / n
+        found = effective_robustness(accuracy, n, np.ones(15, bool), Scale.PROBIT, **SMALL)
+        rho = chance[0] - ndtr(0.9 * base - 0.3)
+        covered.append((found["rho_low"] <= rho) & (rho <= found["rho_high"]))
+    assert 0.86 < np.mean(covered) < 0.94
+
+
+class TestUnusual:
+    BASE = (0.5, 0.6, 0.7, 0.8, 0.9)
+    NEW = (0.4, 0.52, 0.6, 0.69, 0.8)
+
+    def test_accuracies_of_0_and_1_are_not_fitted_on_the_probit_scale(self):
+        found = fit_of((*self.NEW, 1.0, 0.95), (*self.BASE, 0.95, 1.0), scale=Scale.PROBIT)
+        assert found["is_standard"].tolist() == [True] * 5 + [False] * 2
+        assert np.isfinite([found["rho"][5], found["rho_low"][5], found["rho_high"][5]]).all()
+        assert np.isnan([found["rho"][6], found["rho_low"][6], found["rho_high"][6]]).all()
+        assert fit_of((*self.NEW, 1.0), (*self.BASE, 0.95))["is_standard"].all()
+
+    def test_without_sizes_there_are_no_intervals(self):
+        found = fit_of(self.NEW, self.BASE, n=0)
+        assert np.isfinite(found["rho"]).all()
+        assert np.isnan(found["rho_low"]).all()
+        assert found["resamples"] == 0
+
+    def test_refused(self):
+        with pytest.raises(InputError, match=r"3 standard models with finite .* of 4 needed"):
+            fit_of(self.NEW, self.BASE, chosen=[1, 1, 1, 0, 0])
+        for bases in (([0.5] * 5,), (self.BASE, self.BASE)):
+            with pytest.raises(InputError, match=r"determine no fit\. Leave out a base"):
+                fit_of(self.NEW, *bases)
+        given = {"new": set_of({"a": 0.5}), "old": set_of({"a": 0.5, "b": 0.5})}
+        with pytest.raises(InputError, match=r"new: .*no top-1 accuracy of 1 model \(b\)"):
+            analysis.tabulate(given, ["a", "b"])
+
+    def test_draws_do_not_depend_on_blocks_or_on_the_order(self, monkeypatch):
+        new = dict(zip("abcde", self.NEW, strict=True))
+        given = {"new": set_of(new), "old": set_of(dict(zip("abcde", self.BASE, strict=True)))}
+        first, other = (analysis.tabulate(given, models, **SMALL) for models in ("abcde", "ecdab"))
+        assert first.equals(other)
+        monkeypatch.setattr("matcheval.statistics.robustness._BLOCK", 7)
+        again = analysis.tabulate(given, "abcde", **SMALL)
+        assert again.rho.equals(first.rho)
+        assert again.resamples.tolist() == [200] * 5
+
+
+@pytest.mark.parametrize("n_bases", [1, 2])
+@pytest.mark.parametrize("scale", list(Scale))
+def test_the_figure(n_bases, scale):
+    rng = np.random.default_rng(4)
+    models = [f"a-rather-long-name-of-model-{i}" for i in range(25)]
+    z = rng.normal(0.5, 0.4, 25) + rng.normal(0, 0.1, (n_bases + 1, 25))
+    names = ("new", "old", "older")
+    given = {
+        name: set_of(dict(zip(models, ndtr(values), strict=True)))
+        for name, values in zip(names, z, strict=False)
+    }
+    table = analysis.tabulate(given, models, scales=[scale], resamples=200)
+    figure = analysis.plot(table)
+    draw(figure)
+    left, right = figure.axes
+    assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
+    farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho")
+    np.testing.assert_allclose(right.lines[0].get_xdata(), 100 * farthest.rho)
+
+
+NEW, OLD = "digits-new-writers", "digits-known"
+GIVEN = {NEW: OLD}
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"sets": {"digits-new": OLD}}, "'effective_robustness.sets.digits-new'.*unknown"),
+        ({"sets": {NEW: "digits-knwon"}}, "unknown dataset 'digits-knwon'"),
+        ({"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own base. Name"),
+        ({"sets": {NEW: []}}, "sets.digits-new-writers"),
+        ({"sets": GIVEN, "standard": ["resnet50"]}, "standard'.*unknown model 'resnet50'"),
+        ({"sets": GIVEN, "without": ["resnet50"]}, "without'.*unknown model 'resnet50'"),
+        ({"sets": GIVEN, "standard": ["mlp-64-ce"] * 2}, "'mlp-64-ce' occurs twice"),
+        ({"sets": GIVEN, "standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]}, "is also under"),
+        ({"sets": GIVEN, "standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
+         "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
+        ({"sets": GIVEN, "scales": ["logit"]}, "'logit' is none of"),
+        ({"sets": GIVEN, "scales": []}, "scales"),
+        ({"sets": GIVEN, "resamples": 0}, "at least 1"),
+    ],
+)  # fmt: skip
+def test_bad_settings(block, message):
+    with pytest.raises(InputError, match=message):
+        load(configuration("digits") | {"effective_robustness": block})
+
+
+@needs_data
+def test_models_of_recht_leave_the_line_of_one_scale_only():
+    """A Fisher vector is 6 points above the linear fit to 67 models, 1.4 above the probit fit."""
+    found = results(study("recht-imagenet"), "matched-frequency")
+    new, old = (found[f"accuracy_{o}"].to_numpy() for o in ("replication", "original"))
+    at = found.model.tolist().index("fv_4k")
+    rho = [fit_of(new, old, scale=scale, n=10_000)["rho"][at] for scale in Scale]
+    assert np.round(100 * np.array(rho), 1).tolist() == [6.0, 1.4]
+    assert ndtri(old).argmin() == at

@@ -1,0 +1,259 @@
+"""Effective robustness: how far a model's accuracy on a new set is above what others have there.
+
+Taori et al. (2020), arXiv 2007.00644, section 2: ρ(f) = acc_new(f) − β(acc_base(f)), where β is
+fitted to standard models. Shi et al. (2023), arXiv 2302.01381: β of several base sets.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.errors import InputError, configuration_error, listed
+from matcheval.figures import style
+from matcheval.io import tables
+from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
+from matcheval.predictions import correctness
+from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
+from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
+from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
+from matcheval.statistics.lines import Scale, to_scale
+from matcheval.statistics.robustness import effective_robustness, least_models
+from matcheval.study.rules import Wildcards
+from matcheval.study.tables import TableAnalysis
+
+SCHEMA = tables.TableSchema(
+    "effective robustness",
+    (
+        tables.MODEL,
+        tables.DATASET,
+        tables.text("bases", "names of its base sets"),
+        tables.text("scale", "of the fit. linear: percent; probit: inverse normal of accuracies"),
+        *tables.accuracy("new", "size of the new set; 0 if unknown"),
+        *tables.accuracy("base", "size of the first base set; 0 if unknown"),
+        tables.Column("is_standard", pa.bool_(), "", "whether fits for other models include it"),
+        tables.fraction("fitted", "accuracy on the new set by the fit to all standard models"),
+        tables.fraction("expected", "by the fit without this model; NaN if there is none"),
+        tables.fraction("rho", "effective robustness: accuracy_new minus expected"),
+        *tables.interval("rho"),
+        tables.Column("n_standard", pa.int32(), "models", "models of the fit of expected"),
+        tables.Column("resamples", pa.int64(), "1", "of the interval; 0 if n of a set is unknown"),
+        tables.Column("n_degenerate", pa.int64(), "1", "of these, without a fit and left out"),
+        tables.Column("seed", pa.int64(), "1", "seed of the resamples"),
+        tables.CONFIDENCE_LEVEL,
+    ),
+)
+_MOST_NAMED = 20  # in a figure
+
+
+def tabulate(
+    accuracies: Mapping[str, pa.Table],
+    models: Sequence[str],
+    *,
+    standard: Sequence[str] = (),
+    scales: Sequence[str] = (Scale.PROBIT,),
+    resamples: int = 10_000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Compute models' effective robustness from accuracies on the new set, then its base sets.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`, by `statistics.robustness.effective_robustness`; for each scale a row
+        per model, the largest ρ first.
+    """
+    names = sorted(models)  # so that draws do not depend on the order of the rows
+    (dataset, *bases), sets = accuracies, [_of_set(*one, names) for one in accuracies.items()]
+    common: dict[str, Any] = {
+        "model": names, "dataset": dataset, "bases": " ".join(bases), "seed": seed,
+        "confidence": confidence,
+    }  # fmt: skip
+    for part, one in zip(("new", "base"), sets, strict=False):  # of several bases, the first
+        bounds = clopper_pearson(one["n_correct"], one["n"], confidence)
+        common |= {f"{key}_{part}": one[key].to_numpy() for key in ("n", "n_correct", "accuracy")}
+        common |= {f"accuracy_{part}_low": bounds.low, f"accuracy_{part}_high": bounds.high}
+    accuracy, n = (np.array([one[key] for one in sets]) for key in ("accuracy", "n"))
+    is_chosen, parts = np.isin(names, list(standard) or names), []
+    for scale in map(Scale, scales):
+        found = effective_robustness(
+            accuracy, n, is_chosen, scale, resamples=resamples, seed=seed, confidence=confidence
+        )
+        rows = pd.DataFrame(common | {"scale": scale.value} | found)
+        parts.append(rows.sort_values("rho", ascending=False, kind="stable"))
+    table: pd.DataFrame = pd.concat(parts, ignore_index=True)[SCHEMA.names]
+    return table
+
+
+def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFrame:
+    """Return the top-1 accuracies of models on a set, in their order."""
+    frame = table.to_pandas()
+    of_top: pd.DataFrame = frame[frame["top"] == 1].set_index("model")
+    if absent := [model for model in models if model not in of_top.index]:
+        raise InputError(
+            f"no top-1 accuracy of {counted(len(absent), 'model')} ({listed(absent, 3)})",
+            file=dataset, field="effective_robustness.sets",
+            remedy="List the models under effective_robustness.without",
+        )  # fmt: skip
+    return of_top.loc[list(models)]
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the effective robustness of models for a readable table."""
+    return lay_out(table, {
+        "Model": "{model}", "Scale": "{scale}",
+        "First base (%)": with_interval("accuracy_base"),
+        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
+        "ρ (points)": with_interval("rho", "+.1%"), "Models fitted": "{n_standard:d}",
+    })  # fmt: skip
+
+
+def plot(table: pd.DataFrame) -> "style.Figure":
+    """Plot accuracies and fit of the first scale; of several bases, against those expected."""
+    first, ends = table.iloc[0], ("", "_low", "_high")
+    scale, bases = Scale(first["scale"]), first["bases"].split()
+    table = table[table["scale"] == scale.value]
+    on_old: dict[str, Any] = {f"original{end}": table[f"accuracy_base{end}"] for end in ends}
+    x_label = f"Accuracy on {style.shortened(bases[0])} (%)"
+    if len(bases) > 1:
+        on_old = {f"original{end}": np.nan for end in ends} | {"original": table["fitted"]}
+        x_label = f"Accuracy expected from {len(bases)} base sets (%)"
+    on_both = on_old | {f"replication{end}": table[f"accuracy_new{end}"] for end in ends}
+    drawn = table.assign(**{f"accuracy_{name}": values for name, values in on_both.items()})
+    x, y = "accuracy_original", "accuracy_replication"
+    is_finite = np.all(np.isfinite(to_scale(drawn[[x, y]], scale)), axis=1)
+    drawn = drawn.take(np.flatnonzero(is_finite)).sort_values(x)
+    is_off = (drawn["rho_low"] > 0) | (drawn["rho_high"] < 0)
+    spread = 100 * table.loc[table["is_standard"], "rho"].std()
+    note = f"Over the standard models, ρ has a standard deviation of {spread:.1f} points."
+    if first["resamples"]:
+        note = f"{is_off.sum()} of {drawn['rho_low'].count()} intervals of ρ miss 0. {note}"
+    with style.style():
+        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
+        axes, right = figure.subplots(1, 2)
+        if scale is Scale.PROBIT:
+            set_probit(axes)
+        low, high = limits(drawn, scale)
+        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
+        line = 100 * drawn[x], 100 * drawn["fitted"]
+        axes.plot(*line, label=f"{scale.value} fit", zorder=4, **style.FITTED.line_options())
+        holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
+        draw_models(axes, drawn, ~is_off, holds_0)
+        set_ticks(axes, scale, low, high)
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=x_label)
+        axes.set_ylabel(f"Accuracy on {style.shortened(first['dataset'])} (%)")
+        style.legend_above(axes, ncols=2)
+        _draw_farthest(right, table)
+        style.set_title(figure, f"{first['dataset']}: {counted(len(table), 'model')} and their fit")
+        style.set_note(figure, note)
+    return figure
+
+
+def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
+    """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
+    known = table.dropna(subset=["rho"])
+    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED).sort_values("rho")
+    places, values = range(len(rows)), 100 * rows[["rho", "rho_low", "rho_high"]]
+    names = [style.shortened(name, 24) for name in rows["model"]]
+    axes.hlines(places, values["rho_low"], values["rho_high"], color=style.MODELS.color)
+    axes.plot(values["rho"], places, style.MODELS.marker, color=style.MODELS.color)
+    axes.set_yticks(places, names, fontsize=style.NOTE_SIZE)
+    style.draw_zero(axes, upright=True)
+    level = percent(table["confidence"].iloc[0])
+    few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""
+    axes.set_xlabel(f"ρ with {level} interval (points){few}")
+
+
+class EffectiveRobustnessSettings(Settings):
+    """New sets with their base sets, and what is fitted."""
+
+    sets: Named[NameOrNames] = Field({}, description="By new set, its base set, or a list of them")
+    standard: Names = Field((), description="Models that are fitted; [] for all. None fits itself")
+    scales: SomeUnique[Scale] = Field(
+        (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
+    )
+    resamples: Count = Field(10_000, description="Resamples of correct predictions and of models")
+    seed: Seed = Field(0, description="Seed of the resamples")
+    without: Names = Field((), description="Models to leave out")
+
+
+def write_robustness(
+    *,
+    accuracies: Sequence[Path],
+    names: Sequence[str],
+    models: Sequence[str],
+    options: Mapping[str, Any],
+    outputs: Sequence[Path],
+) -> None:
+    """Write the table of one new set; accuracies and names are its own and those of its bases."""
+    read = {
+        name: correctness.ACCURACIES.read(path)
+        for name, path in zip(names, accuracies, strict=True)
+    }
+    table = tabulate(read, models, **options)
+    write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
+    logging.info("%s: %d models", names[0], len(models))
+
+
+class EffectiveRobustness(TableAnalysis):
+    """Tabulate by how much models are better on a new set than their accuracy on others says."""
+
+    name: ClassVar[str] = "effective_robustness"
+    per = "dataset"
+    write_table = write_robustness
+    has_figure = True
+    caption: ClassVar[str] = (
+        "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
+        "fit to the standard models, without the model itself, expects from its accuracy on the "
+        "base sets. Intervals of 95 % hold the sampling of both test sets and of the models fitted."
+    )
+    Settings: ClassVar[type[EffectiveRobustnessSettings]] = EffectiveRobustnessSettings
+    settings: EffectiveRobustnessSettings
+
+    def check(self) -> None:
+        """Check names of sets and models, and that fits have enough models."""
+        for key in ("standard", "without"):
+            self.study.check_models(getattr(self.settings, key), self.field(key))
+        standard = set(self.settings.standard or self.models)
+        if left_out := sorted(standard - set(self.models)):
+            raise configuration_error(
+                f"'{left_out[0]}' is also under {self.field('without')}",
+                field=self.field("standard"), remedy="Take it from one of the lists",
+            )  # fmt: skip
+        for new, bases in self.settings.sets.items():
+            for name in (new, *bases):
+                self.check_has_accuracies(name, self.field("sets", new))
+            if new in bases:
+                raise configuration_error(
+                    f"'{new}' is its own base", field=self.field("sets", new),
+                    remedy="Name the sets that its accuracies are predicted from",
+                )  # fmt: skip
+            if len(standard) < (needed := least_models(len(bases))):
+                raise configuration_error(
+                    f"{counted(len(standard), 'standard model')}, but the fit to "
+                    f"{counted(len(bases), 'base set')} needs {needed}, one of which it leaves out",
+                    field=self.field("standard"), remedy="Name more models, or fewer base sets",
+                )  # fmt: skip
+
+    @property
+    def subjects(self) -> list[str]:
+        """Names of the new sets."""
+        return list(self.settings.sets)
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the accuracies on the new set and on its bases."""
+        bases = self.settings.sets[wildcards.dataset]
+        return [self.study.accuracies_file(name) for name in (wildcards.dataset, *bases)]
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `write_robustness`."""
+        return {
+            "accuracies": self.inputs(wildcards), "models": self.models, "options": self.options,
+            "names": [wildcards.dataset, *self.settings.sets[wildcards.dataset]],
+        }  # fmt: skip
