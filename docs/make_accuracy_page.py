@@ -42,6 +42,8 @@ def take(study: str) -> None:
     rows = pd.read_parquet(paired).query("group == @ALL").round(DECIMALS)
     rows.to_csv(KEPT / f"{study}-differences.csv", index=False)
     for name, figure in FIGURES.items():
+        if not (KEPT / f"{study}-{name}.png").exists():
+            continue  # the page does not show it
         source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
         shutil.copyfile(source, KEPT / f"{study}-{name}.png")
 
