@@ -2,7 +2,7 @@
 # these names), and checks of the built results.
 from preflight import Preflight
 from run_messages import RunMessages, shorten_plans
-from scheduling import start_jobs_without_polling
+from scheduling import end_at_any_moment, start_jobs_without_polling
 
 PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
 MESSAGES = RunMessages(STUDY)
@@ -14,6 +14,7 @@ if workflow.is_main_process:
 onstart:
     gc.enable()
     start_jobs_without_polling(workflow.scheduler)
+    end_at_any_moment(workflow.scheduler)
     PREFLIGHT.on_start()
     MESSAGES.start()
 

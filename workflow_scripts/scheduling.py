@@ -1,5 +1,7 @@
-"""How Snakemake looks for jobs to start."""
+"""How Snakemake looks for jobs to start, and how a signal ends it."""
 
+import signal
+import threading
 from typing import Any
 
 from snakemake.settings.types import MaxJobsPerTimespan
@@ -23,3 +25,17 @@ def start_jobs_without_polling(scheduler: Any) -> None:
     limiter = scheduler.job_rate_limiter
     if limiter and (limiter.max_jobs, limiter.timespan) == (_DEFAULT.max_jobs, _DEFAULT.timespan):
         scheduler.job_rate_limiter = None
+
+
+def end_at_any_moment(scheduler: Any) -> None:
+    """Have SIGTERM end a run whatever its main thread is doing.
+
+    Snakemake's handler takes a lock that the interrupted main thread may hold, so that both wait
+    forever; from a thread of its own, it waits for a moment.
+    """
+
+    def end(*_: Any) -> None:
+        threading.Thread(target=scheduler.exit_gracefully, daemon=True).start()
+
+    if signal.getsignal(signal.SIGTERM) == scheduler.exit_gracefully:
+        signal.signal(signal.SIGTERM, end)

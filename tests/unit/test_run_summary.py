@@ -2,12 +2,14 @@
 
 import logging
 import os
+import signal
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter, logger
-from snakemake.scheduling.job_scheduler import JobRateLimiter
+from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake.settings.enums import Quietness
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -16,7 +18,7 @@ from matcheval.execution import run_summary
 from matcheval.execution.entry_points import run_job
 from matcheval.execution.run_summary import Failure, Job, RunRecord
 from run_messages import RunMessages
-from scheduling import start_jobs_without_polling
+from scheduling import end_at_any_moment, start_jobs_without_polling
 
 TRACEBACK = """\
 60 images
@@ -214,3 +216,27 @@ def test_the_waiting_jobs_are_polled_only_for_a_limit_of_the_users(limit, kept):
     scheduler = SimpleNamespace(job_rate_limiter=limiter)
     start_jobs_without_polling(scheduler)
     assert scheduler.job_rate_limiter is (limiter if kept else None)
+
+
+@pytest.fixture
+def handlers():
+    """Keep what signals do."""
+    kept = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGALRM)}
+    yield
+    signal.alarm(0)
+    for one, handler in kept.items():
+        signal.signal(one, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_ends_a_run_while_its_lock_is_held():
+    scheduler = JobScheduler.__new__(JobScheduler)
+    scheduler._lock, scheduler._open_jobs = threading.Lock(), threading.Semaphore(0)
+    signal.signal(signal.SIGTERM, scheduler.exit_gracefully)
+    end_at_any_moment(scheduler)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(10)  # otherwise this test would wait forever
+    with scheduler._lock:
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert scheduler._open_jobs.acquire(timeout=10)
+    assert scheduler._user_kill == "graceful"
