@@ -55,14 +55,13 @@ def gains() -> str:
     for study, title in COMPARED.items():
         table = read(study)
         is_shown = (table["design"] != "") & (table["selection"] == SELECTION)
-        _, _, algorithms, *_, accuracy, gain, _, p_holm = result_columns(table[is_shown])
+        _, _, algorithms, *_, accuracy, gain, _, _ = result_columns(table[is_shown])
         if columns and algorithms != columns[0]:
             raise ValueError(f"{study} has other algorithms: {algorithms.cells}")
         columns += [
             *([] if columns else [algorithms]),
             replace(accuracy, head=f"{title} (%)"),
             replace(gain, head="gain over ERM (points)"),
-            p_holm,
         ]
     return markdown(columns)
 
@@ -70,7 +69,7 @@ def gains() -> str:
 def blocks() -> str:
     """Return accuracies by block of sources in the study of a demonstration."""
     table = read("digit-domains")
-    rows = table[table["design"] == ""]
+    rows = table[(table["design"] == "") & ~table["same_as_erm"]]
     known = set(rows["selection"])
     shown = SELECTION + PER_RUN if SELECTION + PER_RUN in known else SELECTION  # tables of 0.2
     return markdown(by_group(rows[rows["selection"] == shown]))

@@ -23,7 +23,7 @@ CRITERIA = {
 SHOWN_CASES = (
     "no change", "no change, 10 pairs", "confidence alone",
     "at equal confidence alone, 3 points", "at equal confidence alone, 3 points, small sets",
-    "both, 3 points", "at equal confidence, the margin, large sets",
+    "at equal confidence, the margin, large sets",
 )  # fmt: skip
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
 _IN_DOCS = ("results", "reading", "protocol")

@@ -58,13 +58,13 @@ def take(study: str) -> None:
 
 
 def fits() -> str:
-    """Return the fits of both studies, a row per new set, k and scale."""
+    """Return the fits of both studies for k = 1, a row per new set and scale."""
     tables = [pd.read_csv(KEPT / f"{study}-fits.csv").assign(study=study) for study in FITTED]
-    rows = pd.concat(tables, ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True).query("top == 1").reset_index(drop=True)
     texts = ["left_out", "extreme"]
     rows[texts] = rows[texts].astype(object).fillna("")
     by_head = {column.head.split(" [")[0]: column for column in fits_columns(rows)}
-    sets = [f"{FITTED[row.study]}, top {row.top}" for row in rows.itertuples()]
+    sets = [FITTED[study] for study in rows["study"]]
     shown = ["Fit", "Slope", "Slope over families", "Offset", "R²", "Models"]
     return markdown(
         [
@@ -75,10 +75,10 @@ def fits() -> str:
 
 
 def changes() -> str:
-    """Return the average changes on ImageNetV2, a row per revision and k."""
-    rows = pd.read_csv(KEPT / "recht-imagenet-changes.csv")
+    """Return the average changes on ImageNetV2 for k = 1, a row per revision."""
+    rows = pd.read_csv(KEPT / "recht-imagenet-changes.csv").query("top == 1").reset_index(drop=True)
     by_head = {column.head: column for column in changes_columns(rows)}
-    sets = [f"{NEW_SETS[row.pair]}, top {row.top}" for row in rows.itertuples()]
+    sets = [NEW_SETS[pair] for pair in rows["pair"]]
     shown = {
         "Mean original accuracy (%)": "Original (%)", "Mean new accuracy (%)": "New (%)",
         "Average change": "Change", "Spread of changes": "Spread", "Range of models": "Range",

@@ -19,6 +19,7 @@ from matcheval.protocol.compared_models import MEAN
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results.md"
 KEPT = ROOT / "docs" / "severity"
+SHOWN = (1, 3, 5)  # severities
 DECIMALS = 6
 RESAMPLES, SEED = 10_000, 0
 MATCHING = "label_probability"
@@ -61,7 +62,7 @@ def read(study: str) -> pd.DataFrame:
 
 
 def by_severity(study: str) -> str:
-    """Lay out means over the kinds of corruption, a row per severity.
+    """Lay out means over the kinds of corruption, a row per severity of `SHOWN`.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def by_severity(study: str) -> str:
     names = ["gap", "confidence_part", "share", "first"]
     head = ["severity", "gap", "goes with confidence", "share (%)", "matched gap", "unmatched (%)"]
     lines = []
-    for severity, rows in found.groupby("severity"):
+    for severity, rows in found.loc[[*SHOWN]].groupby("severity"):
         values, low, high = over_kinds(rows.assign(share=np.nan))
         cells = [f"{severity:g}"]
         for name in names:
