@@ -101,6 +101,7 @@ class TestTransport:
 
     def test_limits_are_said(self):
         right = replace(BASE, labels=BASE.predicted)
+        assert value("atc_mc", right).note == value("classwise_atc", right).note != ""
         found = value("cott", right)
         assert (float(found), found.note) == (
             1,
@@ -124,7 +125,7 @@ class TestTransport:
         ("p", "shares", "message"),
         [
             ([[0.5, 0.5]], None, "'probabilities': 1 rows. Give at least 2"),
-            ([[np.nan, 0.5]] * 2, None, "'probabilities': has negative or non-finite"),
+            ([[np.nan, 0.5]] * 2, None, "'probabilities': has numbers outside"),
             (np.eye(2), [0.5, 0.6], "'class_distribution': 2 shares of 2 .* add up to 1.1"),
         ],
     )
@@ -140,9 +141,16 @@ class TestMaNo:
         assert mano(sure).score == pytest.approx(10**-0.25)
         assert (mano(sure).used, mano(uniform).used) == ("softmax", "taylor")
         # 1 + z + z²/2 of (0, 2) is (1, 5); less its minimum (0, 4), which is one-hot.
-        assert mano(np.array([[0.0, 2.0]])).score == pytest.approx(2**-0.25)
+        assert mano(np.array([[0.0, 2.0]] * 2)).score == pytest.approx(2**-0.25)
         plain = ((1 / 6) ** 4 + (5 / 6) ** 4) / 2
-        assert mano(np.array([[0.0, 2.0]]), taylor="plain").score == pytest.approx(plain**0.25)
+        assert mano(np.array([[0.0, 2.0]] * 2), taylor="plain").score == pytest.approx(plain**0.25)
+
+    @pytest.mark.parametrize(
+        ("logits", "p"), [([[1, 2]], 4), ([[1, 2]] * 2, np.inf), ([[1e200, 2]] * 2, 4)]
+    )
+    def test_bad_input(self, logits, p):
+        with pytest.raises(InputError):
+            mano(np.array(logits, float), p=p, normalisation="taylor")
 
     def test_the_base_decides_and_another_wish_is_noted(self):
         sure = from_logits(20 * np.eye(4)[BASE.predicted], BASE.labels)
@@ -202,7 +210,14 @@ class TestImportance:
         assert found.ess == pytest.approx(1.5**2 / (0.5**2 + 1))
         assert found.lost_mass == 0.25
         with pytest.raises(InputError, match="none is in a bin"):
-            importance_histogram(np.array([0.1]), np.array([True]), np.array([0.9]))
+            importance_histogram(np.full(2, 0.1), np.full(2, True), np.full(2, 0.9))
+        for wrong in ([0.1, np.nan], [50, 60], [0.9]):
+            with pytest.raises(InputError, match="conf_target"):
+                importance_histogram(np.full(2, 0.1), np.full(2, True), np.array(wrong))
+            with pytest.raises(InputError, match="p_target"):
+                importance.importance_discriminator(np.array(wrong), np.full(2, True), 2, 2)
+        with pytest.raises(InputError, match="other than -1, 0, 1"):
+            mandoline([[0], [np.nan]], [[0], [1]], np.full(2, True))
 
     def test_one_slice_by_hand(self):
         """With one slice, weights give it the target's share; a slice of all is left out."""

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
+from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import recommend
 from matcheval.protocol.verdicts import Counts, verdicts
 from matcheval.statistics.claims import Evidence, Strength
@@ -242,10 +243,22 @@ class TestRecommendation:
         assert "Label 385 random datapoints" in one.next_step
         assert "label-plan" in one.next_step
 
-    def test_a_regression_has_its_interval_over_sets(self):
-        row = predicted("nuclear_norm", 0.6, sets_low=0.55, sets_high=0.7)
+    def test_a_regression_has_its_interval_over_groups_of_sets(self):
+        row = predicted("nuclear_norm", 0.6, groups_low=0.55, groups_high=0.7, n_groups=4)
         (one,) = recommend([row])
-        assert one.reason.endswith("within [55.0, 70.0] % (jackknife+, level 90 %)")
+        assert one.reason.endswith("within [55.0, 70.0] % (jackknife+, 4 groups of sets)")
+        (one,) = recommend([row | {"groups_low": 0.0, "groups_high": 1.0}])
+        assert one.reason.endswith("too few for an interval of sets")
+
+    def test_what_cannot_be_fitted_is_not_recommended(self):
+        equal = [predicted(name, 1.0) | {"accuracy_base": 1.0} for name in ("atc_mc", "cott")]
+        assert "tell nothing of errors" in recommend(equal)[0].reason
+        (one,) = recommend([predicted("doc", 0.6, FLAGGED)])
+        assert (one.method, one.reason) == ("", "all sets to calibrate on have the same score")
+        (one,) = recommend([predicted("cott", 0.9) | {"variant": "released"}])
+        assert one.method == ""
+        (one,) = recommend([predicted("atc_mc", 0.9), predicted("ac_temperature", 0.85)])
+        assert one.method == "atc_mc"  # exactly five points
 
     def test_a_regression_comes_first_unless_it_extrapolates(self):
         rows = [predicted("atc_mc", 0.8), predicted("doc", 0.7), predicted("nuclear_norm", 0.6)]

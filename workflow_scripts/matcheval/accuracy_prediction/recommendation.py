@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
+from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.io.text_tables import supported_digits
 from matcheval.statistics.claims import Strength
 
@@ -20,6 +21,7 @@ _WITHOUT = ("atc_mc", "cott", "ac_temperature")
 _WITHOUT_LOGITS = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
 _WITH = ("nuclear_norm", "doc")  # regressions, the first that there is
 _AGREE = 0.05  # most that the methods without further sets may differ
+_ROUNDING = 1e-9
 _HALF_WIDTH = 0.05  # of the interval that labels are recommended for
 
 
@@ -61,37 +63,49 @@ def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
         Of the table `estimation.ESTIMATES`, those of a target one after the other.
     """
     return [
-        _of_target(target, {row["method"]: row for row in of_target if not row["variant"]})
-        for target, of_target in groupby(rows, lambda row: row["target"])
+        _of_target(target, list(own)) for target, own in groupby(rows, lambda row: row["target"])
     ]
 
 
-def _of_target(target: str, rows: Mapping[str, Mapping[str, Any]]) -> Recommendation:
-    defined = {name: row for name, row in rows.items() if math.isfinite(row["predicted"])}
+def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation:
+    defined = {
+        row["method"]: row for row in rows if not row["variant"] and math.isfinite(row["predicted"])
+    }
+    if rows[0]["accuracy_base"] in (0, 1):
+        why = "all predictions on the base are right, or all wrong: they tell nothing of errors"
+        return _none(target, why, rows[0])
     calibrated = [name for name in _WITH if name in defined]
     checks = _WITHOUT if "cott" in defined else _WITHOUT_LOGITS
     plain = [name for name in checks if name in defined]
     if calibrated:
         row = defined[calibrated[0]]
+        if row["reason"].startswith(FLAGGED):
+            return _none(target, "all sets to calibrate on have the same score", row)
         if row["reason"].startswith(EXTRAPOLATED):
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
             return _none(target, f"{why} to {_percent([row['predicted']])}", row)
         why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
-        why += "; that it changed as they did is assumed"
-        if math.isfinite(low := row.get("sets_low", math.nan)):
-            ends = f"[{100 * low:.1f}, {100 * row['sets_high']:.1f}] %"
-            why += f". Sets like these are within {ends} (jackknife+, level 90 %)"
-        return _one(target, row, why)
+        return _one(target, row, f"{why}; that it changed as they did is assumed. {_of_sets(row)}")
     if len(plain) < 2:
-        return _none(target, "no two methods have what they need", next(iter(rows.values())))
+        return _none(target, "no two methods have what they need", rows[0])
     predicted = [defined[name]["predicted"] for name in plain]
     shown, points = defined[plain[0]], f"{100 * _AGREE:g} points"
-    if max(predicted) - min(predicted) > _AGREE:
+    if max(predicted) - min(predicted) > _AGREE + _ROUNDING:
         names = ", ".join(defined[name]["title"] for name in plain)
-        why = f"{len(plain)} methods that need no labels ({names}) give {_percent(predicted)}"
+        why = f"{len(plain)} methods that need no further labelled sets ({names}) give"
+        why += f" {_percent(predicted)}"
         return _none(target, f"{why}, more than {points} apart: not reliable", shown)
-    why = f"{len(plain)} methods that need no labels agree within {points}"
-    return _one(target, shown, f"{why}; no labelled set that changed likewise has tested them")
+    why = f"{len(plain)} methods that need no further labelled sets agree within {points}"
+    return _one(target, shown, f"{why}; no set that changed likewise has tested them")
+
+
+def _of_sets(row: Mapping[str, Any]) -> str:
+    """Return the interval for sets like those that a row is calibrated on, if there is one."""
+    low, high = row["groups_low"], row["groups_high"]
+    if not high - low < 1:  # NaN, or all accuracies
+        return "They are too few for an interval of sets"
+    found = f"Of sets like these, 9 in 10 are about within [{100 * low:.1f}, {100 * high:.1f}] %"
+    return f"{found} (jackknife+, {row['n_groups']} groups of sets)"
 
 
 def _one(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
@@ -112,7 +126,7 @@ def _none(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
         f"How accurate the model is on {target} cannot be told without labels.", reason,
-        f"Label {_labels(row['n'])} random datapoints, for an interval of at most "
+        f"Label {_labels(row['n'])} random datapoints, for an interval of about "
         f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`).",
     )  # fmt: skip
 

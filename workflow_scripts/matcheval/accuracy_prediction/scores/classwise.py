@@ -19,6 +19,7 @@ from matcheval.accuracy_prediction.scores.outputs import Floats
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
+    Noted,
     Predicts,
     Scores,
     Sides,
@@ -110,17 +111,23 @@ def classwise(
     Raises
     ------
     InputError
-        If a set has fewer than 2 datapoints, or logits are not finite.
+        If a set has fewer than 2 datapoints, logits are not finite, or numbers of classes differ.
 
     References
     ----------
     Li et al. (2022), arXiv 2207.09957; moval 0.3.25, which fits the same by Nelder-Mead.
     """
     check_known("kind", [kind], _KINDS, file=None, field="kind")
+    if logits_base.shape[1] != logits_target.shape[1]:
+        raise InputError("base and target have different classes", field="logits_target")
+    correct_base = np.asarray(correct_base, np.bool_)
     fit, apply = _KINDS[kind]
     for name, logits in (("logits_base", logits_base), ("logits_target", logits_target)):
         if len(logits) < 2 or not np.isfinite(logits).all():
-            raise InputError("fewer than 2 rows, or non-finite numbers", field=name)
+            raise InputError(
+                "has fewer than 2 rows, or numbers that are not finite", field=name,
+                remedy="Leave out datapoints without logits",
+            )  # fmt: skip
     of_base, of_target = logits_base.argmax(axis=1), logits_target.argmax(axis=1)
     estimates, pooled = np.empty(len(logits_target)), fit(logits_base, correct_base)
     n_classes = logits_base.shape[1]
@@ -139,7 +146,9 @@ def _of_sides(kind: Kind, sides: Sides, temperature: float) -> float:
     base, target = (counted_logits(one) / temperature for one in (sides.base, sides.target))
     if any(len(one) < 2 or not np.isfinite(one).all() for one in (base, target)):
         raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
-    return classwise(kind, base, sides.base.correct, target).accuracy
+    found = classwise(kind, base, sides.base.correct, target).accuracy
+    is_limit = kind == "atc" and sides.base.accuracy in (0, 1)
+    return Noted(found, probabilities.NO_THRESHOLD * is_limit)
 
 
 _NAMES: dict[Kind, str] = {"atc": "ATC", "doc": "DoC", "ts": "TempScaling"}

@@ -7,6 +7,7 @@ Few datapoints with large weights say little: the effective sample size (Σw)² 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ FEWEST, FEW = 30, 100  # effective datapoints: no prediction below the first, a 
 _LOST = 0.05  # share of the target that no datapoint of the base stands for
 _CUT = (0.001, 0.999)  # of probabilities of the discriminator
 _FOLDS = 5
+_FEWEST_ROWS = 2
 _SLOPE = 1e-5  # largest derivative at the optimum
 _LARGEST = 30.0  # logarithm of a weight: larger ones are on their way to infinity
 Flags = npt.NDArray[np.bool_]
@@ -68,12 +70,15 @@ def importance_histogram(
     Raises
     ------
     InputError
-        If no datapoint of the target is in a bin with datapoints of the base.
+        If no datapoint of the target is in a bin with datapoints of the base, or input is no
+        confidence.
 
     References
     ----------
     get_im_estimate in utils.py of the code of Lu et al. (2023).
     """
+    _check(conf_base=conf_base, conf_target=conf_target)
+    _check_rows(conf_base, correct_base)
     edges = np.linspace(0, 1, bins + 1)[1:-1]
     places = [np.digitize(one, edges, right=True) for one in (conf_base, conf_target)]
     base, target = (np.bincount(one, minlength=bins) / len(one) for one in places)
@@ -96,8 +101,31 @@ def importance_discriminator(
     correct_base : bool array, shape (n_base,)
     n_base, n_target : int
         Datapoints that it was fitted on.
+
+    Raises
+    ------
+    InputError
+        If probabilities are out of range.
     """
+    _check(p_target=p_target)
+    _check_rows(p_target, correct_base)
+    if not 0 < p_target.min() <= p_target.max() < 1:
+        raise InputError("has probabilities of 0 or 1", field="p_target", remedy="Cut them")
     return weighted(p_target / (1 - p_target) * n_base / n_target, correct_base)
+
+
+def _check(**fractions: Floats) -> None:
+    """Check that sets have several datapoints, with numbers in [0, 1]."""
+    for name, values in fractions.items():
+        if len(values) < _FEWEST_ROWS:
+            raise InputError(f"{len(values)} datapoints", field=name, remedy="Give at least 2")
+        if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
+            raise InputError("has numbers outside [0, 1]", field=name)
+
+
+def _check_rows(of_base: npt.NDArray[Any], correct_base: Flags) -> None:
+    if len(of_base) != len(correct_base):
+        raise InputError(f"{len(correct_base)} flags of {len(of_base)} datapoints", field="correct")
 
 
 def mandoline(
@@ -127,7 +155,13 @@ def mandoline(
     from scipy.optimize import minimize
     from scipy.special import logsumexp, softmax
 
-    signs = [np.where(np.asarray(one) > 0, 1.0, -1.0) for one in (slices_base, slices_target)]
+    given = [np.asarray(one, np.float64) for one in (slices_base, slices_target)]
+    _check_rows(given[0], correct_base)
+    if not all(len(one) >= _FEWEST_ROWS and np.isin(one, (-1, 0, 1)).all() for one in given):
+        raise InputError("fewer than 2 datapoints, or numbers other than -1, 0, 1", field="slices")
+    if given[0].shape[1] != given[1].shape[1]:
+        raise InputError("base and target have different slices", field="slices_target")
+    signs = [np.where(one > 0, 1.0, -1.0) for one in given]
     pairs = [(i, j) for i, j in (() if edges is None else edges)]
     base, target = (np.column_stack([s, *(s[:, i] * s[:, j] for i, j in pairs)]) for s in signs)
     vary = (np.ptp(base, axis=0) > 0) & (np.ptp(target, axis=0) > 0)

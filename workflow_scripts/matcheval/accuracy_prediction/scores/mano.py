@@ -32,6 +32,7 @@ from matcheval.predictions.softmax import softmax
 SCORES = Scores()
 ETA = 5.0
 _BLOCK = 1 << 22  # logits in work at a time, 32 MiB
+_FEWEST = 2
 Taylor = Literal["shifted", "plain"]
 Normalisation = Literal["auto", "softmax", "taylor"]
 
@@ -67,7 +68,7 @@ def mano(
     Raises
     ------
     InputError
-        If the logits are not finite or an option is unknown.
+        If there are fewer than 2 rows, logits are not finite or too large, or an option is unknown.
 
     References
     ----------
@@ -77,8 +78,10 @@ def mano(
     check_known("form", [taylor], ("shifted", "plain"), file=None, field="taylor")
     known = ("auto", "softmax", "taylor")
     check_known("normalisation", [normalisation], known, file=None, field="normalisation")
-    if not (logits.size and np.isfinite(logits).all() and p > 0):
-        raise InputError("no finite logits, or p is not above 0", field="logits")
+    if len(logits) < _FEWEST or not np.isfinite(logits).all():
+        raise InputError(f"fewer than {_FEWEST} rows, or not finite", field="logits")
+    if not 0 < p < np.inf:
+        raise InputError(f"is {p}", field="p", remedy="Give a finite number above 0")
     criterion = -sum(_log_softmax(part).sum() for part in _blocks(logits)) / logits.size
     by_softmax = criterion > eta if normalisation == "auto" else normalisation == "softmax"
     total = 0.0
@@ -86,6 +89,8 @@ def mano(
         normalised = softmax(part) if by_softmax else _polynomial(part, taylor)
         total += float((np.abs(normalised) ** p).sum())
     score = (total / logits.size) ** (1 / p)
+    if not np.isfinite(score):
+        raise InputError("are too large for their squares", field="logits")
     return NormOfLogits(score, float(criterion), "softmax" if by_softmax else "taylor")
 
 
@@ -117,8 +122,8 @@ def _decide(sources: Sources) -> Normalisation:
 
 def _of_target(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
     logits = counted_logits(sides.target)
-    if not (logits.size and np.isfinite(logits).all()):
-        raise NotAvailableError("there are no datapoints, or logits are not finite numbers")
+    if len(logits) < _FEWEST or not np.isfinite(logits).all():
+        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
     found = mano(logits, taylor=taylor, normalisation=normalisation)
     differs = (found.criterion > ETA) != (normalisation == "softmax")
     return Noted(found.score, "by itself, the set would be normalised otherwise" * differs)

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Scores, Sides
+from matcheval.accuracy_prediction.scores.score import Need, Noted, Predicts, Scores, Sides
 
 SCORES = Scores()
 
@@ -63,9 +63,11 @@ def _limit(of: _Of, choose: _Choose, base: Outputs) -> float:
 
 
 def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
-    return float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
+    found = float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
+    return Noted(found, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
 
 
+NO_THRESHOLD = "all of the base is right, or all wrong: no threshold"
 _NEEDS = (Need.BASE_LABELS, Need.PROBABILITIES)
 _HELPER = "ATC_helper.py published with Garg et al. (2022)"
 for _variant, _choose, _sources in (

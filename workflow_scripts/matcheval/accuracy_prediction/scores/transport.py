@@ -18,7 +18,11 @@ import numpy as np
 from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
 from matcheval.accuracy_prediction.scores.outputs import scaled_probabilities as scaled
-from matcheval.accuracy_prediction.scores.probabilities import garg_threshold, threshold
+from matcheval.accuracy_prediction.scores.probabilities import (
+    NO_THRESHOLD,
+    garg_threshold,
+    threshold,
+)
 from matcheval.accuracy_prediction.scores.score import (
     Need,
     NotAvailableError,
@@ -35,6 +39,7 @@ _MOST = 10_000  # datapoints moved at once, as in the paper's code
 _STEPS = 100_000_000  # of the network simplex: more than any set needs
 _DECIMALS = 10  # that costs are compared in: the solver's last digits are noise
 _FEWEST = 2
+_ABOVE = 1e-6  # of 1, by rounding
 
 
 @cache
@@ -80,8 +85,8 @@ def transport_costs(
     given = np.full(k, 1 / k) if class_distribution is None else np.asarray(class_distribution)
     if n < _FEWEST:
         raise InputError(f"{n} rows", field="probabilities", remedy=f"Give at least {_FEWEST}")
-    if not (np.isfinite(p).all() and p.min() >= 0):
-        raise InputError("has negative or non-finite numbers", field="probabilities")
+    if not (np.isfinite(p).all() and 0 <= p.min() <= p.max() <= 1 + _ABOVE):
+        raise InputError("has numbers outside [0, 1]", field="probabilities")
     if given.shape != (k,) or not np.isclose(given.sum(), 1) or given.min() < 0:
         raise InputError(
             f"{len(given)} shares of {k} classes, which add up to {given.sum():g}",
@@ -172,7 +177,7 @@ def _thresholded(choose: Callable[[Floats, int], float], sides: Sides, of_base: 
         of_base.limits[key] = cost_threshold(costs, errors, choose)
     found = share_below(sides.once(_costs_of_target, of_base.temperature), of_base.limits[key])
     is_limit = errors in (0, len(base))
-    return Noted(found, "all of the base is right, or all wrong: no threshold" * is_limit)
+    return Noted(found, NO_THRESHOLD * is_limit)
 
 
 _add("cott", "COTT", source=_PAPER)(partial(_thresholded, threshold))
