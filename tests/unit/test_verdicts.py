@@ -212,6 +212,7 @@ class TestWords:
 def predicted(method, value, reason="", **others):
     row = {"target": "t", "method": method, "variant": "", "title": method.upper(), "n": 1000}
     row |= {"accuracy_base": 0.9, "n_fitted": 5, "predicted": value, "reason": reason}
+    row |= {"groups_low": math.nan, "groups_high": math.nan, "n_groups": 0}
     return row | {"predicted_low": value - 0.02, "predicted_high": value + 0.02} | others
 
 

@@ -33,6 +33,7 @@ SCORES = Scores()
 ETA = 5.0
 _BLOCK = 1 << 22  # logits in work at a time, 32 MiB
 _FEWEST = 2
+_LARGEST = 1e100  # logit
 Taylor = Literal["shifted", "plain"]
 Normalisation = Literal["auto", "softmax", "taylor"]
 
@@ -80,6 +81,8 @@ def mano(
     check_known("normalisation", [normalisation], known, file=None, field="normalisation")
     if len(logits) < _FEWEST or not np.isfinite(logits).all():
         raise InputError(f"fewer than {_FEWEST} rows, or not finite", field="logits")
+    if np.abs(logits).max() > _LARGEST:
+        raise InputError("are too large for their squares", field="logits")
     if not 0 < p < np.inf:
         raise InputError(f"is {p}", field="p", remedy="Give a finite number above 0")
     criterion = -sum(_log_softmax(part).sum() for part in _blocks(logits)) / logits.size
@@ -89,8 +92,6 @@ def mano(
         normalised = softmax(part) if by_softmax else _polynomial(part, taylor)
         total += float((np.abs(normalised) ** p).sum())
     score = (total / logits.size) ** (1 / p)
-    if not np.isfinite(score):
-        raise InputError("are too large for their squares", field="logits")
     return NormOfLogits(score, float(criterion), "softmax" if by_softmax else "taylor")
 
 
