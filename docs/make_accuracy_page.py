@@ -18,6 +18,7 @@ from matcheval.accuracy_prediction.tables import difference_columns, titles
 from matcheval.io.text_tables import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "accuracy-prediction.md"
 KEPT = ROOT / "docs" / "accuracy"
 SUITE = "shifts"
 MIN_SETS = 8  # of an interval over subgroups
@@ -27,7 +28,7 @@ DECIMALS = 6
 
 
 def take(study: str) -> None:
-    """Copy a study's errors by group, and its figures.
+    """Copy a study's errors by group, and those of its figures that the page shows.
 
     Parameters
     ----------
@@ -41,11 +42,12 @@ def take(study: str) -> None:
     paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
     rows = pd.read_parquet(paired).query("group == @ALL").round(DECIMALS)
     rows.to_csv(KEPT / f"{study}-differences.csv", index=False)
+    page = PAGE.read_text(encoding="utf-8")
     for name, figure in FIGURES.items():
-        if not (KEPT / f"{study}-{name}.png").exists():
-            continue  # the page does not show it
-        source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
-        shutil.copyfile(source, KEPT / f"{study}-{name}.png")
+        kept = KEPT / f"{study}-{name}.png"
+        if f"(accuracy/{kept.name})" in page:
+            source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
+            shutil.copyfile(source, kept)
 
 
 def errors(study: str) -> str:
@@ -125,4 +127,4 @@ def _points(value: float | None) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         take(name)
-    update_page(ROOT / "docs" / "accuracy-prediction.md", block)
+    update_page(PAGE, block)

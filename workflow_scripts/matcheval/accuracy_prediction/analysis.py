@@ -263,7 +263,7 @@ class AccuracyPrediction(CheckedPrediction):
     # --- inputs and arguments of jobs
 
     def members_of(self, scored: str) -> list[str]:
-        """Return the member models of an ensemble; a single model is its only member."""
+        """Return the names of the models in an ensemble; of a single model, its own name."""
         return list(self.settings.ensembles.get(scored, (scored,)))
 
     def _models_of(self, wildcards: Wildcards) -> list[str]:

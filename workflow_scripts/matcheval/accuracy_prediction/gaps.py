@@ -154,7 +154,7 @@ def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
 def tabulate_comparison(
     joined: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
-    """Tabulate how the errors of predicted gaps go with what the protocol says of the gaps."""
+    """Correlate the errors of predicted gaps with the protocol's measures of the gaps."""
     keys = ["suite", *PROCEDURE, "method", "variant"]
     means = joined.groupby([*keys, "model", "dataset"], sort=False)[[*_SERIES, *MEASURES]].mean()
     sets = joined.drop_duplicates("dataset")
@@ -172,7 +172,7 @@ def tabulate_comparison(
 
 
 def _measured_alike(rows: pd.DataFrame) -> list[list[str]]:
-    """Group the measures by the models and sets that they are known of: ranks are shared."""
+    """Group measures that are known for the same models and sets, since they share ranks."""
     alike: dict[bytes, list[str]] = {}
     for measure in MEASURES:
         known = np.asarray(rows[[*_SERIES, measure]].notna().all(axis=1))
@@ -184,7 +184,7 @@ def _correlations(
     rows: pd.DataFrame, measures: Sequence[str], units: "pd.Series[int]", levels: Sequence[float],
     resamples: int,
 ) -> dict[str, dict[str, float | int]]:  # fmt: skip
-    """Return mean correlations over models by measure, with intervals over subgroups of sets."""
+    """Average each measure's correlation over models, with a bootstrap interval over subgroups."""
     known = rows[[*_SERIES, *measures]].dropna()
     sets = list(dict.fromkeys(known.index.get_level_values("dataset")))
     models = [
@@ -221,7 +221,7 @@ def _drawn(units: npt.NDArray[np.integer], resamples: int) -> Floats:
 
 
 def _mean_of_known(values: Sequence[Floats]) -> Floats:
-    """Return the mean over models of what is not NaN; NaN where nothing is known."""
+    """Average over models, ignoring NaN; NaN where all models have NaN."""
     stacked = np.stack(values)
     known = np.isfinite(stacked)
     with np.errstate(invalid="ignore"):
@@ -230,7 +230,7 @@ def _mean_of_known(values: Sequence[Floats]) -> Floats:
 
 
 def _spearman(values: Floats, times: Floats) -> Floats:
-    """Return correlations of ranks of one model's rows, each drawn some times per resample."""
+    """Compute one model's rank correlations, by resample; `times` is how often a row is drawn."""
     known = np.isfinite(values[:, 0])
     times = np.where(known[:, None], times, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -243,7 +243,7 @@ def _spearman(values: Floats, times: Floats) -> Floats:
 
 
 def _unit_ranks(values: Floats, times: Floats) -> Floats:
-    """Return ranks without their mean, at length 1, by resample; unknown values are infinite."""
+    """Return centred ranks scaled to length 1, by resample; unknown values are infinite."""
     order = np.argsort(values)
     sorted_values = values[order]
     starts = np.flatnonzero(np.append(True, sorted_values[1:] != sorted_values[:-1]))

@@ -144,7 +144,7 @@ class ComparisonResult(Shown):
 
     @classmethod
     def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
-        """Build the result; `asked` is the call, as the report shows it."""
+        """Build the result; `asked` is the text of the call or command, which the report shows."""
         first, pair = compared.models.comparisons[0], compared.models.pair
         rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
         return cls(

@@ -19,7 +19,7 @@ from typing import Any
 from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import run_call
 from matcheval.execution.jobs import is_to_stop
-from matcheval.execution.processes import in_processes
+from matcheval.execution.processes import in_processes, one_line
 from matcheval.io.files import disk_errors
 from matcheval.io.json_files import digest_of, read_json, write_json
 from matcheval.io.records import RESULTS, State, append_record, read_records
@@ -138,7 +138,7 @@ def _make(member: Member, results: Path) -> str:
         return ""  # it goes on in the next job
     except Exception as error:
         log.exception("%s failed", member.name)
-        return " ".join(str(error).split()) or type(error).__name__
+        return one_line(error)
     log.info("%s: %.1f s", member.name, time.perf_counter() - start)
     return ""
 

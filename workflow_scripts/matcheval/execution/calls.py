@@ -1,4 +1,4 @@
-"""Calls of library functions with arguments that a rule declares, as JSON values."""
+"""Call functions of the library by name, with arguments as JSON values, as rules declare them."""
 
 import inspect
 import logging
@@ -62,9 +62,11 @@ def make_all(
 
 def _reason(call: Call) -> str:
     """Run a call; return why it failed."""
+    from matcheval.execution.processes import one_line
+
     try:
         run_call(call)
     except Exception as error:
         log.exception("%s failed", call["function"])
-        return str(error) or type(error).__name__
+        return one_line(error)
     return ""

@@ -46,6 +46,11 @@ def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tup
             here.close()
 
 
+def one_line(error: Exception) -> str:
+    """Return the message of an error in one line, or its type if it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
     def watch() -> None:  # the parent may be killed
         while os.getppid() == parent:

@@ -172,7 +172,8 @@ def counted(answers: Answers, plan: Draw | None, index: npt.NDArray[Any]) -> Cou
         used = list(takewhile(by_row.__contains__, answers.order)) if answers.order else [*by_row]
         rows = np.array(used, np.int64)
         gap = answers.order[len(used) : len(used) + 1] if answers.order else ()
-        warnings = _after_gap([row for row in by_row if row not in set(used)], gap, index)
+        counts = set(used)
+        warnings = _after_gap([row for row in by_row if row not in counts], gap, index)
         part = np.zeros(len(rows), np.int64)
         return Counted(rows, _labels(rows, by_row), part, np.array([]), tuple(warnings))
     has = np.array([row in by_row for row in plan.rows.tolist()], bool)

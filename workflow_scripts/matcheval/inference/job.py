@@ -13,7 +13,7 @@ from typing import Any
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
 from matcheval.execution import jobs
-from matcheval.execution.processes import in_processes
+from matcheval.execution.processes import in_processes, one_line
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
@@ -65,7 +65,7 @@ def _told(*arguments: Any) -> str:
     except Exception as error:
         if not isinstance(error, InputError):
             log.exception("failed")
-        return " ".join(str(error).split()) or type(error).__name__
+        return one_line(error)
     return ""
 
 

@@ -93,7 +93,7 @@ class Agreements:
     recipes: Classes | None = None
 
     def among(self, models: Classes) -> "Agreements":
-        """Return the agreements among some of the models, given by position."""
+        """Return the agreements and accuracies of some models only, given their indices."""
         index = np.ix_(models, models)
         recipes = None if self.recipes is None else self.recipes[models]
         return Agreements(self.target[index], self.base[index], self.accuracy[models], recipes)

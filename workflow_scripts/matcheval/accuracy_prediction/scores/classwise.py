@@ -17,13 +17,14 @@ from matcheval.accuracy_prediction.scores import probabilities
 from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
 from matcheval.accuracy_prediction.scores.outputs import Floats
 from matcheval.accuracy_prediction.scores.score import (
+    MIN_ROWS,
     Need,
-    NotAvailableError,
     Noted,
     Predicts,
     Scores,
     Sides,
     counted_logits,
+    usable,
 )
 from matcheval.errors import InputError, check_known
 from matcheval.predictions.softmax import softmax
@@ -70,8 +71,8 @@ def _fit_ts(logits: npt.NDArray[Any], correct: Flags) -> float:
         return float(_confidences(logits, float(np.exp(log))).mean() - correct.mean())
 
     coldest, hottest = np.log(TEMPERATURES)
-    if excess(coldest) <= 0 or excess(hottest) >= 0:
-        return TEMPERATURES[excess(coldest) > 0]
+    if (is_low := excess(coldest) <= 0) or excess(hottest) >= 0:
+        return TEMPERATURES[not is_low]
     return float(np.exp(brentq(excess, coldest, hottest, xtol=1e-12)))
 
 
@@ -123,7 +124,7 @@ def classwise(
     correct_base = np.asarray(correct_base, np.bool_)
     fit, apply = _KINDS[kind]
     for name, logits in (("logits_base", logits_base), ("logits_target", logits_target)):
-        if len(logits) < 2 or not np.isfinite(logits).all():
+        if len(logits) < MIN_ROWS or not np.isfinite(logits).all():
             raise InputError(
                 "has fewer than 2 rows, or numbers that are not finite", field=name,
                 remedy="Leave out datapoints without logits",
@@ -143,9 +144,7 @@ def classwise(
 
 
 def _of_sides(kind: Kind, sides: Sides, temperature: float) -> float:
-    base, target = (counted_logits(one) / temperature for one in (sides.base, sides.target))
-    if any(len(one) < 2 or not np.isfinite(one).all() for one in (base, target)):
-        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
+    base, target = (usable(counted_logits(one) / temperature) for one in (sides.base, sides.target))
     found = classwise(kind, base, sides.base.correct, target).accuracy
     is_limit = kind == "atc" and sides.base.accuracy in (0, 1)
     return Noted(found, probabilities.NO_THRESHOLD * is_limit)

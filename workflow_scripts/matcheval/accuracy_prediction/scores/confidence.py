@@ -6,6 +6,7 @@ A confidence is the largest probability of a class that counts, an entropy is in
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -171,14 +172,17 @@ def _resampled(
     return np.asarray(chebfit(points, np.stack(means, axis=1), n_points - 1))
 
 
+_TEMPERATURES = WeakKeyDictionary[outputs.Outputs, float]()  # while a base is in use
+
+
 def temperature_of_base(sources: Sources) -> float:
-    """Return the temperature fitted to the base, the same for all scores that need it."""
-    base, known = sources.base, sources.base.__dict__
-    if "temperature" not in known:
+    """Return the temperature fitted to the base, which is fitted once for all scores."""
+    base = sources.base
+    if base not in _TEMPERATURES:
         assert base.logits is not None
         assert base.labels is not None
-        known["temperature"] = fit_temperature(base.logits, base.labels)
-    return float(known["temperature"])
+        _TEMPERATURES[base] = fit_temperature(base.logits, base.labels)
+    return _TEMPERATURES[base]
 
 
 @SCORES.add(
@@ -199,7 +203,7 @@ def scaled_confidence(sides: Sides, temperature: float) -> float:
     source="P1, equation 7",
 )  # fmt: skip
 def difference_of_entropies(sides: Sides) -> float:
-    """Return by how much the mean entropy falls from the base to the target."""
+    """Return the mean entropy on the base minus that on the target."""
     return float(sides.base.entropies.mean() - sides.target.entropies.mean())
 
 

@@ -5,7 +5,7 @@ Weights come from a histogram of confidences, from a discriminator of features, 
 Few datapoints with large weights say little: the effective sample size (Σw)² / Σw² is noted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,14 @@ from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
 from matcheval.accuracy_prediction.scores.features import Scaling, both_features
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs, scaled_probabilities
 from matcheval.accuracy_prediction.scores.score import (
+    MIN_ROWS,
     Need,
     NotAvailableError,
     Noted,
     Predicts,
     Scores,
     Sides,
+    usable,
 )
 from matcheval.errors import InputError
 
@@ -30,7 +32,6 @@ FEWEST, FEW = 30, 100  # effective datapoints: no prediction below the first, a 
 _LOST = 0.05  # share of the target that no datapoint of the base stands for
 _CUT = (0.001, 0.999)  # of probabilities of the discriminator
 _FOLDS = 5
-_FEWEST_ROWS = 2
 _SLOPE = 1e-5  # largest derivative at the optimum
 _LARGEST = 30.0  # logarithm of a weight: larger ones are on their way to infinity
 Flags = npt.NDArray[np.bool_]
@@ -117,7 +118,7 @@ def importance_discriminator(
 def _check(**fractions: Floats) -> None:
     """Check that sets have several datapoints, with numbers in [0, 1]."""
     for name, values in fractions.items():
-        if len(values) < _FEWEST_ROWS:
+        if len(values) < MIN_ROWS:
             raise InputError(f"{len(values)} datapoints", field=name, remedy="Give at least 2")
         if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
             raise InputError("has numbers outside [0, 1]", field=name)
@@ -157,7 +158,7 @@ def mandoline(
 
     given = [np.asarray(one, np.float64) for one in (slices_base, slices_target)]
     _check_rows(given[0], correct_base)
-    if not all(len(one) >= _FEWEST_ROWS and np.isin(one, (-1, 0, 1)).all() for one in given):
+    if not all(len(one) >= MIN_ROWS and np.isin(one, (-1, 0, 1)).all() for one in given):
         raise InputError("fewer than 2 datapoints, or numbers other than -1, 0, 1", field="slices")
     if given[0].shape[1] != given[1].shape[1]:
         raise InputError("base and target have different slices", field="slices_target")
@@ -205,11 +206,16 @@ def _reported(found: Weighted) -> float:
     return Noted(found.accuracy, warning)
 
 
+def _weighed(weigh: Callable[..., Weighted], *arguments: Any) -> float:
+    """Return the accuracy that a function of this module gives, or refuse it with its reason."""
+    try:
+        return _reported(weigh(*arguments))
+    except InputError as error:
+        raise NotAvailableError(str(error)) from error
+
+
 def _scaled(outputs: Outputs, temperature: float) -> Floats:
-    found = scaled_probabilities(outputs, temperature)
-    if len(found) < 2 or not np.isfinite(found).all():
-        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
-    return found
+    return usable(scaled_probabilities(outputs, temperature))
 
 
 @SCORES.add(
@@ -220,12 +226,8 @@ def _scaled(outputs: Outputs, temperature: float) -> Floats:
 def by_confidence(sides: Sides, temperature: float) -> float:
     """Weight the base by bins of its scaled confidences."""
     base, target = (_scaled(one, temperature).max(axis=1) for one in (sides.base, sides.target))
-    try:
-        return _reported(
-            importance_histogram(base.clip(0, 1), sides.base.correct, target.clip(0, 1))
-        )
-    except InputError as error:
-        raise NotAvailableError(str(error)) from error
+    confidences = base.clip(0, 1), sides.base.correct, target.clip(0, 1)
+    return _weighed(importance_histogram, *confidences)
 
 
 @SCORES.add(
@@ -267,7 +269,4 @@ def by_slices(sides: Sides, temperature: float) -> float:
         np.column_stack([p.argmax(axis=1)[:, None] == np.arange(p.shape[1]), values > medians])
         for p, values in zip(both, measures, strict=True)
     ]
-    try:
-        return _reported(mandoline(slices[0], slices[1], sides.base.correct))
-    except InputError as error:
-        raise NotAvailableError(str(error)) from error
+    return _weighed(mandoline, *slices, sides.base.correct)

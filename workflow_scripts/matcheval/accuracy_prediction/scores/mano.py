@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Floats
 from matcheval.accuracy_prediction.scores.score import (
+    MIN_ROWS,
     Need,
     NotAvailableError,
     Noted,
@@ -25,6 +26,7 @@ from matcheval.accuracy_prediction.scores.score import (
     Sides,
     Sources,
     counted_logits,
+    usable,
 )
 from matcheval.errors import InputError, check_known
 from matcheval.predictions.softmax import softmax
@@ -32,7 +34,6 @@ from matcheval.predictions.softmax import softmax
 SCORES = Scores()
 ETA = 5.0
 _BLOCK = 1 << 22  # logits in work at a time, 32 MiB
-_FEWEST = 2
 _LARGEST = 1e100  # logit
 Taylor = Literal["shifted", "plain"]
 Normalisation = Literal["auto", "softmax", "taylor"]
@@ -44,7 +45,7 @@ class NormOfLogits:
 
     score: float
     criterion: float
-    used: str
+    used: Normalisation
 
 
 def mano(
@@ -76,16 +77,19 @@ def mano(
     Xie et al. (2024), arXiv 2405.18979, equation 6; algs/mano.py of its code, which averages over
     batches and keeps the decision of the first set.
     """
+    from scipy.special import log_softmax
+
     check_known("form", [taylor], ("shifted", "plain"), file=None, field="taylor")
     known = ("auto", "softmax", "taylor")
     check_known("normalisation", [normalisation], known, file=None, field="normalisation")
-    if len(logits) < _FEWEST or not np.isfinite(logits).all():
-        raise InputError(f"fewer than {_FEWEST} rows, or not finite", field="logits")
+    if len(logits) < MIN_ROWS or not np.isfinite(logits).all():
+        raise InputError(f"fewer than {MIN_ROWS} rows, or not finite", field="logits")
     if np.abs(logits).max() > _LARGEST:
         raise InputError("are too large for their squares", field="logits")
     if not 0 < p < np.inf:
         raise InputError(f"is {p}", field="p", remedy="Give a finite number above 0")
-    criterion = -sum(_log_softmax(part).sum() for part in _blocks(logits)) / logits.size
+    total_log = sum(log_softmax(part, axis=1).sum() for part in _blocks(logits))
+    criterion = -total_log / logits.size
     by_softmax = criterion > eta if normalisation == "auto" else normalisation == "softmax"
     total = 0.0
     for part in _blocks(logits):
@@ -101,11 +105,6 @@ def _blocks(logits: npt.NDArray[Any]) -> Iterator[Floats]:
         yield logits[start : start + rows].astype(np.float64)
 
 
-def _log_softmax(logits: Floats) -> Floats:
-    lower = logits - logits.max(axis=1, keepdims=True)
-    return np.asarray(lower - np.log(np.exp(lower).sum(axis=1, keepdims=True)))
-
-
 def _polynomial(logits: Floats, taylor: Taylor) -> Floats:
     values = 1 + logits + logits**2 / 2
     if taylor == "shifted":
@@ -118,13 +117,11 @@ def _decide(sources: Sources) -> Normalisation:
     assert sources.base.logits is not None
     if not np.isfinite(sources.base.logits).all():
         raise NotAvailableError("logits of the base are not finite numbers")
-    return "softmax" if mano(sources.base.logits).used == "softmax" else "taylor"
+    return mano(sources.base.logits).used
 
 
 def _of_target(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
-    logits = counted_logits(sides.target)
-    if len(logits) < _FEWEST or not np.isfinite(logits).all():
-        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
+    logits = usable(counted_logits(sides.target))
     found = mano(logits, taylor=taylor, normalisation=normalisation)
     differs = (found.criterion > ETA) != (normalisation == "softmax")
     return Noted(found.score, "by itself, the set would be normalised otherwise" * differs)

@@ -349,7 +349,7 @@ def _cut(
 
 
 def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
-    """Return a column per class of the target from a column per member."""
+    """Combine the columns of the classes in each group into one column per group."""
     sizes = np.array([len(group) for group in rule.columns])
     if (sizes == 1).all():
         return values

@@ -15,12 +15,21 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs
 
 _Result = TypeVar("_Result")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 NO_SPREAD = "all confidences on the set are 1"
+MIN_ROWS = 2  # datapoints of a set
 
 
 class NotAvailableError(Exception):
     """A score cannot be computed on a set; the text is the reason that tables give."""
+
+
+def usable(values: _Array) -> _Array:
+    """Return logits, or their probabilities, once they are finite and of enough datapoints."""
+    if len(values) < MIN_ROWS or not np.isfinite(values).all():
+        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
+    return values
 
 
 def counted_logits(outputs: Outputs) -> npt.NDArray[Any]:

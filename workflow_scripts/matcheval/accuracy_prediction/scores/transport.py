@@ -16,14 +16,19 @@ from typing import Any
 import numpy as np
 
 from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
-from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
-from matcheval.accuracy_prediction.scores.outputs import scaled_probabilities as scaled
+from matcheval.accuracy_prediction.scores.outputs import (
+    Classes,
+    Floats,
+    Outputs,
+    scaled_probabilities,
+)
 from matcheval.accuracy_prediction.scores.probabilities import (
     NO_THRESHOLD,
     garg_threshold,
     threshold,
 )
 from matcheval.accuracy_prediction.scores.score import (
+    MIN_ROWS,
     Need,
     NotAvailableError,
     Noted,
@@ -31,6 +36,7 @@ from matcheval.accuracy_prediction.scores.score import (
     Scores,
     Sides,
     Sources,
+    usable,
 )
 from matcheval.errors import InputError
 
@@ -38,7 +44,6 @@ SCORES = Scores()
 _MOST = 10_000  # datapoints moved at once, as in the paper's code
 _STEPS = 100_000_000  # of the network simplex: more than any set needs
 _DECIMALS = 10  # that costs are compared in: the solver's last digits are noise
-_FEWEST = 2
 _ABOVE = 1e-6  # of 1, by rounding
 
 
@@ -83,8 +88,8 @@ def transport_costs(
     p = np.asarray(probabilities, np.float64)
     n, k = p.shape
     given = np.full(k, 1 / k) if class_distribution is None else np.asarray(class_distribution)
-    if n < _FEWEST:
-        raise InputError(f"{n} rows", field="probabilities", remedy=f"Give at least {_FEWEST}")
+    if n < MIN_ROWS:
+        raise InputError(f"{n} rows", field="probabilities", remedy=f"Give at least {MIN_ROWS}")
     if not (np.isfinite(p).all() and 0 <= p.min() <= p.max() <= 1 + _ABOVE):
         raise InputError("has numbers outside [0, 1]", field="probabilities")
     if given.shape != (k,) or not np.isclose(given.sum(), 1) or given.min() < 0:
@@ -146,9 +151,7 @@ def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
 
 
 def _costs(of: Outputs, sides: Sides, temperature: float) -> Floats:
-    probabilities = scaled(of, temperature)
-    if len(probabilities) < _FEWEST or not np.isfinite(probabilities).all():
-        raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
+    probabilities = usable(scaled_probabilities(of, temperature))
     shares = shares_of_labels(sides.base, probabilities.shape[1])
     return transport_costs(probabilities, shares, seed=sides.seed)
 
