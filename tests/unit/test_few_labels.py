@@ -442,6 +442,8 @@ def test_images_are_labelled_in_a_browser(files, capsys, tmp_path):
         page.get_by_label("Class", exact=True).fill("EMU")
         page.keyboard.press("Enter")
         page.get_by_role("button", name="1: cat").click()
+        assert "4 of 12 answered" in page.get_by_role("status").inner_text()
+        page.wait_for_timeout(500)  # another process of the browser writes what is kept
         page.reload()  # the progress is kept
         assert "4 of 12 answered" in page.get_by_role("status").inner_text()
         with page.expect_download() as download:
