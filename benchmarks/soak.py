@@ -95,8 +95,8 @@ INTERRUPTED = (
 EXPECTED = {
     "": (
         r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
-        r"|^WorkflowError:$|^At least one job did not complete|^check failed|^Exiting because a job"
-        r"|^\d+ jobs? failed; |^Removing output files of failed job"
+        r"|^WorkflowError( in file .*)?:$|^At least one job did not complete|^check failed"
+        r"|^Exiting because a job|^\d+ jobs? failed; |^Removing output files of failed job"
         r"|^\S+/accuracy_prediction/errors/\S+|^(\S+/\S+\.\w+, )*\S+/\S+\.\w+$"  # names of files
         r"|was never awaited$|Enable tracemalloc"  # of Snakemake
     ),
@@ -123,13 +123,13 @@ EXPECTED = {
         r"No space left on device|disk of \S+ is full|Logging error|Arguments: \("
         r"|^RuleException:$|^OSError in file"
     ),
-    "read-only folder": (r"Read-only file system|ProtectedOutputException|^WorkflowError in file"),
+    "read-only folder": (r"Read-only file system|ProtectedOutputException"),
     **dict.fromkeys(
         # Snakemake's marks of unfinished results are by path.
         ("results renamed", "results by absolute path", "results by a link", "folder of all moved"),
         r"it is not recorded what it was made from",
     ),
-    "user who may not write": r"Permission denied|^(Permission|Workflow)Error in file",
+    "user who may not write": r"Permission denied|^PermissionError in file",
     "user who may write": STOPPED,
     "two runs at once": rf"cannot be locked|LockException|{ORPHANS}",
     # Snakemake compares times of results and of what they were made from. Where SLURM is installed,

@@ -7,6 +7,7 @@ import shutil
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -16,7 +17,7 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
-from matcheval.protocol.report import content
+from matcheval.protocol.report import _relation, content
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.words import with_interval
@@ -174,12 +175,33 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     page = page_of(estimated, tmp_path)
     mean = estimated[0].means.iloc[0]
     first = page[page.index("<h2") : page.index(">Models<")]
-    assert "old (400 images) → new (250 images), 2 models" in first
+    assert "old (original, 400 images) → new (replication, 250 images), 2 models" in first
     assert first.count('class="strength') == 3
     assert f"{with_interval(mean, 'matched_gap')} points" in first  # of the chart
     assert "(matched gap)" in first
     assert "<strong>Next:</strong>" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
+
+
+def test_models_that_differ_are_shown_in_place_of_their_means(estimated, tmp_path, monkeypatch):
+    section = gap_section(estimated, tmp_path)
+    monkeypatch.setattr("matcheval.protocol.report._is_mixed", lambda _verdict: True)
+    made = content(section.data, section.values)
+    assert len(made.headlines[0].chart.categories) == 2
+    assert not made.variables["accuracies"]
+
+
+@pytest.mark.parametrize(
+    ("gap", "low", "high", "said"),
+    [
+        (0.05, 0.01, 0.02, "smaller"), (0.05, 0.01, 0.04, "does not differ"),
+        (0.05, 0.04, 0.05, "larger"),
+        (0.05, np.nan, np.nan, "does not differ"),
+    ],
+)  # fmt: skip
+def test_the_matched_gap_is_compared_with_that_without_warning(gap, low, high, said):
+    row = pd.Series({"gap": gap, "matched_gap_low": low, "matched_gap_high": high})
+    assert said in _relation(row, 0.03)
 
 
 def test_a_chart_has_the_gap_its_parts_and_matched_gaps(estimated, tmp_path):
@@ -189,7 +211,7 @@ def test_a_chart_has_the_gap_its_parts_and_matched_gaps(estimated, tmp_path):
     (series,) = chart.series
     found = {point.name: (point.x, point.x_bounds) for point in series.points}
     assert len(found) == len(chart.categories) >= 4
-    value, bounds = found["… warned of by lower confidence"]
+    value, bounds = found["… that lower confidence warns of"]
     assert value == pytest.approx(100 * mean.confidence_part)
     assert bounds == pytest.approx(
         (100 * mean.confidence_part_low, 100 * mean.confidence_part_high)

@@ -127,7 +127,8 @@ class TestModels:
         accuracy = verdict.claims[0]
         assert (accuracy.finding, accuracy.strength) == ("mixed", "established")
         assert accuracy.text.endswith(
-            "a and d fall beyond chance, b rises; of 1 of 4 it cannot be told."
+            "a falls by 5.0 points [3.8, 6.2], d falls by 5.0 points [3.8, 6.2], b rises by 5.0 "
+            "points [3.8, 6.2]; of 1 of 4 it cannot be told."
         )
         assert verdict.models == Counts(("a", "d"), ("b",), 4)
         assert "each model by itself" in verdict.next_step
@@ -168,17 +169,17 @@ class TestWords:
              "lost. Whether a difference is left where confidence is equal cannot be told: "
              "accuracy is 0.0 points higher on new, between 1.2 higher and 1.2 lower (matched "
              "gap)."),
-            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: 0.0 "
-             "points [−1.2, 1.2] go with it."),
-            (gaps(0.05, 0.0, 0.05, se=0.002), "Confidence gives no warning of this loss: by it "
-             "alone, accuracy would be 0.00 points higher, between 0.39 higher and 0.39 lower."),
+            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: judged "
+             "by confidence alone, accuracy would be 0.0 points higher, between 1.2 higher and "),
+            (gaps(0.05, 0.0, 0.05, se=0.002), "Confidence gives no warning of this loss: judged by "
+             "confidence alone, accuracy would be 0.00 points higher, between 0.39 higher and "),
             (gaps(-0.002, 0.0, -0.002, se=0.002), "Accuracy is the same within 1 point: it is 0.20 "
              "points higher on new, between 0.59 higher and 0.19 lower (90.00 → 90.20 %). "
-             "Confidence hardly changes: by it alone"),
+             "Confidence hardly changes: judged by confidence alone"),
             (gaps(-0.005, 0.0, -0.005), "Whether accuracy differs cannot be told: it is 0.5 points "
              "higher on new, between 1.7 higher and 0.7 lower (90.0 → 90.5 %)."),
-            (gaps(0.05, 0.0, 0.0, 0.05), "(matched gap); by bins of confidence it is 5.0 points "
-             "lower, between 3.8 lower and 6.2 lower."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "disagree: pairs leave a loss of 0.0 points [−1.2, 1.2] "
+             "(matched gap), bins one of 5.0 points [3.8, 6.2]."),
             (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
             (gaps(0.013), "Accuracy seems to fall by 1.3 points [0.1, 2.5]"),
         ],
@@ -187,13 +188,30 @@ class TestWords:
         (verdict,) = judged(row)
         assert said in " ".join(claim.text for claim in verdict.claims)
 
+    def test_accuracies_differ_by_the_gap_that_is_shown(self):
+        """Rounded like the gap, 94.34 and 89.95 would differ by 4.3, where 4.4 is shown."""
+        row = gaps(0.0439)
+        accuracies = {"accuracy_original": 0.9434, "accuracy_replication": 0.8995}
+        models = pd.DataFrame([row]).assign(**accuracies)
+        (verdict,) = verdicts([row], {("p", "probability"): models})
+        assert "by 4.4 points [3.2, 5.6] on new, from 94.34 to 89.95 %." in verdict.claims[0].text
+
     @pytest.mark.parametrize(
         ("row", "step"),
         [
             (gaps(0.05, n_groups=4), "Test on at least 10 groups"),
             (gaps(-0.05), "duplicates"),
-            # (1.96 + 0.84)² × 0.6² / 1² = 2.8 times as many
-            (gaps(0.0), "about 5,700 and 2,800, in place of 2,000 and 1,000"),
+            # An error of (1.96 + 0.84) × 0.6 = 1.68 points by 1/2000 + 1/1000, as of 1,333 each.
+            (
+                gaps(0.0),
+                "than 2,000 and 1,000: a loss shows with 80 % probability, one of 1 point "
+                "with about 3,800 in each set.",
+            ),
+            (
+                gaps(0.0, se=0.04),
+                "one of 5 points with about 6,700 in each set, one of 1 point "
+                "with about 170,000 in each set.",
+            ),
             (gaps(0.0, se=0.002), "Nothing is needed"),
             (gaps(0.05, 0.02, 0.0), "Label more images of new"),
             (gaps(0.05, 0.0, 0.05), "which finds none of the new errors"),

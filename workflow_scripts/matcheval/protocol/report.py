@@ -19,21 +19,22 @@ from matcheval.statistics.intervals import percent as level_of
 _ORIGINS = ("original", "replication")
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
-    "gap": "the loss",
-    "confidence_part": "… warned of by lower confidence",
-    "conditional_part": "… the rest of it",
-    "matched_gap": "matched gap",
+    "gap": "loss of accuracy",
+    "confidence_part": "… that lower confidence warns of",
+    "conditional_part": "… left in bins of equal confidence",
+    "matched_gap": "… left in pairs of equal confidence",
 }
-_REFERENCE = "matched gap, if confidence gave no warning"
+_REFERENCE = "… left in pairs, were there no warning"
 _MOST_ROWS = 60  # of a chart with a model in each
 _READING = (
-    "Dots are estimates, lines {level} intervals for the sampling of the sets. The matched gap is "
-    "the difference of accuracy in pairs of images, one from each set, on which a model is equally "
-    "confident (Anzaku et al. 2022, arXiv 2209.01848); it leaves out images without a partner, so "
-    "that it need not equal the rest of the loss."
+    "Dots are estimates, lines {level} intervals for the sampling of the sets; below 0, accuracy "
+    "is gained. Pairs are of an image from each set, on which a model is equally confident: the "
+    "difference of their accuracies is the matched gap (Anzaku et al. 2022, arXiv 2209.01848). "
+    "Images without a partner are left out of it, but not of the bins."
 )
 _OF_REFERENCE = (
-    " Matching shrinks most losses, warned of or not: compare the matched gap with the last row."
+    " Pairing shrinks most losses, warned of or not, as the last row shows (no-warning reference). "
+    "The matched gap {relation}."
 )
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
@@ -48,11 +49,17 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     judged = found.verdicts
     several = len(judged) > 1
     headlines = [
-        _headline(verdict, [row for row in rows if row["pair"] == verdict.pair], titles, level)
+        _headline(
+            verdict, [one for one in rows if one["pair"] == verdict.pair], gaps, titles, level
+        )
         for verdict in judged
     ]
     of_pairs = {row["pair"]: row for row in reversed(rows)}
-    charts = (_accuracies(of_pairs[one.pair], gaps, level, several=several) for one in judged)
+    # Of models that differ, the chart of models takes the place of that of means.
+    charts = [
+        None if _is_mixed(one) else _accuracies(of_pairs[one.pair], gaps, level, several=several)
+        for one in judged
+    ]
     return Content(
         headlines=tuple(headlines),
         variables={
@@ -66,16 +73,24 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 
 
 def _headline(
-    verdict: Verdict, rows: Sequence[pd.Series], titles: Mapping[str, str], level: str
+    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str
 ) -> Headline:
-    first = rows[0]
+    first, chart = rows[0], None
+    if _is_mixed(verdict):
+        chart = _accuracies(first, gaps, level, several=False)
+    elif first["n_models"]:
+        chart = _overview(first, verdict, level)
     return Headline(
         words.subject_of(first),
         sentences(verdict),
         verdict.next_step,
-        _overview(first, verdict, level) if first["n_models"] else None,
+        chart,
         tuple(words.unmatched_notes(rows, titles)),
     )
+
+
+def _is_mixed(verdict: Verdict) -> bool:
+    return verdict.claims[0].finding == "mixed"
 
 
 def sentences(verdict: Verdict) -> tuple[Sentence, ...]:
@@ -96,7 +111,7 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
     left = row["gap"] * (1 - row["reference_narrowing"])
     if not pd.isna(left):
         names.append(_REFERENCE)
-        note += _OF_REFERENCE
+        note += _OF_REFERENCE.format(relation=_relation(row, left))
         text = f"{signed(100 * left, 1)} points, by the no-warning reference"
         shown.append(Point(100 * left, len(shown), names[-1], text))
     accuracy, confidence, left_claim = (claim.finding for claim in verdict.claims)
@@ -104,7 +119,6 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         "loss": "Accuracy falls",
         "gain": "Accuracy rises",
         "small": "Accuracy hardly differs",
-        "mixed": "Means over models that differ",
     }.get(accuracy, "No difference of accuracy can be told from 0")
     if verdict.claims[0].strength == "suggested":
         title = title.replace(" falls", " seems to fall").replace(" rises", " seems to rise")
@@ -118,6 +132,15 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         title, f"points of accuracy lost on {shortened(row['replication'], 24)}", "",
         [Series("", shown)], categories=names, zero="x", note=note,
     )  # fmt: skip
+
+
+def _relation(row: pd.Series, reference: float) -> str:
+    """Say how the matched gap compares with what would be left without any warning."""
+    if row["matched_gap_low"] > reference:
+        return "is larger than that"
+    if row["matched_gap_high"] < reference:
+        return "is smaller than that, as where confidence warns of a part"
+    return "does not differ from it beyond chance: by itself, it is no sign of a warning"
 
 
 def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:
@@ -146,7 +169,8 @@ def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Cha
     ]  # fmt: skip
     lower = int((table["gap"] > 0).sum())
     title = f"{row['pair']}: " * several
-    title += f"{lower} of {len(table)} models are less accurate on {row['replication']}"
+    title += f"{lower} of {counted(len(table), 'model')} {'is' if lower == 1 else 'are'} less "
+    title += f"accurate on {row['replication']}"
     return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
 

@@ -18,7 +18,7 @@ from matcheval.io.text_tables import signed, supported_digits
 from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_in
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
-from matcheval.statistics.claims import FEW_GROUPS, Evidence, Strength
+from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
 from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _ORIGINS = ("original", "replication")
 _FEW_EVENTS = 5
 _ALL = 0.9  # of a loss, which confidence then is said to warn of
 _MOST_NAMED = 3  # models in a sentence
+_CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
+_POWER = f"{100 * POWER:g} %"
 _QUESTIONS: tuple[Question, ...] = ("accuracy", "confidence", "left")
 
 
@@ -84,22 +86,6 @@ class Counts:
     lost: tuple[str, ...]
     gained: tuple[str, ...]
     n: int
-
-    @property
-    def text(self) -> str:
-        """Such as `a and b fall beyond chance, c rises; of 2 of 5 it cannot be told`."""
-        fall = f"{_named(self.lost)} {'falls' if len(self.lost) == 1 else 'fall'} beyond chance"
-        rise = f"{_named(self.gained)} {'rises' if len(self.gained) == 1 else 'rise'}"
-        n_open = self.n - len(self.lost) - len(self.gained)
-        rest = f"; of {n_open} of {self.n} it cannot be told" if n_open else ""
-        return f"{fall}, {rise}{rest}"
-
-
-def _named(names: Sequence[str]) -> str:
-    """Name up to three models; count more."""
-    if len(names) > _MOST_NAMED:
-        return f"{len(names)} models"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 @dataclass(frozen=True)
@@ -339,12 +325,29 @@ class _Judge:
         shown = self.evidence[question][0]
         finding, strength = self.finding[question], self.strength[question]
         if finding == "mixed" and (counts := self.counts[question]):
-            where = "" if question == "accuracy" else " where confidence is equal"
-            text = f"The models differ in what happens{where}: {counts.text}."
+            text = self._mixed(question, counts)
         return Claim(
             question, finding, text, shown.value, shown.low, shown.high, strength,
             self._reason(question, strength),
         )  # fmt: skip
+
+    def _mixed(self, question: Question, counts: Counts) -> str:
+        """Say by how much each of a few models falls or rises; of more, the range."""
+        place = f"on {self.replication}" + " where confidence is equal" * (question == "left")
+        said = []
+        for names, verb in ((counts.lost, "falls"), (counts.gained, "rises")):
+            rows = self.models.loc[list(names)].iterrows()
+            found = {name: _evidence(row, question, self.scale.level)[0] for name, row in rows}
+            if len(found) <= _MOST_NAMED:
+                said += [
+                    f"{n} {verb} by {self._points(e, unsigned=True)}" for n, e in found.items()
+                ]
+                continue
+            ends = [self._rounded(f(abs(e.value) for e in found.values())) for f in (min, max)]
+            said.append(f"{len(found)} models {verb[:-1]} by {' to '.join(ends)} points")
+        n_open = counts.n - len(counts.lost) - len(counts.gained)
+        rest = f"; of {n_open} of {counts.n} it cannot be told" if n_open else ""
+        return f"Accuracy {place} changes by model, beyond chance: {', '.join(said)}{rest}."
 
     def _reason(self, question: Question, strength: Strength) -> str:
         shown = self.evidence[question][0]
@@ -356,7 +359,8 @@ class _Judge:
             return "; ".join(told) or "its standard error is unknown"
         if strength is Strength.OPEN:
             least = self._rounded(shown.detectable)
-            return f"sets of this size show a difference of {least} points 8 times in 10"
+            of = f"a difference of {least} points with {_POWER} probability"
+            return f"sets of this size show {of}"
         if shown.has_few_groups:
             return f"no more than suggested, as a set has only {shown.n_groups} independent groups"
         if question == "left" and self._mostly_unmatched:
@@ -388,27 +392,28 @@ class _Judge:
 
     def _directed(self, found: Evidence, where: str = "") -> str:
         """Format a difference by words: `0.2 points higher, between 3.0 higher and 2.9 lower`."""
-
-        def told(value: float, unit: str = "") -> str:
-            return f"{self._rounded(abs(value))}{unit} {'lower' if value > 0 else 'higher'}"
-
-        text = told(found.value, " points") + where
+        text = self._direction(found.value, " points") + where
         if not found.is_defined:
             return text
-        return f"{text}, between {told(found.low)} and {told(found.high)}"
+        return f"{text}, between {self._direction(found.low)} and {self._direction(found.high)}"
+
+    def _direction(self, value: float, unit: str = "") -> str:
+        return f"{self._rounded(abs(value))}{unit} {'lower' if value > 0 else 'higher'}"
 
     @property
     def _accuracies(self) -> tuple[str, str]:
-        digits = max(1, self._digits)
-        before, after = (
-            signed(100 * self.models[f"accuracy_{origin}"].mean(), digits) for origin in _ORIGINS
-        )
-        return before, after
+        """Both in percent, to so many digits that their difference is the gap that is shown."""
+        values = [100 * self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS]
+        gap = round(100 * self.evidence["accuracy"][0].value, self._digits)
+        for digits in range(max(1, self._digits), 4):
+            before, after = (round(value, digits) for value in values)
+            if round(before - after - gap, self._digits) == 0:
+                break
+        return signed(before, digits), signed(after, digits)
 
     @property
     def _margin(self) -> str:
-        value = f"{100 * self.scale.margin:g}"
-        return f"{value} point{'s' * (value != '1')}"
+        return _in_points(self.scale.margin)
 
     def _accuracy(self) -> str:
         finding, one, n = self.finding["accuracy"], self.evidence["accuracy"][0], len(self.models)
@@ -436,14 +441,16 @@ class _Judge:
         seems, change = self.strength["confidence"] is Strength.SUGGESTED, self.finding["accuracy"]
         points = self._points(one)
         of_what = {"loss": "this loss", "gain": "this gain"}.get(change, "a change")
-        if finding == "open":
-            return f"Whether confidence warns of {of_what} cannot be told: {points} go with it."
-        if finding == "small":
-            text = {
-                "loss": "Confidence gives no warning of this loss",
-                "gain": "Confidence does not show this gain",
-            }.get(change, "Confidence hardly changes")
-            return f"{text}: by it alone, accuracy would be {self._directed(one)}."
+        if finding in ("open", "small"):
+            text = f"Whether confidence warns of {of_what} cannot be told"
+            if finding == "small":
+                text = {
+                    "loss": "Confidence gives no warning of this loss",
+                    "gain": "Confidence does not show this gain",
+                }.get(change, "Confidence hardly changes")
+            mean = ", on average over models," * (change == "mixed")
+            text += f": judged by confidence alone, accuracy{mean} would be {self._directed(one)}"
+            return f"{text}{self._confidence_by_model()}."
         if finding == change == "loss":
             warns = "seems to warn" if seems else "warns"
             share, beside = ("all", ", and {} are lost") if self._explains else ("part", " of {}")
@@ -454,6 +461,13 @@ class _Judge:
             f"Confidence {'seems' if seems else 'is'} {lower} on {self.replication}, as for a "
             f"{loss} of {self._points(one, unsigned=True)}."
         )
+
+    def _confidence_by_model(self) -> str:
+        """Name what confidence says of each of a few models that differ."""
+        if self.finding["accuracy"] != "mixed" or len(self.models) > _MOST_NAMED:
+            return ""
+        parts = self.models["confidence_part"].items()
+        return f" ({', '.join(f'{name}: {self._direction(part)}' for name, part in parts)})"
 
     @property
     def _explains(self) -> bool:
@@ -477,12 +491,14 @@ class _Judge:
             lower = "lower" if finding == "loss" else "higher"
             points = self._points(matched, unsigned=True).replace(" points", f" points {lower}", 1)
             return f"Where confidence is equal, accuracy {verb} {points}{where} (matched gap)."
-        text = "Whether a difference is left where confidence is equal cannot be told: accuracy is "
-        told = f"{self._directed(matched, where)} (matched gap)"
+        text = "Whether a difference is left where confidence is equal cannot be told"
         held = [one.low - one.bias <= 0 <= one.high + one.bias for one in (matched, without)]
         if matched.is_defined and without.is_defined and held[0] != held[1]:
-            told += f"; by bins of confidence it is {self._directed(without)}"
-        return f"{text}{told}."
+            return (
+                f"{text}, as two ways of comparing disagree: pairs leave a loss of "
+                f"{self._points(matched)} (matched gap), bins one of {self._points(without)}."
+            )
+        return f"{text}: accuracy is {self._directed(matched, where)} (matched gap)."
 
     def _next_step(self) -> str:
         row, gap, finding = self.row, self.evidence["accuracy"][0], self.finding
@@ -495,13 +511,7 @@ class _Judge:
             return "Give sets from which an error can be told, of more datapoints or groups."
         smaller = min(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
         if finding["accuracy"] == "open":
-            times = (gap.detectable / self.scale.margin) ** 2
-            sizes = (float(f"{times * row[f'n_{origin}']:.2g}") for origin in _ORIGINS)
-            counts = " and ".join(f"{size:,.0f}" for size in sizes)
-            return (
-                f"Label more images: about {counts}, in place of {row['n_original']:,} and "
-                f"{row['n_replication']:,}, would show a loss of {self._margin} 8 times in 10."
-            )
+            return self._more_images(gap)
         if finding["accuracy"] == "small":
             return "Nothing is needed: in accuracy, the sets do not differ by what matters."
         if finding["accuracy"] == "gain":
@@ -510,7 +520,7 @@ class _Judge:
                 "(`matched-eval duplicates`)."
             )
         if finding["accuracy"] == "mixed":
-            return "Look at each model by itself: their mean says little."
+            return "Judge each model by itself (table of models): their mean says little."
         if row["fraction_unmatched"] == 1:
             return "Look at the confidences: those of the two sets do not overlap."
         if self._mostly_unmatched:
@@ -528,8 +538,29 @@ class _Judge:
         part = "a part" if finding["confidence"] == "loss" else "none"
         return (
             f"Do not rely on confidence, which finds {part} of the new errors: see which classes "
-            "lose most (analysis `class_gaps`), and which images are wrong with high confidence."
+            "lose most (`matched-eval compare --analyses class_gaps`), and which images are wrong "
+            "with high confidence."
         )
+
+    def _more_images(self, gap: Evidence) -> str:
+        """Say how many images would show a loss of the margin and, before it, a larger loss."""
+        sizes, shown = [self.row[f"n_{origin}"] for origin in _ORIGINS], []
+        for loss in sorted({self.scale.margin, max(self.scale.margin, _CLEAR_LOSS)}, reverse=True):
+            times = (gap.detectable / loss) ** 2
+            if times > 1:
+                # The error of two sets of n images each goes by 2 / n.
+                n = float(f"{2 * times / sum(1 / size for size in sizes):.2g}")
+                shown.append(f"one of {_in_points(loss)} with about {n:,.0f} in each set")
+        now = " and ".join(f"{size:,}" for size in sizes)
+        return (
+            f"Use more labelled images than {now}: a loss shows with {_POWER} probability, "
+            f"{', '.join(shown)}."
+        )
+
+
+def _in_points(value: float) -> str:
+    text = f"{100 * value:g}"
+    return f"{text} point{'s' * (text != '1')}"
 
 
 def _weakest(strengths: Iterable[Strength]) -> Strength:

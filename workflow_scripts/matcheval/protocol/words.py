@@ -116,9 +116,10 @@ def write_summary(
 
 def subject_of(row: pd.Series) -> str:
     """Say what a row of mean gaps is about: sets, their sizes, and models."""
-    sets = (f"{row[f'{o}']} ({row[f'n_{o}']:,} images)" for o in ("original", "replication"))
+    sets = (f"{row[o]} ({o}, {row[f'n_{o}']:,} images)" for o in ("original", "replication"))
     models = counted(row["n_models"] + row["n_left_out"], "model")
-    groups = f", {row['n_groups']} groups in a set" if row["n_groups"] else ""
+    n_groups = row["n_groups"]
+    groups = f", {n_groups} groups of images in the set with fewer" if n_groups else ""
     return f"{' → '.join(sets)}, {models}{groups}"
 
 
