@@ -178,11 +178,13 @@ def _matchings(
     rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str, *, several: bool
 ) -> Iterator[tuple[str, Chart | None, str]]:
     """Return the gaps of models by every matching, and what can be said of their mean."""
+    pairs = set[str]()
     for row in rows:
         name = f"{row['pair']}: " * several + titles[row["matching"]]
         table = gaps[row["pair"], row["matching"]]
-        # That of the first matching of many models is shown above.
-        is_shown = len(table) > _MOST_ROWS and name == titles[rows[0]["matching"]]
+        # That of a pair's first matching of many models is shown above.
+        is_shown = len(table) > _MOST_ROWS and row["pair"] not in pairs
+        pairs.add(row["pair"])
         chart = None if is_shown else _chart_of_models(row, table, level)
         yield name, chart, words.statement(row)
 

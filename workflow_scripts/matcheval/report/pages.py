@@ -253,7 +253,8 @@ def _environment() -> "Environment":
         return Markup((_LIBRARY / name).read_text(encoding="utf-8"))
 
     def prose(text: str) -> Any:
-        """Set what is between backticks as code, and between double asterisks in bold."""
+        """Set text in backticks as code, in double asterisks bold, and `5 %` on one line."""
+        text = text.replace(" %", "\N{NO-BREAK SPACE}%")
         marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
         return Markup(_BOLD.sub(r"<strong>\1</strong>", marked))
 
