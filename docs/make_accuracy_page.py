@@ -73,20 +73,13 @@ def errors(study: str) -> str:
     sizes = sizes.drop([ALL, FITTED_ON], errors="ignore")
     n_sets = sizes[sizes > 1].sort_values(ascending=False, kind="stable")
     heads = [f"{name}, {n} sets" for name, n in n_sets.items()]
-    is_flagged = "n_flagged" in found  # not in results of 0.2
     lines = []
     for _, rows in found.groupby(["protocol", "regressor", "method", "variant"], sort=False):
         if not rows["n_sets"].any():
             continue
         by_group = rows.set_index("group")
-        cells = [*titles(rows[:1]), *(_error(by_group.loc[group]) for group in n_sets.index)]
-        if is_flagged:
-            total = by_group.loc[ALL]
-            cells.append(f"{_points(total['mae_unflagged'])} ({total['n_unflagged']:.0f})")
-            cells.append(f"{total['n_flagged']:.0f}")
-        lines.append(cells)
-    further = ["flagged by none (n)", "flagged"] if is_flagged else []
-    return table(["method", *heads, *further], lines)
+        lines.append([*titles(rows[:1]), *(_error(by_group.loc[group]) for group in n_sets.index)])
+    return table(["method", *heads], lines)
 
 
 def differences(study: str) -> str:
