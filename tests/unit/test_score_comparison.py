@@ -18,6 +18,7 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
+from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.settings import Score
 from studies import configuration, load
 
@@ -81,7 +82,7 @@ def read(files) -> ComparedModels:
 
 @pytest.fixture
 def known(tmp_path):
-    sets = {"original": (300, 3), "replication": (200, 4)}
+    sets = {"original": (300, 3), "replication": (200, 7)}
     return read({o: [write(tmp_path, f"{o}{i}", *of) for i in range(2)] for o, of in sets.items()})
 
 
@@ -89,14 +90,19 @@ class TestTable:
     def test_confidence_is_that_of_the_protocol(self, known):
         table = tabulate(known)
         score_comparison.SCHEMA.from_frame(table)
+        lost = max(known.comparisons, key=lambda one: one.gap)
+        assert lost.gap > 0  # else there is no reference
         for scale, score in ((RANKS, Score.CONFIDENCE_RANK), (AS_IS, Score.CONFIDENCE)):
             for name, method in BOTH.items():
                 chosen = (table.score == "confidence") & (table.scale == scale)
-                row = table[chosen & (table.matching == name) & (table.model == "m0")].iloc[0]
+                row = table[chosen & (table.matching == name) & (table.model == lost.model)].iloc[0]
                 same = method.model_copy(update={"score": score})
-                gap = matched_gap(known.comparisons[0], same, (0, 1))
+                gap = matched_gap(lost, same, (0, 1))
                 assert row.matched_gap == pytest.approx(gap.mean)
                 assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
+                reference = no_warning_reference(lost, same).columns
+                for column in ("same_size_narrowing", "reference_narrowing", "excess_narrowing"):
+                    assert row[column] == reference[column]
 
     def test_all_scores_on_ranks_and_the_bounded_ones_as_they_are(self, known):
         table = tabulate(known)

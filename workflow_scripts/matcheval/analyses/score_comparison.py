@@ -33,8 +33,9 @@ from matcheval.protocol.compared_models import (
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
+from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
-from matcheval.protocol.settings import MatchingMethod, MeasuredScores, matching_label, pooled_ranks
+from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames
 from matcheval.statistics.intervals import LEVEL, percent
@@ -126,6 +127,7 @@ _PARTS = (
     "confidence_part", "confidence_low", "confidence_high", "conditional_part", "conditional_low",
     "conditional_high",
 )  # fmt: skip
+_NARROWINGS = ("same_size_narrowing", "reference_narrowing", "excess_narrowing")
 
 SCHEMA = TableSchema(
     "gaps by uncertainty score",
@@ -144,6 +146,9 @@ SCHEMA = TableSchema(
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal score, in bins of it"),
         *interval("conditional"),
+        fraction("same_size_narrowing", "narrowing by matching, at the sizes of the reference"),
+        fraction("reference_narrowing", "the same, had errors risen by one factor at every score"),
+        fraction("excess_narrowing", "same_size_narrowing minus reference_narrowing"),
         text("reason", "why values are NaN; empty if none is"),
     ),
 )
@@ -223,9 +228,19 @@ def _rows(
             if isinstance(source, str) or isinstance(target, str):
                 yield row | {"reason": source if isinstance(source, str) else target}
                 continue
-            scores_on = pooled_ranks if scale == RANKS else MeasuredScores
-            measured = scores_on(source, target, method.epsilon)
-            yield row | _quantities(compared, comparison, name, method, measured)
+            score_on = Score.CONFIDENCE_RANK if scale == RANKS else Score.CONFIDENCE
+            scored = _scored(comparison, source, target)
+            on_scale = method.model_copy(update={"score": score_on})
+            yield row | _quantities(compared, scored, name, on_scale)
+
+
+def _scored(
+    comparison: Comparison, source: npt.NDArray[Any], target: npt.NDArray[Any]
+) -> Comparison:
+    """Return a comparison with another score in place of the confidence."""
+    by_origin = zip(_origins(comparison), (source, target), strict=True)
+    sets = {name: replace(getattr(comparison, name), probability=s) for name, s in by_origin}
+    return replace(comparison, **sets)
 
 
 def _quantities(
@@ -233,9 +248,9 @@ def _quantities(
     comparison: Comparison,
     name: str,
     method: MatchingMethod,
-    measured: MeasuredScores,
 ) -> dict[str, Any]:
     """Match one model once per seed, with the random numbers of the study's runs."""
+    measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
     plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
     names: Any = {
         "pair": compared.pair.name, "criterion": method.criterion, "model": comparison.model
@@ -254,6 +269,7 @@ def _quantities(
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
         **parts.parts,
+        **{key: no_warning_reference(comparison, method).columns[key] for key in _NARROWINGS},
     }  # fmt: skip
 
 
@@ -262,7 +278,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     ranked = table[table["scale"] == RANKS]
     by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
-    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched"]].mean()
+    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_NARROWINGS]].mean()
     cells = means.assign(models=groups["matched_gap"].count(), reason=groups["reason"].max())
     cells = cells.reset_index()
     return lay_out_matched(cells.assign(score=cells["score"].map(LABELS)), {
@@ -270,7 +286,8 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
         "Part that goes with it": "{confidence_part:+.2%}",
         "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
-        "Remark": "{reason}",
+        "Narrower by": "{same_size_narrowing:.0%}",
+        "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
     })  # fmt: skip
 
 
