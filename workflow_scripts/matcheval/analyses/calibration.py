@@ -46,8 +46,8 @@ SCHEMA = TableSchema(
         *MATCHED_MODEL,
         text("origin", "original or replication: all datapoints where matching is empty"),
         Column("n", pa.float64(), "datapoints", "mean over seeds, as all that follows"),
-        fraction("accuracy", "NaN without a datapoint"),
-        fraction("mean_confidence", "NaN without a datapoint"),
+        fraction("accuracy", "share of correct predictions; NaN without a datapoint"),
+        fraction("mean_confidence", "mean of the confidences; NaN without a datapoint"),
         fraction("overconfidence", "mean confidence minus accuracy"),
         fraction(
             "calibration_error", "root of squared_calibration_error, 0 where that is negative"
@@ -116,7 +116,7 @@ _Picked = Sequence[Any]
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Measure the calibration of each model on both sets, and on their datapoints matched."""
+    """Measure the calibration of every model on both sets, and on their matched datapoints."""
     rows = []
     for comparison in compared.comparisons:
         whole = {
@@ -187,8 +187,8 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
         "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
         "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
-        "Brier": "{brier:.3f}", "of it calibration": "{calibration:.4f}",
-        "Refinement": "{refinement:.3f}", "Class": "{largest_class:.0f}",
+        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
+        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class:.0f}",
         "Its overconfidence": "{largest_class_overconfidence:+.1%}",
     })  # fmt: skip
 
