@@ -50,6 +50,7 @@ def test_a_shift_that_critics_can_see_lowers_the_bound():
     assert shifted.lower_bound < same.lower_bound - 0.1
 
 
+@pytest.mark.slow
 def test_critics_reach_the_optimum_of_the_loss():
     """The held-out difference is about that of an independent solver, on other halves."""
     base, target = features(800, 0, 0), features(800, 3, 1)
