@@ -102,8 +102,9 @@ def test_agreement_of_seeds_by_hand():
     np.testing.assert_allclose(agreement_of_seeds(some), [mean, mean, mean, np.nan])
     np.testing.assert_allclose(agreement_of_seeds(some, cross=True), [0.5, 0.4, 0.3, 0.4])
     assert disagreement_accuracy(np.array([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])) == 2 / 3
-    with pytest.raises(InputError, match="predictions of 1 models"):
-        disagreement_accuracy(np.zeros((1, 3), int))
+    for shape in [(1, 3), (3, 0), (3,)]:
+        with pytest.raises(InputError, match=r"'predictions': have shape .* at least two"):
+            disagreement_accuracy(np.zeros(shape, int))
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():

@@ -168,6 +168,8 @@ def test_dispersion_by_hand():
     assert twice == dispersion(features, predicted, per_row=True) == pytest.approx(np.log(2))
     with pytest.raises(NotAvailableError, match="of one class"):
         value("dispersion", target=TARGET.rows(TARGET.predicted == 0))
+    with pytest.raises(InputError, match="'features': have the same mean in every predicted class"):
+        dispersion(np.full_like(features, 0.1), predicted)
 
 
 class TestClassWise:

@@ -95,5 +95,12 @@ def test_too_few_sets_are_unbounded_and_none_determine_no_line():
         jackknife_plus(x, y, 0.0, level=90)
     with pytest.raises(ValueError, match="not all finite"):
         jackknife_plus([*x[:7], np.nan], y, 0.0)
+    with pytest.raises(ValueError, match="not all finite"):
+        jackknife_plus(x, y, np.nan)
+    with pytest.raises(ValueError, match="8 scores, 7 accuracies"):
+        jackknife_plus(x, y[:7], 0.0)
+    for n in (0, 1):
+        with pytest.raises(ValueError, match=f"{n} sets of {n} groups determine no line"):
+            jackknife_plus(x[:n], y[:n], 0.0)
     nothing = both_intervals(np.ones(9), np.linspace(0, 1, 9), np.arange(9))
     assert np.isnan(nothing["sets_low"]).all()

@@ -36,6 +36,7 @@ _CLASSES = (
     "analyses.epsilon_sweep.EpsilonSweep",
     "analyses.target_orders.TargetOrders",
     "analyses.class_gaps.ClassGaps",
+    "analyses.calibration.Calibration",
     "analyses.score_comparison.ScoreComparison",
     "analyses.published_values.PublishedValues",
 )

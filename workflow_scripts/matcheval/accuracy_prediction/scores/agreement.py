@@ -37,22 +37,28 @@ def disagreement_accuracy(predictions: Predictions) -> float:
     Parameters
     ----------
     predictions : int array, shape (n_models, n)
-        Predicted classes of at least two models.
+        Predicted classes of at least two models on at least one datapoint.
 
     Returns
     -------
     float
         1 minus the mean share of datapoints on which two models differ, over all pairs.
 
+    Raises
+    ------
+    InputError
+        If there are fewer models or datapoints.
+
     References
     ----------
     Jiang et al. (2022), ICLR, arXiv 2106.13799: exact where the ensemble of the trainings is
     class-wise calibrated, under shift usually too high.
     """
-    if len(predictions) < 2:
+    if np.ndim(predictions) != 2 or len(predictions) < 2 or not predictions.shape[1]:
         raise InputError(
-            f"predictions of {len(predictions)} models", field="predictions",
-            remedy="Give those of at least two trainings with different seeds",
+            f"have shape {np.shape(predictions)}", field="predictions",
+            remedy="Give a row for each of at least two trainings with different seeds, and a "
+            "column for each datapoint",
         )  # fmt: skip
     return float(agreement(predictions)[np.triu_indices(len(predictions), 1)].mean())
 

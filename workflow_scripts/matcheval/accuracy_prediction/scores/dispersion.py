@@ -40,7 +40,8 @@ def dispersion(
     Raises
     ------
     InputError
-        If all predictions are of one class, or features are not finite.
+        If all predictions are of one class, features are not finite, or the means of all predicted
+        classes are equal, as they are of constant features: the logarithm of 0 is no score.
 
     References
     ----------
@@ -57,16 +58,17 @@ def dispersion(
     for one in classes:
         of_class = values[predicted == one]
         spread += len(of_class) * float(((of_class.mean(axis=0) - mean) ** 2).sum())
-    with np.errstate(divide="ignore"):  # equal features: minus infinity, which is no score
-        found = np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1))
-    return float(found)
+    if spread == 0 or not np.ptp(values, axis=0).any():  # constants are not 0 after rounding
+        raise InputError("have the same mean in every predicted class", field="features")
+    return float(np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1)))
 
 
 def _of_target(per_row: bool, sides: Sides) -> float:
-    features, predicted = features_of(sides.target), sides.target.predicted
-    if (predicted == predicted[0]).all():
-        raise NotAvailableError("all predictions are of one class")
-    return dispersion(features, predicted, per_row=per_row)
+    features = features_of(sides.target)
+    try:
+        return dispersion(features, sides.target.predicted, per_row=per_row)
+    except InputError as error:
+        raise NotAvailableError(str(error)) from None
 
 
 for _variant, _per_row in (("", True), ("as_published", False)):

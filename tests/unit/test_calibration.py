@@ -1,0 +1,163 @@
+"""Calibration of matched subsets: by hand, by loops, where truth is known, and on real digits."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from compared import compared, models, swapped
+from helpers import predictions
+from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate, text_columns
+from matcheval.protocol.matching import UNMATCHED
+
+KNOWN = models(900, 700)
+DIFFERENCES = ["overconfidence", "class_overconfidence", "largest_class_overconfidence"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return tabulate(KNOWN)
+
+
+class TestBrierParts:
+    def test_by_hand(self):
+        """Bins of confidence 0.6, 0.9 and 1 have 1 of 3, 2 of 2 and 0 of 1 datapoints right."""
+        found = brier_parts([0.6, 0.9, 0.6, 0.9, 1, 0.6], [0, 1, 1, 1, 0, 0])
+        squares = 3 * (0.6 - 1 / 3) ** 2, 2 * 0.1**2, 1
+        assert found.calibration == pytest.approx(sum(squares) / 6)
+        assert found.refinement == pytest.approx(3 * (1 / 3) * (2 / 3) / 6)
+        assert found.debiased == pytest.approx((squares[0] - 3 * (2 / 9) / 2 + squares[1]) / 6)
+
+    @pytest.mark.parametrize("decimals", [1, 2, 15])
+    @pytest.mark.parametrize("n", [1, 7, 30, 200])
+    def test_by_loops(self, n, decimals):
+        rng = np.random.default_rng(n)
+        p = rng.uniform(size=n).round(decimals)
+        right = rng.random(n) < p**2
+        ordered, bins = sorted(p.tolist()), {}
+        starts = [ordered[n * j // 15] for j in range(1, 15)]
+        for confidence, correct in zip(p.tolist(), right.tolist(), strict=True):
+            key = max([s for s in starts if s <= confidence], default=ordered[0])
+            bins.setdefault(key, []).append((confidence, correct))
+        binned = debiased = 0.0
+        for some in bins.values():
+            centre, accuracy = (sum(values) / len(some) for values in zip(*some, strict=True))
+            binned += sum((centre - correct) ** 2 for _, correct in some)
+            if len(some) > 1:
+                noise = accuracy * (1 - accuracy) / (len(some) - 1)
+                debiased += len(some) * ((centre - accuracy) ** 2 - noise)
+        found = brier_parts(p, right)
+        assert found.calibration + found.refinement == pytest.approx(binned / n)
+        assert found.debiased == pytest.approx(debiased / n)
+
+    @pytest.mark.parametrize("n", [60, 600])
+    def test_only_the_debiased_error_is_0_where_confidences_are_right(self, n):
+        rng = np.random.default_rng(0)
+        found = []
+        for _ in range(1000):
+            p = rng.uniform(0.3, 1, n)
+            one = brier_parts(p, rng.random(n) < p)
+            found.append((one.calibration, one.debiased))
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / 1000**0.5
+        assert abs(mean[1]) < 3 * error[1]
+        assert mean[0] > 30 * error[0]
+
+    def test_a_known_error_is_found(self):
+        """Of confidences that are 0.1 too high, the squared error is 0.01."""
+        rng = np.random.default_rng(1)
+        p = rng.uniform(0.3, 1, (500, 300))
+        found = [brier_parts(one, rng.random(300) < one - 0.1).debiased for one in p]
+        assert np.mean(found) == pytest.approx(0.01, abs=3 * np.std(found) / 500**0.5)
+
+
+class TestTable:
+    def test_the_matched_gap_is_a_difference_of_overconfidences(self, table):
+        SCHEMA.from_frame(table)
+        assert len(table) == 2 * (2 + 2 * 2)
+        for one in KNOWN.matched():
+            rows = table[(table.model == one.comparison.model) & (table.matching == one.name)]
+            original, replication = (row for _, row in rows.iterrows())
+            change = replication.overconfidence - original.overconfidence
+            shift = replication.mean_confidence - original.mean_confidence
+            assert one.matched_gaps.mean() == pytest.approx(change - shift)
+            assert abs(shift) < one.method.epsilon
+            assert original.n == replication.n == one.n_matched
+
+    def test_by_loops(self, table):
+        one = next(KNOWN.matched())
+        found = table[(table.model == "m0") & (table.matching == one.name)].iloc[1]
+        target, briers, parts = one.comparison.target, [], []
+        by_class = {k: [] for k in range(4)}
+        for row in one.rows.values():
+            hit = row != UNMATCHED
+            p, right = target.probability[hit].astype(float), target.correct[hit]
+            briers.append(np.mean((p - right) ** 2))
+            parts.append(brier_parts(p, right))
+            for k, difference in zip(target.prediction[hit], p - right, strict=True):
+                by_class[k].append(difference)
+        assert found.brier == pytest.approx(np.mean(briers))
+        for name in ("calibration", "refinement"):
+            assert found[name] == pytest.approx(np.mean([getattr(part, name) for part in parts]))
+        debiased = np.mean([part.debiased for part in parts])
+        assert found.squared_calibration_error == pytest.approx(debiased)
+        assert found.calibration_error == pytest.approx(debiased**0.5)
+        means = [np.mean(values) for values in by_class.values()]
+        assert found.class_overconfidence == pytest.approx(np.mean(means))
+        assert found.largest_class == np.argmax(np.abs(means))
+        assert found.largest_class_overconfidence == pytest.approx(means[found.largest_class])
+
+    def test_origins_keep_their_rows_whatever_their_role(self, table):
+        other = tabulate(swapped(KNOWN))  # which calls the replication the original
+        order = [row + change for row in range(0, len(table), 2) for change in (1, 0)]
+        for name in ("n", "accuracy", "calibration", "largest_class"):
+            assert other[name].tolist() == table[name].iloc[order].tolist()
+        whole = table[table.matching == ""]
+        assert whole.origin.tolist() == ["original", "replication"] * 2
+        sides = [side for one in KNOWN.comparisons for side in (one.original, one.replication)]
+        assert whole.accuracy.tolist() == [side.correct.mean() for side in sides]
+        assert whole.n.tolist() == [900, 700] * 2
+
+    def test_few_datapoints_have_no_error(self):
+        few = predictions([0.7] * 5, [0, 1, 0, 1, 1])
+        many = predictions(np.linspace(0.1, 0.5, 40), np.arange(40) % 2)
+        table = tabulate(compared((few, many)))
+        whole = table[table.matching == ""]
+        assert whole.reason.tolist() == [
+            "fewer than 30 datapoints",
+            "no class is predicted 30 times",
+        ]
+        assert whole.overconfidence.tolist() == pytest.approx([-0.3, -0.7])
+        assert whole.calibration_error.isna().tolist() == [True, False]
+        matched = table[table.matching != ""]
+        assert (matched.n == 0).all()
+        assert matched.overconfidence.isna().all()
+        assert text_columns(table)[-1].cells == ["–"] * 6
+        assert plot(table).axes
+
+    def test_the_figure_shows_all_subsets(self, table):
+        panels = plot(table).axes
+        assert [panel.get_title() for panel in panels] == ["criterion 1", "criterion 2"]
+        (drawn,) = [line for line in panels[1].lines if line.get_label() == "replication, matched"]
+        rows = table[(table.matching == "probability") & (table.origin == "replication")]
+        assert sorted(drawn.get_xdata()) == pytest.approx(sorted(100 * rows.overconfidence))
+        many = models(60, 60, n_models=31, seeds=1)
+        assert "increasing overconfidence" in plot(tabulate(many)).axes[0].get_ylabel()
+
+
+def test_new_writers_of_digits():
+    """A linear model of known writers is less accurate, and more overconfident, on new ones."""
+    images, labels = load_digits(return_X_y=True)
+    fitted = LogisticRegression(max_iter=2000).fit(images[:700], labels[:700])
+    sides = []
+    for rows in (slice(700, 1300), slice(1300, None)):
+        p = fitted.predict_proba(images[rows])
+        sides.append(predictions(p.max(axis=1), p.argmax(axis=1), labels[rows]))
+    table = tabulate(compared(sides, seeds=5))
+    SCHEMA.from_frame(table)
+    by_set = table.set_index(["matching", "origin"])
+    for matching in ("", "probability"):
+        original, replication = by_set.loc[matching].overconfidence
+        assert replication > original
+    assert by_set.squared_calibration_error["", "replication"] > 0
+    assert (table.n_classes > 5).all()
+    assert table[DIFFERENCES].notna().all(axis=None)

@@ -1,0 +1,248 @@
+"""How well confidences fit accuracies on all datapoints of a pair, and on matched ones.
+
+A matched gap and calibration are two views of the same numbers: where matched confidences are
+equal, the matched gap is the overconfidence on the matched replication minus that on the matched
+original.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.few_labels.strata import make_strata
+from matcheval.figures import style
+from matcheval.figures.many_models import FEW_MODELS, point_options
+from matcheval.io.tables import Column, TableSchema, fraction, text
+from matcheval.io.text_tables import TextColumn, counted
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    MIN_PAIRS,
+    ComparedModels,
+    matched_by,
+    mean_of_defined,
+)
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.settings import matching_label
+
+N_BINS = 15
+_NAN = float("nan")
+
+
+def _score(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), "1", meaning)
+
+
+SCHEMA = TableSchema(
+    "calibration of all and of matched datapoints",
+    (
+        *MATCHED_MODEL,
+        text("origin", "original or replication: all datapoints where matching is empty"),
+        Column("n", pa.float64(), "datapoints", "mean over seeds, as all that follows"),
+        fraction("accuracy", "share of correct predictions; NaN without a datapoint"),
+        fraction("mean_confidence", "mean of the confidences; NaN without a datapoint"),
+        fraction("overconfidence", "mean confidence minus accuracy"),
+        fraction(
+            "calibration_error", "root of squared_calibration_error, 0 where that is negative"
+        ),
+        _score(
+            "squared_calibration_error",
+            "calibration minus its bias in bins of this size; 0 on average if perfectly calibrated",
+        ),
+        _score("brier", "mean square of confidence minus correctness, 0 or 1"),
+        _score("calibration", "mean square of confidence minus accuracy of 15 bins, equally large"),
+        _score("refinement", "mean of accuracy times error rate within bins"),
+        Column("n_classes", pa.int32(), "classes", "predicted for 30 datapoints or more"),
+        fraction("class_overconfidence", "mean of overconfidence over these classes"),
+        Column("largest_class", pa.int32(), "1", "of them, the worst calibrated; -1 for none"),
+        fraction("largest_class_overconfidence", "of that class, signed"),
+        text("reason", "why values are NaN; empty if none is"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class BrierParts:
+    """Parts of the Brier score of confidences that are replaced by the mean of their bin.
+
+    `calibration` and `refinement` add up to it; `debiased` is an estimate of the calibration of an
+    infinite sample.
+    """
+
+    calibration: float
+    refinement: float
+    debiased: float
+
+
+def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts:
+    """Divide the Brier score of correctness in 15 bins of equally many datapoints.
+
+    Parameters
+    ----------
+    confidence : array-like of float, shape (n,)
+        In [0, 1]; equal ones share a bin.
+    correct : array-like of bool, shape (n,)
+
+    Returns
+    -------
+    BrierParts
+
+    References
+    ----------
+    Murphy (1973), J. Appl. Meteorol. 12: reliability, and uncertainty minus resolution. Kumar,
+    Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce` of their code, and Ferro & Fricker
+    (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin of n minus its accuracy times its
+    error rate over n - 1, as if its confidences were equal; a bin of one datapoint counts as 0.
+    """
+    p, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    bins = make_strata(p, N_BINS)
+    n = np.bincount(bins)
+    accuracy = np.bincount(bins, right) / n
+    squares = (np.bincount(bins, p) / n - accuracy) ** 2
+    spread, share, is_pair = accuracy * (1 - accuracy), n / len(p), n > 1
+    unbiased = squares - np.divide(spread, n - 1, out=squares.copy(), where=is_pair)
+    return BrierParts(*(float(share @ values) for values in (squares, spread, unbiased)))
+
+
+# Rows of a set that each seed picked, or a mask of them.
+_Picked = Sequence[Any]
+
+
+def tabulate(compared: ComparedModels) -> pd.DataFrame:
+    """Measure the calibration of every model on both sets, and on their matched datapoints."""
+    rows = []
+    for comparison in compared.comparisons:
+        whole = {
+            "model": comparison.model, "pair": comparison.pair.name, "matching": "",
+            "criterion": "", "epsilon": _NAN,
+        }  # fmt: skip
+        rows += _rows(comparison, whole, [slice(None)], [slice(None)])
+        for one in matched_by(comparison, compared.methods, compared.seeds):
+            hits = [row != UNMATCHED for row in one.rows.values()]
+            picked = [row[hit] for row, hit in zip(one.rows.values(), hits, strict=True)]
+            rows += _rows(comparison, one.identity, picked, hits)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _rows(
+    comparison: Comparison, identity: Mapping[str, Any], source: _Picked, target: _Picked
+) -> list[dict[str, Any]]:
+    """Return the rows of the original and of the replication."""
+    picked = (source, target) if comparison.source_is_original else (target, source)
+    return [
+        {**identity, "origin": origin, **_measured(getattr(comparison, origin), rows)}
+        for origin, rows in zip(style.SETS, picked, strict=True)
+    ]
+
+
+def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
+    """Measure what each seed picked of a set; classes are pooled over seeds."""
+    parts = [
+        (side.probability[rows].astype(np.float64), side.correct[rows], side.prediction[rows])
+        for rows in picked
+    ]
+    filled = [(p, right) for p, right, _ in parts if len(p)]
+    accuracy = mean_of_defined([right.mean() for _, right in filled])
+    confidence = mean_of_defined([p.mean() for p, _ in filled])
+    row: dict[str, Any] = {
+        "n": np.mean([len(p) for p, *_ in parts]), "accuracy": accuracy,
+        "mean_confidence": confidence, "overconfidence": confidence - accuracy, "n_classes": 0,
+        "largest_class": -1, "reason": f"fewer than {MIN_PAIRS} datapoints",
+    }  # fmt: skip
+    if row["n"] < MIN_PAIRS:
+        return row
+    p, right, predicted = map(np.concatenate, zip(*parts, strict=True))
+    counts = np.bincount(predicted)
+    classes = np.flatnonzero(counts >= MIN_PAIRS * len(parts))
+    of_classes = np.bincount(predicted, p - right)[classes] / counts[classes]
+    in_bins = [brier_parts(*one) for one in filled]
+    debiased = float(np.mean([one.debiased for one in in_bins]))
+    row |= {
+        "calibration_error": max(debiased, 0.0) ** 0.5, "squared_calibration_error": debiased,
+        "brier": np.mean([((p - right) ** 2).mean() for p, right in filled]),
+        "calibration": np.mean([one.calibration for one in in_bins]),
+        "refinement": np.mean([one.refinement for one in in_bins]),
+        "n_classes": len(classes), "reason": f"no class is predicted {MIN_PAIRS} times",
+    }  # fmt: skip
+    if len(classes):
+        worst = np.abs(of_classes).argmax()
+        row |= {
+            "class_overconfidence": of_classes.mean(), "largest_class": classes[worst],
+            "largest_class_overconfidence": of_classes[worst], "reason": "",
+        }  # fmt: skip
+    return row
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format calibration for a readable table."""
+    classes = table["largest_class"].where(table["largest_class"] >= 0)
+    return lay_out_matched(table.assign(largest_class=classes), {
+        "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
+        "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
+        "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
+        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
+        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class:.0f}",
+        "Its overconfidence": "{largest_class_overconfidence:+.1%}",
+    })  # fmt: skip
+
+
+_ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
+
+
+def plot(table: pd.DataFrame) -> "style.Figure":
+    """Draw by how much each model is overconfident on all and on matched datapoints."""
+    values = 100 * table.pivot_table(
+        "overconfidence", "model", ["matching", "origin"], dropna=False, sort=False
+    )
+    values = values.sort_values(("", "original"), kind="stable")
+    matchings = [name for name in table["matching"].unique() if name]
+    at, is_named = np.arange(len(values)), len(values) <= FEW_MODELS
+    with style.style():
+        height = _ROW * max(len(values), 3) if is_named else _HEIGHT
+        width = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings))
+        figure = style.new_figure(width, height + _AROUND)
+        axes = figure.subplots(1, len(matchings), sharex=True, sharey=True, squeeze=False)[0]
+        for panel, matching in zip(axes, matchings, strict=True):
+            both = (values[matching, origin] for origin in style.SETS)
+            panel.hlines(
+                at, *both, color=style.MATCHED_GAP.color, linewidth=0.8, label="matched gap"
+            )
+            for origin, looks in style.SETS.items():
+                for name, look in zip(("", matching), looks, strict=True):
+                    panel.plot(
+                        values[name, origin], at, look.marker, color=look.color,
+                        label=f"{origin}, {'matched' if name else 'all'}",
+                        **point_options(len(values)),
+                    )  # fmt: skip
+            style.draw_zero(panel, upright=True)
+            panel.set_title(matching_label(matching))
+            panel.set_xlabel("Confidence − accuracy (points)")
+        if is_named:
+            axes[0].set_yticks(at, [style.shortened(model) for model in values.index])
+        else:
+            axes[0].set_ylabel("Model, by increasing overconfidence on the original")
+        axes[0].set_ylim(len(values) - 0.5, -0.5)
+        title = f"{table['pair'].iloc[0]}: overconfidence, {counted(len(values), 'model')}"
+        style.set_title_and_legend(figure, title, ncols=3)
+    return figure
+
+
+class Calibration(PairTableAnalysis):
+    """Compare calibration on both sets, and on their matched datapoints."""
+
+    name: ClassVar[str] = "calibration"
+    caption: ClassVar[str] = (
+        "Calibration of every model on **{{ snakemake.wildcards.pair }}**, on all datapoints of "
+        "both sets and on those matched, mean over seeds. Overconfidence is mean confidence minus "
+        "accuracy. Matched datapoints have nearly equal confidences, so the matched gap is the "
+        "overconfidence on the matched replication minus that on the matched original: the line "
+        "in the figure."
+    )
+    has_figure: ClassVar[bool] = True
