@@ -87,10 +87,11 @@ TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|inco
 STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
 # Jobs of a killed Snakemake go on, and their files appear while the next run begins.
 ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
-# Jobs have got the signal, too, and two write their tracebacks at once if they were importing.
+# Jobs have got the signal, too, and two write their tracebacks at once if they were importing; the
+# planning may have been about to evaluate an input function.
 INTERRUPTED = (
     rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
-    r"|^\s+File \"|^Traceback: (?!.*(Error|Exception))"
+    r"|^\s+File \"|^Traceback: (?!.*(Error|Exception))|^InputFunctionException in rule|^Error:$"
 )
 EXPECTED = {
     "": (
@@ -112,7 +113,7 @@ EXPECTED = {
     "SIGINT twice": (
         rf"{INTERRUPTED}|event loop|^Exception in worker$|CancelledError"
         r"|^RuleException:|^CalledProcessError in file|^Error in rule"
-        r"|^Exception ignored|^InputFunctionException in rule|^Error:$|Traceback|^\s{2,}"
+        r"|^Exception ignored|Traceback|^\s{2,}"
     ),
     "SIGKILL": STOPPED,
     "SIGKILL of Snakemake alone": rf"{STOPPED}|{ORPHANS}",
