@@ -359,8 +359,7 @@ class _Judge:
             return "; ".join(told) or "its standard error is unknown"
         if strength is Strength.OPEN:
             least = self._rounded(shown.detectable)
-            of = f"a difference of {least} points with {_POWER} probability"
-            return f"sets of this size show {of}"
+            return f"a difference of {least} points would show with {_POWER} probability"
         if shown.has_few_groups:
             return f"no more than suggested, as a set has only {shown.n_groups} independent groups"
         if question == "left" and self._mostly_unmatched:
