@@ -284,6 +284,16 @@ class SuiteFiles:
             return [str(predictions_file(self.predictions, dataset, m)) for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
+    def layout(self, dataset: str) -> Layout:
+        """Return how the files of a set are laid out.
+
+        Parameters
+        ----------
+        dataset : str
+            The base, or a set of the suite.
+        """
+        return Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+
     def read(self, dataset: str) -> list[Predictions]:
         """Read the predictions of all models on a set.
 
@@ -297,8 +307,7 @@ class SuiteFiles:
         InputError
             If files are missing or invalid, naming all of them.
         """
-        problems, found = ErrorCollector(), []
-        layout = Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+        problems, found, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
                 found.append(read_predictions(Path(path), layout=layout))
