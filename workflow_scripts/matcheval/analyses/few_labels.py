@@ -444,8 +444,9 @@ class FewLabels(TableAnalysis):
         return [s for name in names for s in self.study.custom_results_state(name, self.models)]
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the number of draws, and the size of the largest set."""
+        """By the number of draws, and the size of the largest set with all its scores."""
         names, given = self.datasets_of(wildcards.collection), self.settings
         images = max(dataset_size(self.study, name).images for name in names)
+        n_classes = self.study.datasets[names[0]].settings.n_classes or resources.MANY_CLASSES
         draws = given.repetitions * len(given.labels) * (1 + len(given.designs))
-        return resources.of_simulating(draws * len(names) * len(self.models), images)
+        return resources.of_simulating(draws * len(names) * len(self.models), images, n_classes)
