@@ -219,38 +219,31 @@ _PANELS = 6  # sets that have one each; of more, medians over sets are shown
 
 
 def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the name of a row's panel; of more sets, keep numbers of labels that all sets have."""
+    """Add the name of a row's panel."""
     sets = table["dataset"].unique()
-    if len(sets) <= _PANELS:
-        return table.assign(panel=table["dataset"])
-    shared = table.groupby("labels")["dataset"].nunique()
-    kept = shared.index[shared == len(sets)]
-    rows: pd.DataFrame = table[table["labels"].isin(kept)]
-    return rows.assign(panel=f"{len(sets)} sets")
+    is_few = len(sets) <= _PANELS
+    return table.assign(panel=table["dataset"] if is_few else f"{len(sets)} sets")
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise models and sets by panel and design."""
-    groups = _by_panel(table).groupby(["panel", "design"], sort=False)
-    of_needs: Any = {
-        name: (column, how)
-        for name, column, how in (
-            ("needed", "labels_needed", "median"), ("least", "labels_needed", "min"),
-            ("most", "labels_needed", "max"), ("planned", "planned", "median"),
-            ("saving", "saving", "mean"), ("coverage", "coverage", "mean"),
-            ("lowest", "coverage", "min"), ("wish", "wish", "first"),
-        )
-    }  # fmt: skip
-    return groups.agg(**of_needs).reset_index()
+    rows, keys = _by_panel(table), ["panel", "design"]
+    once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
+    coverage = rows.groupby(keys, sort=False)["coverage"]
+    found = once[["planned", "labels_needed"]].median().assign(
+        least=once["labels_needed"].min(), most=once["labels_needed"].max(),
+        saving=once["saving"].mean(), coverage=coverage.mean(), lowest=coverage.min(),
+    )  # fmt: skip
+    return found.reset_index()
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format what designs need, as medians over models and sets, for a readable table."""
     rows = _summary(table)
-    head = f"Labels for ± {100 * rows['wish'].iloc[0]:g} points"
+    head = f"Labels for ± {100 * table['wish'].iloc[0]:g} points"
     return lay_out(rows.assign(design=rows["design"].map(LABELS)), {
         "Set": "{panel}", "Labels drawn": "{design}",
-        head: "{needed:,.0f} ({least:,} to {most:,})", "Planned": "{planned:,.0f}",
+        head: "{labels_needed:,.0f} ({least:,} to {most:,})", "Planned": "{planned:,.0f}",
         "Saved (%)": "{saving:.0%}", "Coverage (%)": "{coverage:.1%}", "Lowest (%)": "{lowest:.1%}",
     })  # fmt: skip
 
@@ -267,6 +260,9 @@ _LEAST_GAP = 0.09  # of the height, between names of lines
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw half-widths against numbers of labels, a line per design, as medians over models."""
     shown, needed = _by_panel(table), _summary(table)
+    n_sets = shown.groupby(["panel", "labels"])["dataset"].transform("nunique")
+    is_common = n_sets > shown.groupby("panel")["dataset"].transform("nunique") / 2
+    shown = shown.take(np.flatnonzero(is_common))  # numbers of labels that most sets have
     panels, first = shown["panel"].unique().tolist(), table.iloc[0]
     n_rows, n_columns = style.grid_shape(len(panels), 3)
     of_all = table.drop_duplicates(["model", "dataset", "design"]).groupby("design", sort=False)
@@ -291,18 +287,18 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
         low, high = grid[0, 0].get_ylim()
         places = [one for one in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= one <= high]
         grid[0, 0].set_yticks(places, [f"{one:g}" for one in places])
-        for row, axes in enumerate(grid[:, -1]):
-            last = panels[min((row + 1) * n_columns, len(panels)) - 1]
-            if row == 0 or len(panels) > row * n_columns + n_columns - 1:
-                _name_lines(axes, shown[shown["panel"] == last], needed[needed["panel"] == last])
+        for axes, last in zip(grid[:, -1], panels[n_columns - 1 :: n_columns], strict=False):
+            _name_lines(axes, shown[shown["panel"] == last], needed[needed["panel"] == last])
         figure.supylabel("Half-width (points)", fontsize=style.LABEL_SIZE)
         style.set_title(figure, title)
         models = counted(table["model"].nunique(), "model")
+        if len(panels) < table["dataset"].nunique():
+            models += " and the sets with more datapoints"
         temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
         style.set_note(
             figure,
             f"Half-widths of {percent(confidence)} intervals against the number of labels: mean "
-            f"over {first['repetitions']} draws, median over {models}; confidences are "
+            f"over {first['repetitions']} draws, medians over {models}; confidences are "
             f"{temperature}. Dashed: {wish}. Beside lines: the median number of labels that "
             "reach them.",
         )
@@ -326,9 +322,9 @@ def _name_lines(axes: "style.Axes", rows: pd.DataFrame, needed: pd.DataFrame) ->
     low, high = np.log(axes.get_ylim())
     least = 0.0
     for design, value in ends.items():
-        place = max((np.log(value) - low) / (high - low), least)
+        place = max((np.log(max(value, 1e-9)) - low) / (high - low), least)
         least = place + _LEAST_GAP
-        number = needed.loc[needed["design"] == design, "needed"].iloc[0]
+        number = needed.loc[needed["design"] == design, "labels_needed"].iloc[0]
         axes.annotate(
             f"{LABELS[Design(str(design))]}: {number:,.0f}", (1.03, place), va="center",
             xycoords="axes fraction", fontsize=style.NOTE_SIZE, annotation_clip=False,
