@@ -6,7 +6,6 @@ come in groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -20,7 +19,7 @@ from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
-from matcheval.errors import InputError, check_known, configuration_error
+from matcheval.errors import InputError, configuration_error
 from matcheval.execution import resources
 from matcheval.few_labels.answers import Counted
 from matcheval.few_labels.designs import draw
@@ -31,21 +30,11 @@ from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.predictions.softmax import softmax
-from matcheval.settings import (
-    Count,
-    Integer,
-    Name,
-    Named,
-    Names,
-    Number,
-    Seed,
-    Settings,
-    SomeUnique,
-)
+from matcheval.settings import Count, Integer, Names, Number, Seed, SomeUnique
 from matcheval.statistics.intervals import LEVEL, FloatArray, percent
 from matcheval.study.rules import Wildcards
 from matcheval.study.sizes import dataset_size
-from matcheval.study.tables import SuiteFiles, TableAnalysis, tabulate_suite
+from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
 
 class Design(StrEnum):
@@ -332,13 +321,10 @@ def _name_lines(axes: "style.Axes", rows: pd.DataFrame, needed: pd.DataFrame) ->
         )  # fmt: skip
 
 
-class FewLabelsSettings(Settings):
+class FewLabelsSettings(SuiteTableSettings):
     """Pairs and suites whose labels are drawn again and again."""
 
     pairs: Names = Field((), description="Pairs: labels of the replication are drawn")
-    suites: Named[Name] = Field(
-        {}, description="By suite the base: its labels, all known, fit the temperature"
-    )
     designs: SomeUnique[Design] = Field(
         (Design.RANDOM, Design.CONTROL, Design.MIXED, Design.ACTIVE),
         description="How labels are drawn",
@@ -351,16 +337,13 @@ class FewLabelsSettings(Settings):
     )
     repetitions: Count = Field(200, description="Draws of each number of labels")
     seed: Seed = Field(0, description="Seed of the draws")
-    without: Names = Field((), description="Models to leave out")
 
 
-class FewLabels(TableAnalysis):
-    """Simulate how many labels the accuracy on a set needs."""
+class FewLabels(SuiteTableAnalysis):
+    """Simulate how many labels the accuracy on a set needs; a pair is taken as a suite."""
 
     name: ClassVar[str] = "few_labels"
     per = "collection"
-    write_table = tabulate_suite
-    has_figure = True
     caption: ClassVar[str] = (
         "Half-widths of 95 % intervals of the accuracy on the sets of "
         "**{{ snakemake.wildcards.collection }}** against the number of labels, by how these are "
@@ -372,37 +355,39 @@ class FewLabels(TableAnalysis):
 
     def check(self) -> None:
         """Check names, and that all datapoints of all sets count by their one label."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        if self.subjects:
+        super().check()
+        if self.settings.pairs:
             self.check_some_models()
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
-        suites, field = self.settings.suites, self.field("suites")
-        check_known("suite", suites, self.study.suites, file="configuration", field=field)
-        if both := [name for name in self.settings.pairs if name in suites]:
-            raise configuration_error(
-                f"'{both[0]}' is a pair, too", field=field, remedy="Rename one of them"
-            )
-        for collection in self.subjects:
-            suite, base = self.collection(collection)
-            for name in (base, *suite.datasets):
-                self.check_has_accuracies(name, field)
-                if not self.study.datasets[name].has_probabilities:
-                    raise configuration_error(
-                        f"'{name}' has no probabilities", field=field,
-                        remedy=f"Leave '{collection}' out",
-                    )  # fmt: skip
-            for member in suite.members:
-                if member.counting or member.all_labels:
-                    raise configuration_error(
-                        f"'{member.dataset}' counts some classes, groups or several labels",
-                        field=field, remedy=f"Leave '{collection}' out",
-                    )  # fmt: skip
+            if pair in self.settings.suites:
+                raise configuration_error(
+                    f"'{pair}' is a pair, too", field=self.field("suites"),
+                    remedy="Rename one of them",
+                )  # fmt: skip
+            self.check_suite(pair, self.study.pairs[pair].original)
+
+    def check_suite(self, name: str, base: str) -> None:
+        """Check that the sets have probabilities, and count all datapoints by one label."""
+        suite, _ = self.collection(name)
+        field = self.field("pairs" if name in self.settings.pairs else "suites", name)
+        for dataset in (base, *suite.datasets):
+            self.check_has_accuracies(dataset, field)
+            if not self.study.datasets[dataset].has_probabilities:
+                raise configuration_error(
+                    f"'{dataset}' has no probabilities", field=field, remedy=f"Leave '{name}' out"
+                )
+        for member in suite.members:
+            if member.counting or member.all_labels:
+                raise configuration_error(
+                    f"'{member.dataset}' counts some classes, groups or several labels",
+                    field=field, remedy=f"Leave '{name}' out",
+                )  # fmt: skip
 
     def collection(self, name: str) -> tuple[Suite, str]:
         """Return a suite, or the replication of a pair as one, with its base."""
         if name not in self.settings.pairs:
-            return self.study.suites[name], self.settings.suites[name]
+            return super().collection(name)
         pair = self.study.pairs[name]
         return Suite(name, (Member(pair.replication),)), pair.original
 
@@ -411,28 +396,11 @@ class FewLabels(TableAnalysis):
         """Names of pairs, then of suites."""
         return [*self.settings.pairs, *self.settings.suites]
 
-    def datasets_of(self, name: str) -> list[str]:
-        """Return the names of the base and of the sets, each once."""
-        suite, base = self.collection(name)
-        return list(dict.fromkeys([base, *suite.datasets]))
-
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a table is made from."""
         names = self.datasets_of(wildcards.collection)
         files = (file for name in names for file in self.study.results_inputs(name, self.models))
         return list(dict.fromkeys(files))
-
-    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_suite`."""
-        study, (suite, base) = self.study, self.collection(wildcards.collection)
-        specs = {name: study.datasets[name] for name in self.datasets_of(wildcards.collection)}
-        files = {
-            "suite": asdict(suite), "base": base, "models": self.models,
-            "specs": {name: asdict(spec) for name, spec in specs.items()},
-            "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
-            "predictions": study.predictions_folder,
-        }  # fmt: skip
-        return {"analysis": self.module, "files": files, "options": self.options}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a table is made from."""
