@@ -480,3 +480,57 @@ def test_what_cannot_be_looked_at_after_every_label(
                 {"probabilities": probabilities}, rows[["index", "label"]], method=method,
                 plan=tmp_path / "plan.json", estimand=estimand, half_width=half_width,
             )  # fmt: skip
+
+
+def warned(folder, f, y, n, design, method="auto"):
+    """The warnings of an estimate from n labels of a plan."""
+    given = {"prediction": np.zeros(len(f), int), "probability": f}
+    me.label_plan(given, n=n, design=design).save(folder)
+    rows = pd.read_csv(folder / "worklist.csv")["index"]
+    labels = {"index": rows, "label": (1 - y[rows]).astype(int)}
+    found = me.estimate_accuracy(
+        given, labels, plan=folder / "plan.json", method=method, classes=2
+    )  # fmt: skip
+    return " ".join(found.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+class TestDoubtfulIntervals:
+    """Where simulations found intervals to miss the accuracy, the warning names what protects."""
+
+    RANDOM = "plan with the design random"
+
+    def test_errors_among_the_most_confident(self, tmp_path):
+        f, y = simulated(2, 1000, 0.84)
+        inverted = y.copy()
+        inverted[np.argsort(f)] = np.sort(y)[::-1]
+        text = warned(tmp_path / "inverted", f, inverted, 200, "mixed")
+        assert "labels of the most confident predictions are errors" in text
+        assert self.RANDOM in text
+        assert "most confident" not in warned(tmp_path / "useless", f, y, 200, "mixed")
+        assert "most confident" not in warned(tmp_path / "one", f * 0 + 0.9, y, 200, "mixed")
+
+    @pytest.mark.parametrize(("accuracy", "is_doubted"), [(0.9, False), (0.99, True)])
+    def test_lure_near_1(self, tmp_path, accuracy, is_doubted):
+        rng = np.random.default_rng(0)
+        f = rng.beta(4 * accuracy, 4 * (1 - accuracy), 2000)
+        text = warned(tmp_path, f, (rng.random(2000) < f).astype(float), 200, "lure")
+        assert ("87 to 89 %" in text) == (self.RANDOM in text) == is_doubted
+
+    def test_errors_that_stand_for_no_unlabelled_datapoint(self, tmp_path):
+        """30 of 300 are wrong, the least confident: all of them are labelled, and tell nothing."""
+        f = np.linspace(0.05, 1, 300)
+        y = (np.arange(300) >= 30).astype(float)
+        spread = "only 0 errors, or correct predictions, among the labels stand for unlabelled"
+        sharp = np.where(np.arange(300) < 60, 0.5, 0.9999)
+        for design in ("mixed", "active"):
+            assert spread in warned(tmp_path / design, sharp, y, 180, design)
+            assert "stand for" not in warned(tmp_path / f"{design}-few", f, y, 80, design)
+            assert "stand for" not in warned(tmp_path / f"{design}-all", sharp, y, 300, design)
+
+    def test_few_errors_of_random_labels_are_counted(self, tmp_path):
+        f, y = np.full(400, 0.9), (np.arange(400) % 100 > 0).astype(float)
+        text = warned(tmp_path, f, y, 399, "random", "difference_set")
+        assert "only 4 errors" in text
+        more = (np.arange(400) % 80 > 0).astype(float)
+        assert "only" not in warned(tmp_path / "more", f, more, 400, "random", "difference_set")

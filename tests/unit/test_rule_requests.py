@@ -29,6 +29,7 @@ def asked(tmp_path):
         "suites": {"all": {"members": ["digits-known", {"dataset": "top-images", "severity": 1}]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "severity": {"suites": {"all": "digits-known"}},
+        "few_labels": {"pairs": ["top-images"]},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
         "domain_generalization": {
             "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
@@ -57,6 +58,7 @@ def asked(tmp_path):
         "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         "tabulate_severity": SimpleNamespace(suite="all"),
+        "tabulate_few_labels": SimpleNamespace(collection="top-images"),
         "score_domain_model": SimpleNamespace(suite="all", items={"suite": "all"}.items),
     }
     of_suite = SimpleNamespace(
@@ -75,7 +77,8 @@ REQUESTS = {
     (6100, 10): "predict_datasets",
     (900, 10): "match_predictions match_and_save_pairs estimate_gaps sample_dataset "
     "search_near_duplicates tabulate_suite_accuracies collect_domain_runs score_agreement "
-    "predict_accuracy tabulate_model_errors compare_predictions tabulate_severity",
+    "predict_accuracy tabulate_model_errors compare_predictions tabulate_severity "
+    "tabulate_few_labels",
     (4700, 40): "extract_features",
     (2000, 10): "score_domain_model plot_matching",
     (1500, 40): "read_warehouse_set hash_warehouse_reference export_warehouse_set",

@@ -66,11 +66,13 @@ groups: {datasets: {new: groups.csv}, without: [dense]}
 shared_errors: {datasets: [own], without: [dense]}
 revisions: {series: {sets: [own, new]}, without: [dense]}
 difficulty: {pairs: [both], sigma: 3, without: [dense]}
+few_labels: {pairs: [both], repetitions: 3, without: [dense]}
 """ + "".join(f"{one.name}: {{{FEW.get(one.name, 'pairs: [both]')}}}\n" for one in OF_PAIRS)
 TABLES = {
     "near_duplicates": "own", "hard_images": "own", "human_accuracy": "both",
     "class_balanced": "new", "selection_frequency": "own", "groups": "new",
     "shared_errors": "own", "revisions": "sets", "difficulty": "both-top1",
+    "few_labels": "both",
     **{one.name: "both" for one in OF_PAIRS},
 }  # fmt: skip
 SEARCH = "near_duplicates/validation-in-train"
@@ -139,7 +141,7 @@ def test_every_analysis_has_its_files(workflow):
     tables = {f"{stem}.{suffix}" for stem in stems for suffix in ("parquet", "csv", "md", "tex")}
     more = {f"{SEARCH}.parquet", "difficulty/both-top1.skills.parquet"}
     assert {name for name in own if name.split("/")[0] in TABLES} == tables | more
-    plotted = {"selection_frequency", "shared_errors", "difficulty"}
+    plotted = {"selection_frequency", "shared_errors", "difficulty", "few_labels"}
     plotted |= {one.name for one in OF_PAIRS if one.has_figure}
     figures = {f"{name}/{TABLES[name]}.png" for name in plotted} | {f"{SEARCH}.png"}
     drawn = {name.removeprefix("figures/") for name in own if name.startswith("figures/")}

@@ -20,9 +20,10 @@ from matcheval.api.unlabelled import (
 )
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels.answers import SKIP
-from matcheval.few_labels.designs import DESIGNS, STRATA, Draw, draw
+from matcheval.few_labels.designs import DESIGNS, Draw, draw
 from matcheval.few_labels.estimating import ENOUGH
 from matcheval.few_labels.planning import (
+    PLANNED_AS,
     LabelNeeds,
     labels_for_variance,
     labels_needed,
@@ -407,8 +408,7 @@ def _planned(
 ) -> int:  # fmt: skip
     """Return how many labels the worklist gets, those of a pilot among them."""
     if pilot is None or pilot._pilot is None:
-        kind = {"lure": "active"} | dict.fromkeys(STRATA, "mixed")
-        name = kind.get(design, design)
+        name = PLANNED_AS.get(design, design)
         planned = [one.planned for one in needs if one.design == name]
         return min(max([*planned, ENOUGH]), frame)
     found, n = pilot._pilot, pilot.n_labelled

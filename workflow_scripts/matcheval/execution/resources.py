@@ -185,6 +185,11 @@ def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
     return ResourceRequest.of_work(images * (64 + 4 * n_models), n_models * n_sets * 0.05)
 
 
+def of_simulating(n_draws: int, images: int, n_classes: int) -> ResourceRequest:
+    """Estimate the request for drawing labels of a set, each time with an interval."""
+    return ResourceRequest.of_work(60 * images * n_classes, n_draws * (3e-4 + 1e-7 * images))
+
+
 def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> ResourceRequest:
     """Estimate the request for the scores of one model on many sets."""
     width = n_classes + n_features

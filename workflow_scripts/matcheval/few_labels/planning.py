@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.few_labels.designs import STRATA
 from matcheval.few_labels.intervals import (
     check_count,
     checked,
@@ -19,6 +20,8 @@ from matcheval.statistics.intervals import clopper_pearson as clopper_pearsons
 
 _SCANNED = 1024  # numbers of labels that are tried at a time
 _WITHOUT_ERRORS = 0.05  # variance that is planned with after a pilot without any
+# Designs that need about as many labels as one of `needs_of_designs`.
+PLANNED_AS = {"lure": "active"} | dict.fromkeys(STRATA, "mixed")
 
 
 @dataclass(frozen=True)

@@ -284,6 +284,16 @@ class SuiteFiles:
             return [str(predictions_file(self.predictions, dataset, m)) for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
+    def layout(self, dataset: str) -> Layout:
+        """Return how the files of a set are laid out.
+
+        Parameters
+        ----------
+        dataset : str
+            The base, or a set of the suite.
+        """
+        return Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+
     def read(self, dataset: str) -> list[Predictions]:
         """Read the predictions of all models on a set.
 
@@ -297,8 +307,7 @@ class SuiteFiles:
         InputError
             If files are missing or invalid, naming all of them.
         """
-        problems, found = ErrorCollector(), []
-        layout = Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+        problems, found, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
                 found.append(read_predictions(Path(path), layout=layout))
@@ -371,6 +380,16 @@ class SuiteTableAnalysis(TableAnalysis):
         """
         raise NotImplementedError
 
+    def collection(self, name: str) -> tuple[Suite, str]:
+        """Return a suite with its base.
+
+        Parameters
+        ----------
+        name : str
+            Name of a suite that a table is made for.
+        """
+        return self.study.suites[name], self.settings.suites[name]
+
     def datasets_of(self, suite: str) -> list[str]:
         """Return the names of the base and of the sets of a suite, each once.
 
@@ -379,8 +398,8 @@ class SuiteTableAnalysis(TableAnalysis):
         suite : str
             Its name.
         """
-        base = self.settings.suites[suite]
-        return list(dict.fromkeys([base, *self.study.suites[suite].datasets]))
+        found, base = self.collection(suite)
+        return list(dict.fromkeys([base, *found.datasets]))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what the table of a suite waits for."""
@@ -389,12 +408,13 @@ class SuiteTableAnalysis(TableAnalysis):
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `tabulate_suite`."""
-        study = self.study
-        specs = {name: study.datasets[name] for name in self.datasets_of(wildcards.suite)}
+        study, name = self.study, getattr(wildcards, self.per)
+        suite, base = self.collection(name)
+        specs = {one: study.datasets[one] for one in self.datasets_of(name)}
         files = {
-            "suite": asdict(study.suites[wildcards.suite]),
-            "base": self.settings.suites[wildcards.suite],
-            "specs": {name: asdict(spec) for name, spec in specs.items()},
+            "suite": asdict(suite),
+            "base": base,
+            "specs": {n: asdict(spec) for n, spec in specs.items()},
             "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
             "predictions": study.predictions_folder,
             "models": self.models,
