@@ -116,6 +116,10 @@ format: $(VENV)/.all
 ## make docs      update the digits results in docs/digits/, which the README shows
 docs: demo
 	mkdir -p docs/digits
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) results/digits/score_comparison/new-writers.md \
+		--config 'inference={outputs: [logits]}' \
+		'score_comparison={pairs: [new-writers], validation: digits-validation}'
+	cp results/digits/score_comparison/new-writers.md docs/digits/score_comparison.md
 	cp results/digits/summary.md docs/digits/summary.md
 	cp results/digits/tables/new-writers/label_probability.csv docs/digits/accuracies.csv
 	cp results/digits/tables/new-writers/probability.csv docs/digits/probability.csv
@@ -142,6 +146,7 @@ cifar10-docs: $(VENV)/.workflow
 	cp results/cifar10-check/gaps/jpeg/probability.csv docs/cifar10-check/
 	cp results/cifar10-check/replication/jpeg/top1.csv docs/cifar10-check/accuracies.csv
 	cp results/cifar10-check/paired_gaps/jpeg.csv docs/cifar10-check/paired_gaps.csv
+	cp results/cifar10-check/score_comparison/jpeg.md docs/cifar10-check/score_comparison.md
 	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 

@@ -67,6 +67,23 @@ def in_words(folder: Path) -> str:
     return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
 
+def scores() -> str:
+    """Return what matching on each score leaves of the gaps of both studies, by criterion 2."""
+    tables = []
+    for folder in (DIGITS, PHOTOGRAPHS):
+        text = (folder / "score_comparison.md").read_text().splitlines()
+        head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text)
+        found = pd.DataFrame(rows, columns=head).set_index("Score, on ranks")
+        tables.append(found[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
+    shown = ("Matched gap", "Narrower by", "Without warning")
+    rows = [
+        [score, *(of[name].get(score, "") for of in tables for name in shown)]
+        for score in tables[0].index
+    ]
+    names = [f"{name}, {of}" for of in ("digits", "photographs") for name in map(str.lower, shown)]
+    return table(["score", *names], rows)
+
+
 def simulated_verdicts() -> str:
     """Return how often verdicts of simulated reports are wrong, a row per case of `SHOWN_CASES`."""
     found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
@@ -85,6 +102,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "digits": lambda: means_of(DIGITS),
     "digits/verdict": lambda: in_words(DIGITS),
     "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
+    "scores": scores,
     "verdicts": simulated_verdicts,
     "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
     **SEVERITY,
