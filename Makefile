@@ -29,7 +29,7 @@ SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
 .PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
 	test test-all quick cluster-test wheel-test browser-test lint format docs site \
-	settings fingerprints stages pins audit dist lowest-test clean
+	settings fingerprints stages pins audit dist archive lowest-test clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -207,6 +207,13 @@ dist: $(RELEASE)/.installed
 	$(RELEASE)/bin/uv build --quiet --out-dir dist --require-hashes --build-constraints envs/lock.txt
 	$(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/matched-eval.cdx.json envs/workflow.txt
+
+## make archive   all results in results/ as dist/results.tar.gz, with their SHA-256: `sha256sum --check results.sha256` compares them
+archive:
+	mkdir -p dist
+	find results -type f -not -path '*/logs/*' -not -path '*/benchmarks/*' -not -name '.*' -print0 \
+		| sort --zero-terminated | xargs --null sha256sum > dist/results.sha256
+	sed 's/^.\{66\}//' dist/results.sha256 | tar --create --gzip --file dist/results.tar.gz --files-from - --directory dist results.sha256
 
 ## make lowest-test  the tests of `make quick`, and a dry run, with the lowest versions that pyproject.toml allows
 lowest-test: $(RELEASE)/.installed
