@@ -18,6 +18,7 @@ from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles
+from matcheval.models import loading
 from matcheval.models import published as published_module
 from matcheval.models.loading import load_model
 from matcheval.models.published import describe_open_clip, describe_published
@@ -125,11 +126,43 @@ def test_swapped_classes_swap_their_columns(folder):
     torch.testing.assert_close(named.module(images), found)
 
 
+def test_texts_are_embedded_once_for_all_sets_of_the_same_classes(folder, tmp_path, monkeypatch):
+    calls = []
+    make = loading.zero_shot_classifier
+    monkeypatch.setattr(loading, "zero_shot_classifier", lambda *a: calls.append(1) or make(*a))
+    sets = {}
+    for name, edge, classes in (("a", 40, CLASSES), ("b", 90, CLASSES), ("c", 90, CLASSES[::-1])):
+        images = np.zeros((3, edge, edge, 3), np.uint8)
+        one = make_dataset(name, images, [0, 1, 2], classes=classes, max_value=255, source="made")
+        write_dataset(one, tmp_path / name)
+        sets[name] = tmp_path / name
+    files = [ModelFiles(source(folder), folder / "tiny.safetensors")]
+    predict_datasets(files, sets, tmp_path / "predictions", config=InferenceConfig())
+    assert len(calls) == 2
+
+
 def test_features_are_the_embeddings_of_images(folder, tmp_path):
     logits_of(folder, tmp_path, source(folder), outputs=("logits", "features"))
     features = read_vectors(tmp_path / "photos" / "m.features.parquet", "features").values
     assert features.shape == (12, 16)
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=1e-5)
+
+
+def test_weights_with_a_tag_have_the_transform_of_the_tag(folder, monkeypatch):
+    tag = {"hf_hub": "user/tiny/", "resize_mode": "squash", "interpolation": "bilinear"}
+    monkeypatch.setitem(
+        open_clip.pretrained._PRETRAINED, "tiny", {"tag": tag | {"mean": (0.5,) * 3}}
+    )
+    tagged = source(folder, source="tiny:tag")
+    assert tagged.own_weights == ""
+    assert describe_open_clip("tiny:tag").url.endswith(
+        "user/tiny/resolve/main/open_clip_model.safetensors"
+    )
+    found = load_model(tagged, folder / "tiny.safetensors", dataset())
+    assert found.transform.geometry.text == "edges to 32, aspect not kept (bilinear), centre 32"
+    assert found.transform.mean == (0.5, 0.5, 0.5)
+    own = load_model(source(folder), folder / "tiny.safetensors", dataset())
+    assert found.weights_sha256 == own.weights_sha256
 
 
 def test_transforms_are_those_of_open_clip(folder):
