@@ -1,7 +1,7 @@
 # Inference: every model runs over all datasets of the study, in one job, for predictions and other
 # outputs.
 #
-# Weights come from training, from the user, or from where timm and torchvision publish them. The
+# Weights come from training, from the user, or from where timm, torchvision and open_clip publish them. The
 # files of predictions are shared by studies, and a job computes those that are missing or outdated;
 # its outputs are indexes of them (matcheval/study/inference.py).
 from matcheval.inference import INFERENCE_VERSION

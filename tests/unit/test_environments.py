@@ -88,7 +88,8 @@ def pins(environment):
 # Brought by packages that are listed; of Snakemake's own process, or of commands.
 NOT_LISTED = {"urllib3", "markupsafe", "pydantic-core", "packaging", "huggingface-hub"}
 NOT_NEEDED = {
-    "analysis": {"torch", "torchvision", "timm", "safetensors", "requests"}, "models": {"jinja2"},
+    "analysis": {"torch", "torchvision", "timm", "open-clip-torch", "safetensors", "requests"},
+    "models": {"jinja2"},
 }  # fmt: skip
 
 

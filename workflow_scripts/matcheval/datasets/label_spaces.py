@@ -25,6 +25,11 @@ def imagenet_classes() -> tuple[str, ...]:
     return _timm_classes("imagenet", 1000)
 
 
+def are_wnids(classes: Iterable[str]) -> bool:
+    """Tell whether all classes look like WordNet ids."""
+    return all(len(c) == 9 and c[0] == "n" and c[1:].isdecimal() for c in classes)
+
+
 def class_subset(name: str) -> tuple[str, ...]:
     """Return the classes of a named subset: those of ImageNet-A, or of ImageNet-R."""
     return _timm_classes(name.replace("-", "_"), SUBSETS[name])

@@ -185,8 +185,8 @@ def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
 
 # Parts of names, and millions of weights that they indicate; the first match counts.
 _NAMED_SIZES = (
-    (("enormous", "giant", "gigantic"), 2_000),
-    (("huge", "xxlarge"), 900),
+    (("enormous", "giant", "gigantic", "bigg", "_g_"), 2_000),
+    (("huge", "xxlarge", "_h_"), 900),
     (("xlarge", "large", "_l_"), 350),
     (("base", "_b_"), 110),
     (("small", "_s_", "medium", "_m_", "resnet", "resnext", "densenet", "inception"), 70),

@@ -18,7 +18,8 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
 from matcheval.models.loading import LoadedModel, load_model
-from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
+from matcheval.models.published import distribution
+from matcheval.models.rows import PUBLISHED, ModelSource
 from matcheval.models.transforms import Geometry
 
 log = logging.getLogger(__name__)
@@ -68,14 +69,12 @@ class ModelRunner:
 
     def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
         """Return a loaded model; load it again only for a dataset of other images or classes."""
-        fits = (
-            dataset.stored, image_shape(dataset), dataset.max_value, dataset.n_classes,
-            dataset.classes,
-        )  # fmt: skip
-        name = files.source.name
+        name, fits = files.source.name, [dataset.n_classes, dataset.classes]
+        if files.source.kind not in PUBLISHED:  # these accept images of all sizes
+            fits += [dataset.stored, image_shape(dataset), dataset.max_value]
         if name not in self._loaded or self._loaded[name][0] != fits:
             self._loaded.pop(name, None)
-            loaded = load_model(files.source, files.weights, dataset)
+            loaded = load_model(files.source, files.weights, dataset, self._config.device)
             model = ForwardModel(name, loaded.module, loaded.transform, self._config)
             self._loaded[name] = fits, loaded, model
         return self._loaded[name][1:]
@@ -91,7 +90,7 @@ def provenance(
     """Describe how an output was computed; without dates, so that files are reproducible."""
     resized = loaded.transform.geometry.resize != "none"
     packages = ["numpy", "torch"]
-    packages += [kind for kind in (TIMM, TORCHVISION) if kind == model.kind]
+    packages += [distribution(model.kind)] if model.kind in PUBLISHED else []
     packages += ["pillow"] if resized else []
     return {
         "model": model.name,

@@ -131,7 +131,7 @@ class InferencePlan:
     @property
     def weights_urls(self) -> dict[str, str]:
         """Download address of each file of weights, by file name."""
-        return {model.file_name: model.url for model in self.published.values()}
+        return {model.file_name: model.url for model in self.published.values() if model.url}
 
     def geometry(self, model: str) -> Geometry:
         """Return how a model's images are resized and cropped."""

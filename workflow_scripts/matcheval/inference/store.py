@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.io.json_files import digest_of, write_json
-from matcheval.models.rows import CHECKPOINT, ModelSource
+from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k
 
@@ -43,8 +43,9 @@ class ModelFiles:
 
     def digest(self) -> str:
         """Return a digest of the model's description, code and weights."""
-        # The place of a checkpoint does not matter, its weights do.
-        source = replace(self.source, source="") if self.source.kind == CHECKPOINT else self.source
+        # The place of the user's file does not matter, its weights do.
+        source, file = self.source, self.source.own_weights
+        source = replace(source, source=source.source.removesuffix(file))
         digest = hashlib.sha256(f"{source.to_json()} {source.code_digest} ".encode())
         if self.weights is not None:
             try:

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from matcheval.datasets.dataset import Dataset, image_shape
-from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
+from matcheval.datasets.label_spaces import are_wnids, compare_classes, imagenet_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.self_digests import verify_file
 from matcheval.models import rows
@@ -30,9 +30,10 @@ from matcheval.models.packages import (
     pretrained_weights,
     timm_name,
 )  # fmt: skip
-from matcheval.models.published import describe_timm, describe_torchvision
+from matcheval.models.published import describe_open_clip, describe_timm, describe_torchvision
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import NORMALIZATIONS, Transform
+from matcheval.models.zero_shot import names_of_classes, zero_shot_classifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +288,31 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
     )  # fmt: skip
 
 
+def load_open_clip_model(
+    source: ModelSource, weights: Path, dataset: Dataset, device: str = "cpu"
+) -> LoadedModel:
+    """Load a zero-shot classifier of a dataset's classes."""
+    import open_clip
+
+    published = describe_open_clip(source.source)
+    names = names_of_classes(source, dataset.classes, dataset.name)
+    try:
+        architecture = source.source.partition(":")[0]
+        clip = open_clip.create_model(architecture, str(weights), require_pretrained=True)
+    except Exception as error:  # open_clip and torch raise many kinds for damaged or wrong files
+        raise _wrong_weights(source, weights, error) from error
+    module = zero_shot_classifier(clip, source, names, device)
+    description = f"open_clip {source.source}, prompts {source.options['prompts']}"
+    transform = Transform.from_json(published.transform)
+    return LoadedModel(module, transform, dataset.n_classes, None, description)
+
+
 def _wrong_weights(source: ModelSource, weights: Path, error: Exception) -> InputError:
     problem = f"not the weights of {source.source} ({_first(error)})"
-    return InputError(problem, file=weights, remedy="Delete it: the workflow downloads it again")
+    remedy = "Delete it: the workflow downloads it again"
+    if source.own_weights:
+        remedy = "Name the architecture that the weights are of"
+    return InputError(problem, file=weights, remedy=remedy)
 
 
 def _first(error: Exception) -> str:
@@ -298,12 +321,15 @@ def _first(error: Exception) -> str:
     return " ".join(lines[:2]) if lines else type(error).__name__
 
 
-def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Load a model to predict a dataset."""
+def load_model(
+    source: ModelSource, weights: Path | None, dataset: Dataset, device: str = "cpu"
+) -> LoadedModel:
+    """Load a model to predict a dataset; the texts of a zero-shot one are embedded on a device."""
     if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
         remedy = "Train or download the model first"
         raise InputError("no such weights file", file=weights, remedy=remedy)
-    model = _LOADERS[source.kind](source, weights, dataset)
+    options = {"device": device} if source.kind == rows.OPEN_CLIP else {}
+    model = _LOADERS[source.kind](source, weights, dataset, **options)
     _check_classes(source.name, model, dataset)
     return model
 
@@ -319,7 +345,7 @@ def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
     if model.n_classes not in (None, dataset.n_classes):
         problem = f"number of classes is {len(theirs)}, but model {name} has {model.n_classes}"
     # Names can be compared if both are wnids or neither is.
-    elif ours is not None and _are_wnids(ours) == _are_wnids(theirs) and ours != theirs:
+    elif ours is not None and are_wnids(ours) == are_wnids(theirs) and ours != theirs:
         difference = compare_classes(theirs, ours)
         problem = f"its classes differ from those of model {name}: {difference}"
     if problem:
@@ -327,15 +353,12 @@ def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
         raise InputError(problem, file=dataset.name, remedy=remedy)
 
 
-def _are_wnids(classes: tuple[str, ...]) -> bool:
-    return all(len(c) == 9 and c[0] == "n" and c[1:].isdecimal() for c in classes)
-
-
 _LOADERS: dict[str, Callable[..., LoadedModel]] = {
     rows.TRAINED: load_trained_model,
     rows.CHECKPOINT: load_checkpoint_model,
     rows.TIMM: load_timm_model,
     rows.TORCHVISION: load_torchvision_model,
+    rows.OPEN_CLIP: load_open_clip_model,
     rows.CALLABLE: load_callable_model,
     rows.PACKAGE: load_package_model,
     rows.RANDOM: load_random_model,

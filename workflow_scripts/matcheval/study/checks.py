@@ -18,7 +18,7 @@ from matcheval.errors import (
 from matcheval.io.files import readable
 from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
-from matcheval.models.rows import CALLABLE, CHECKPOINT
+from matcheval.models.rows import CALLABLE
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.predictions.group_files import GROUP
 from matcheval.study.sizes import check_one_size
@@ -46,7 +46,7 @@ def check_study(study: Study) -> None:
             pretrained_weights(recipe.pretrained, trained.model.name)
     _check_predictions(study)
     for name, model in study.models.items():
-        # Raises if the module of a callable is missing.
+        # Raises if the module of a callable, or a file with names of classes, is missing.
         if model.source and (file := model.source.code_file) and model.source.kind == CALLABLE:
             _check_function(name, model.source.source.partition(":")[2], file)
 
@@ -105,8 +105,8 @@ def _missing_files(study: Study) -> dict[str, list[Path]]:
             field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
             files[field] = Path(member.all_labels)
     for name, model in study.models.items():
-        if model.source and model.source.kind == CHECKPOINT:
-            files[f"model '{name}': source"] = Path(model.source.source)
+        if model.source and model.source.own_weights:
+            files[f"model '{name}': source"] = Path(model.source.own_weights)
     for name, trained in study.trained.items():
         start = trained.model.recipe.pretrained if trained.model.recipe else ""
         if is_file_of_weights(start) and Path(start) not in files.values():

@@ -421,9 +421,9 @@ class StudyContents:
         source = self.runnable[model].source
         if source is None or source.kind in FROM_CODE:
             return None
-        if source.kind in PUBLISHED:
+        if source.kind in PUBLISHED and not source.own_weights:
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
-        return source.source or f"{self.results}/checkpoints/{model}.safetensors"
+        return source.own_weights or f"{self.results}/checkpoints/{model}.safetensors"
 
     def history_file(self, model: str) -> str:
         """Return the history of a training."""

@@ -21,7 +21,6 @@ from matcheval.inference.settings import deciding
 from matcheval.inference.store import file_digest, read_index, recorded_inputs
 from matcheval.io.files import disk_errors, file_states
 from matcheval.io.json_files import digest_of
-from matcheval.models.rows import CHECKPOINT
 from matcheval.study.batches import INFERENCE_SECONDS, in_batches
 from matcheval.study.contents import StudyContents
 from matcheval.study.sizes import dataset_size, model_size
@@ -187,8 +186,8 @@ class Predicting:
         study, source = self._study, self._study.runnable[model].source
         assert source is not None, model
         identity: list[Any] = [source.to_json(), source.code_digest]
-        if source.kind == CHECKPOINT and Path(source.source).is_file():  # else no job can run
-            identity += file_states([source.source])
+        if Path(source.own_weights).is_file():  # else no job can run, or they are not the user's
+            identity += file_states([source.own_weights])
         trained = study.trained.get(model)
         if trained is not None:
             sets = [*trained.train, *trained.validation]

@@ -80,7 +80,7 @@ def model_size(study: StudyContents, name: str, data: ImageSet) -> ModelSize:
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
     described = model.source.options if model.recipe is None else vars(model.recipe)
-    if described:
+    if "architecture" in described:
         width, depth = int(described["width"]), int(described["depth"])
         groups = int(described.get("groups", 1))
         return sizes.size_of_architecture(

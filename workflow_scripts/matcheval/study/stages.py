@@ -8,7 +8,7 @@ from typing import Any
 
 from matcheval.execution.jobs import pack_argument
 from matcheval.models.packages import is_file_of_weights
-from matcheval.models.rows import CHECKPOINT, ModelSource
+from matcheval.models.rows import ModelSource
 from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
@@ -207,8 +207,8 @@ class StageJobs:
         weights = (
             self._study.trainings.checkpoint_input(name)
             for name, source in sources.items()
-            # A missing checkpoint of the user is noticed before the first job, not in a dry run.
-            if source.kind != CHECKPOINT or Path(source.source).is_file()
+            # A missing file of the user is noticed before the first job, not in a dry run.
+            if not source.own_weights or Path(source.own_weights).is_file()
         )
         code = (source.code_file for source in sources.values())
         return {

@@ -1,0 +1,289 @@
+"""Zero-shot classifiers of open_clip, with a tiny network of random weights."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.label_spaces import class_subset, imagenet_classes
+from matcheval.errors import InputError
+from matcheval.inference.job import predict_datasets
+from matcheval.inference.outputs import read_vectors
+from matcheval.inference.settings import InferenceConfig
+from matcheval.inference.store import ModelFiles
+from matcheval.models import loading
+from matcheval.models import published as published_module
+from matcheval.models.loading import load_model
+from matcheval.models.published import describe_open_clip, describe_published
+from matcheval.models.rows import ModelSource
+from matcheval.models.transforms import Transform
+from matcheval.models.zero_shot import names_of_classes
+from matcheval.predictions.files import read_predictions
+from photos import photos
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
+    "text_cfg": {
+        "context_length": 24, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1,
+    },
+}  # fmt: skip
+CLASSES = ("cat", "dog", "fire truck")
+ONE, TWO = "a photo of a {}.", "a photo of a {}. | art of the {}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Weights of a tiny network, which open_clip knows by name, and a set of photographs."""
+    folder = tmp_path_factory.mktemp("clip")
+    (folder / "tiny.json").write_text(json.dumps(TINY))
+    open_clip.add_model_config(folder / "tiny.json")
+    torch.manual_seed(0)
+    save_file(open_clip.create_model("tiny").state_dict(), folder / "tiny.safetensors")
+    write_dataset(dataset(), folder / "photos")
+    return folder
+
+
+def dataset(classes=CLASSES):
+    images = photos(12, seed=3, edges=(40, 90)).images
+    labels = np.arange(12) % len(classes)
+    return make_dataset("photos", images, labels, classes=classes, max_value=255, source="made")
+
+
+def source(folder, name="m", **cells):
+    cells = {"source": f"tiny:{folder / 'tiny.safetensors'}", **cells}
+    return ModelSource.from_row(name, "open_clip", cells)
+
+
+def naive_logits(folder, images, templates, names):
+    """Class by class and template by template, as section 3.1.4 of the paper describes it."""
+    model, _, preprocess = open_clip.create_model_and_transforms(
+        "tiny", pretrained=str(folder / "tiny.safetensors")
+    )
+    model.eval()
+    columns = []
+    with torch.no_grad():
+        shown = model.encode_image(torch.stack([preprocess(image) for image in images]))
+        shown = shown / shown.norm(dim=1, keepdim=True)
+        for name in names:
+            total = torch.zeros(16)
+            for template in templates:
+                text = open_clip.tokenize([template.replace("{}", name)], context_length=24)
+                encoded = model.encode_text(text)[0]
+                total += encoded / encoded.norm()
+            columns.append(model.logit_scale.exp() * (shown @ (total / total.norm())))
+    return torch.stack(columns, dim=1).numpy()
+
+
+def logits_of(folder, tmp_path, *sources, outputs=("logits",)):
+    files = [ModelFiles(one, folder / "tiny.safetensors") for one in sources]
+    predict_datasets(
+        files, {"photos": folder / "photos"}, tmp_path, outputs, config=InferenceConfig()
+    )
+    return [
+        read_vectors(tmp_path / "photos" / f"{one.name}.logits.parquet", "logits").values
+        for one in sources
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "templates"),
+    [
+        (ONE, ["a photo of a {}."]),
+        (TWO, ["a photo of a {}.", "art of the {}"]),
+        ("simple", [make("{}") for make in open_clip.SIMPLE_IMAGENET_TEMPLATES]),
+    ],
+)
+def test_logits_are_those_of_a_naive_computation(folder, tmp_path, prompts, templates):
+    (found,) = logits_of(folder, tmp_path, source(folder, prompts=prompts))
+    images = [dataset().image(i) for i in range(12)]
+    np.testing.assert_allclose(found, naive_logits(folder, images, templates, CLASSES), atol=1e-4)
+    assert np.ptp(found, axis=1).min() > 1e-3
+    metadata = read_predictions(tmp_path / "photos" / "m.parquet").metadata
+    assert metadata["model_source"].endswith(f"prompts {prompts}")
+    assert metadata["open_clip_torch"] == open_clip.__version__
+
+
+def test_swapped_classes_swap_their_columns(folder):
+    """Labels follow the order of the classes, also where a file gives their names."""
+    weights = folder / "tiny.safetensors"
+    images = torch.rand(4, 3, 32, 32)
+    first = load_model(source(folder), weights, dataset())
+    swapped = load_model(source(folder), weights, dataset(("dog", "cat", "fire truck")))
+    found = first.module(images)
+    torch.testing.assert_close(swapped.module(images), found[:, [1, 0, 2]])
+    assert first.weights_sha256 != swapped.weights_sha256
+    names = folder / "names.yaml"
+    names.write_text("{1: dog, 0: cat, 2: fire truck, 3: unused}")
+    named = load_model(source(folder, class_names=str(names)), weights, dataset(("0", "1", "2")))
+    torch.testing.assert_close(named.module(images), found)
+
+
+def test_texts_are_embedded_once_for_all_sets_of_the_same_classes(folder, tmp_path, monkeypatch):
+    calls = []
+    make = loading.zero_shot_classifier
+    monkeypatch.setattr(loading, "zero_shot_classifier", lambda *a: calls.append(1) or make(*a))
+    sets = {}
+    for name, edge, classes in (("a", 40, CLASSES), ("b", 90, CLASSES), ("c", 90, CLASSES[::-1])):
+        images = np.zeros((3, edge, edge, 3), np.uint8)
+        one = make_dataset(name, images, [0, 1, 2], classes=classes, max_value=255, source="made")
+        write_dataset(one, tmp_path / name)
+        sets[name] = tmp_path / name
+    files = [ModelFiles(source(folder), folder / "tiny.safetensors")]
+    predict_datasets(files, sets, tmp_path / "predictions", config=InferenceConfig())
+    assert len(calls) == 2
+
+
+def test_features_are_the_embeddings_of_images(folder, tmp_path):
+    logits_of(folder, tmp_path, source(folder), outputs=("logits", "features"))
+    features = read_vectors(tmp_path / "photos" / "m.features.parquet", "features").values
+    assert features.shape == (12, 16)
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=1e-5)
+
+
+def test_weights_with_a_tag_have_the_transform_of_the_tag(folder, monkeypatch):
+    tag = {"hf_hub": "user/tiny/", "resize_mode": "squash", "interpolation": "bilinear"}
+    monkeypatch.setitem(
+        open_clip.pretrained._PRETRAINED, "tiny", {"tag": tag | {"mean": (0.5,) * 3}}
+    )
+    tagged = source(folder, source="tiny:tag")
+    assert tagged.own_weights == ""
+    assert describe_open_clip("tiny:tag").url.endswith(
+        "user/tiny/resolve/main/open_clip_model.safetensors"
+    )
+    found = load_model(tagged, folder / "tiny.safetensors", dataset())
+    assert found.transform.geometry.text == "edges to 32, aspect not kept (bilinear), centre 32"
+    assert found.transform.mean == (0.5, 0.5, 0.5)
+    own = load_model(source(folder), folder / "tiny.safetensors", dataset())
+    assert found.weights_sha256 == own.weights_sha256
+
+
+def test_transforms_are_those_of_open_clip(folder):
+    *_, theirs = open_clip.create_model_and_transforms("ViT-S-32-alt")
+    found = Transform.from_json(describe_open_clip("ViT-S-32-alt:w.safetensors").transform)
+    squashed = Transform.from_json(describe_open_clip("PE-Core-B-16:meta").transform)
+    assert squashed.geometry.text == "edges to 224, aspect not kept (bilinear), centre 224"
+    for size in ((300, 200), (90, 411)):
+        image = Image.effect_noise(size, 60).convert("RGB")
+        ours = torch.tensor(np.array(found.geometry.apply(image))).permute(2, 0, 1) / 255
+        mean, std = (torch.tensor(part)[:, None, None] for part in (found.mean, found.std))
+        torch.testing.assert_close((ours - mean) / std, theirs(image))
+
+
+def test_every_published_model_is_described_or_refused():
+    described, reasons = set(), set()
+    for model, tag in open_clip.list_pretrained():
+        try:
+            found = describe_open_clip(f"{model}:{tag}")
+        except InputError as error:
+            reasons.add(str(error).partition(". ")[2].split()[0])
+        else:
+            described.add(model)
+            assert found.url.startswith("https://huggingface.co/")
+            assert found.suffix in (".safetensors", ".bin")
+    assert reasons == {"Name", "Enter"}  # of QuickGELU, and of tokenizers of the hub
+    assert {"ViT-B-32", "ViT-L-14-336-quickgelu", "RN50-quickgelu", "PE-Core-B-16"} <= described
+    found = describe_open_clip("ViT-B-32:laion2b_s34b_b79k")
+    assert found.file_name == "ViT-B-32_laion2b_s34b_b79k.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ViT-B-33:openai", "no architecture 'ViT-B-33'. Did you mean"),
+        ("ViT-B-32:laion3b", "no weights 'laion3b' of ViT-B-32.*or a tag: openai, laion400m_e31"),
+        ("ViT-B-32:openai", "trained with QuickGELU, unlike ViT-B-32. Name ViT-B-32-quickgelu"),
+        ("ViT-B-16-SigLIP:webli", "a tokenizer of the hub, or writes captions"),
+        ("coca_ViT-B-32:laion2b_s13b_b90k", "a tokenizer of the hub, or writes captions"),
+    ],
+)
+def test_models_that_there_are_not(text, message):
+    with pytest.raises(InputError, match=message):
+        describe_open_clip(text)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"source": "ViT-B-32"}, "something like 'ViT-B-32:laion2b_s34b_b79k'"),
+        ({"prompts": "a photo"}, "'prompts': 'a photo' has not one {} for the class, and is none"),
+        ({"prompts": "a {} | {} {}"}, "'{} {}' has not one {}"),
+        ({"width": "3"}, "do not use width"),
+    ],
+)
+def test_rows_that_are_refused(folder, cells, message):
+    with pytest.raises(InputError, match=message):
+        source(folder, **cells)
+
+
+def test_classes_of_imagenet_have_the_names_of_the_paper(folder):
+    """The names are open_clip's, by position; words of WordNet's lemmas show that it is right."""
+    from timm.data import ImageNetInfo
+
+    wnids, info = imagenet_classes(), ImageNetInfo()
+    names = names_of_classes(source(folder), wnids, "d")
+    lemmas = [info.label_name_to_description(wnid, detailed=True).lower() for wnid in wnids]
+    # Names were improved, but each is mostly of the same words.
+    shared = [
+        any(word in lemma for word in name.lower().split())
+        for name, lemma in zip(names, lemmas, strict=True)
+    ]
+    moved = [
+        any(word in lemma for word in name.lower().split())
+        for name, lemma in zip(names[1:], lemmas, strict=False)
+    ]
+    assert np.mean(shared) > 0.95 > 0.3 > np.mean(moved)
+    subset = class_subset("imagenet-r")
+    expected = [names[wnids.index(wnid)] for wnid in subset]
+    assert names_of_classes(source(folder), subset, "d") == expected
+
+
+def test_classes_without_names(folder, tmp_path):
+    with pytest.raises(InputError, match=r"d: 'classes': no words for n99999999.*class_names"):
+        names_of_classes(source(folder), ("n99999999",), "d")
+    (tmp_path / "names.yaml").write_text("cat: cat\n")
+    with pytest.raises(InputError, match=r"names.yaml: no words for dog, fire truck"):
+        names_of_classes(source(folder, class_names=str(tmp_path / "names.yaml")), CLASSES, "d")
+    with pytest.raises(InputError, match=r"m: 'class_names': no such file: none.yaml"):
+        _ = source(folder, class_names="none.yaml").code_file
+
+
+def test_what_results_depend_on(folder, tmp_path):
+    """Prompts, names of classes and weights; not where the user's weights lie."""
+    weights, names = folder / "tiny.safetensors", tmp_path / "names.yaml"
+    names.write_text("cat: a")
+    base = source(folder)
+    changed = [
+        base,
+        source(folder, prompts=TWO),
+        source(folder, class_names=str(names)),
+        replace(base, source="other:w.pt"),
+    ]
+    digests = [ModelFiles(one, weights).digest() for one in changed]
+    assert len(set(digests)) == 4
+    assert ModelFiles(replace(base, source="tiny:w.pt"), weights).digest() == digests[0]
+    names.write_text("cat: b")
+    assert ModelFiles(changed[2], weights).digest() != digests[2]
+
+
+def test_damaged_weights(folder, tmp_path):
+    (tmp_path / "w.safetensors").write_bytes(b"none")
+    one = source(folder, source=f"tiny:{tmp_path / 'w.safetensors'}")
+    with pytest.raises(InputError, match=r"not the weights of tiny:.*Name the architecture"):
+        load_model(one, tmp_path / "w.safetensors", dataset())
+
+
+def test_without_the_package_an_error_says_what_to_install(folder, tmp_path, monkeypatch):
+    def version(name):
+        raise published_module.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(published_module.metadata, "version", version)
+    with pytest.raises(InputError, match=r"need the package open_clip_torch.*install '\.\[clip\]'"):
+        describe_published([source(folder)], tmp_path)
