@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from matcheval.datasets.suites import Pair
+from matcheval.execution import entry_points
 from matcheval.execution.entry_points import job_arguments, run_command
 from matcheval.execution.jobs import set_job_environment
 from matcheval.protocol.settings import Criterion
@@ -97,6 +98,27 @@ def test_a_package_that_only_the_workflow_needs_is_named(monkeypatch, capsys):
     )
     with pytest.raises(ModuleNotFoundError):
         run_command(needs, "json")
+
+
+def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):
+    (tmp_path / "cut_off.py").write_text("NAMES = ['a', 'b', 'c']\nprint('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(entry_points, "__file__", str(tmp_path / "matcheval/execution/x.py"))
+
+    def function():
+        import cut_off  # noqa: F401
+
+    run_command(function)
+    (compiled,) = tmp_path.rglob("*.pyc")
+    os.truncate(compiled, compiled.stat().st_size - 9)
+    del sys.modules["cut_off"]
+    with pytest.raises(SystemExit):
+        run_command(function)
+    told = capsys.readouterr().err
+    assert f"{compiled}: compiled code of Python was cut off" in told
+    assert "Run the same command again" in told
+    run_command(function)  # and now it goes
+    del sys.modules["cut_off"]
 
 
 def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory(

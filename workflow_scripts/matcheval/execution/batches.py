@@ -18,6 +18,7 @@ from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import run_call
+from matcheval.execution.entry_points import cut_off_bytecode
 from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes, one_line
 from matcheval.io.files import disk_errors
@@ -138,7 +139,7 @@ def _make(member: Member, results: Path) -> str:
         return ""  # it goes on in the next job
     except Exception as error:
         log.exception("%s failed", member.name)
-        return one_line(error)
+        return one_line(cut_off_bytecode(error) or error)
     log.info("%s: %.1f s", member.name, time.perf_counter() - start)
     return ""
 

@@ -2,8 +2,11 @@
 
 import inspect
 import logging
+import shutil
 import sys
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from matcheval.errors import InputError, printable
@@ -32,8 +35,28 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
         _end(InputError(problem, remedy=remedy), error)
     except InputError as error:
         _end(error, error)
+    except (EOFError, ValueError, TypeError) as error:
+        told = cut_off_bytecode(error)
+        if told is None:
+            raise
+        _end(told, error)
     except KeyboardInterrupt:
         raise SystemExit(_INTERRUPTED) from None
+
+
+def cut_off_bytecode(error: BaseException) -> InputError | None:
+    """Delete compiled code if an import has failed as it is cut off, and say so.
+
+    Python before 3.12.8 leaves it so on a full disk, and never compiles it again (CPython 126606).
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "_compile_bytecode":
+            path = Path(frame.f_locals["bytecode_path"])
+            for folder in (path.parent, *Path(__file__).parents[1].rglob("__pycache__")):
+                shutil.rmtree(folder, ignore_errors=True)
+            problem = "compiled code of Python was cut off, as by a full disk, and is deleted"
+            return InputError(problem, file=path, remedy="Run the same command again")
+    return None
 
 
 def _end(told: InputError, cause: Exception) -> NoReturn:
@@ -53,7 +76,8 @@ def run_job(job: Any) -> None:
         LOGGER.info("interrupted")
         raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
-        LOGGER.exception("%s failed", job.params.function)
+        told = cut_off_bytecode(error) or error
+        LOGGER.error("%s failed", job.params.function, exc_info=told)
         raise SystemExit(1) from error
 
 
