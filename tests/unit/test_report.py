@@ -194,9 +194,9 @@ def test_models_that_differ_are_shown_in_place_of_their_means(estimated, tmp_pat
 @pytest.mark.parametrize(
     ("gap", "low", "high", "said"),
     [
-        (0.05, 0.01, 0.02, "smaller"), (0.05, 0.01, 0.04, "does not differ"),
-        (0.05, 0.04, 0.05, "larger"),
-        (0.05, np.nan, np.nan, "does not differ"),
+        (0.05, 0.01, 0.02, "less than"), (0.05, 0.01, 0.04, "within chance"),
+        (0.05, 0.04, 0.05, "more than"),
+        (0.05, np.nan, np.nan, "within chance"),
     ],
 )  # fmt: skip
 def test_the_matched_gap_is_compared_with_that_without_warning(gap, low, high, said):

@@ -127,11 +127,11 @@ class TestModels:
         accuracy = verdict.claims[0]
         assert (accuracy.finding, accuracy.strength) == ("mixed", "established")
         assert accuracy.text.endswith(
-            "a falls by 5.0 points [3.8, 6.2], d falls by 5.0 points [3.8, 6.2], b rises by 5.0 "
-            "points [3.8, 6.2]; of 1 of 4 it cannot be told."
+            "accuracy of a falls by 5.0 points [3.8, 6.2], of d falls by 5.0 points [3.8, 6.2], of "
+            "b rises by 5.0 points [3.8, 6.2]; of 1 of 4 it cannot be told."
         )
         assert verdict.models == Counts(("a", "d"), ("b",), 4)
-        assert "each model by itself" in verdict.next_step
+        assert "judge each by itself" in verdict.next_step
 
     def test_holm_counts_them(self):
         """Of the p-values, 0.0125 is shared out: a half of a half of 5 %, for three models."""
@@ -159,27 +159,26 @@ class TestWords:
         [
             (gaps(0.05, 0.03, 0.02), "Accuracy falls by 5.0 points [3.8, 6.2] on new, from 90.0 to "
              "85.0 %. Lower confidence warns of part of this loss: 3.0 points [1.8, 4.2] of 5.0. "
-             "Where confidence is equal, accuracy is 2.0 points lower [0.8, 3.2] on new (matched "
+             "Where confidence is equal, accuracy is 2.0 points lower on new [0.8, 3.2] (matched "
              "gap)."),
             (gaps(-0.05, -0.03, -0.02), "Accuracy rises by 5.0 points [3.8, 6.2] on new, from 90.0 "
              "to 95.0 %. Confidence is higher on new, as for a gain of 3.0 points [1.8, 4.2]. "
-             "Where confidence is equal, accuracy is 2.0 points higher [0.8, 3.2] on new (matched "
+             "Where confidence is equal, accuracy is 2.0 points higher on new [0.8, 3.2] (matched "
              "gap)."),
             (gaps(0.05, 0.05, 0.0), "warns of all of this loss: 5.0 points [3.8, 6.2], and 5.0 are "
              "lost. Whether a difference is left where confidence is equal cannot be told: "
-             "accuracy is 0.0 points higher on new, between 1.2 higher and 1.2 lower (matched "
-             "gap)."),
-            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: judged "
-             "by confidence alone, accuracy would be 0.0 points higher, between 1.2 higher and "),
-            (gaps(0.05, 0.0, 0.05, se=0.002), "Confidence gives no warning of this loss: judged by "
-             "confidence alone, accuracy would be 0.00 points higher, between 0.39 higher and "),
+             "accuracy is 0.0 points higher on new [−1.2, 1.2] (matched gap)."),
+            (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: its "
+             "change accounts for a gain of 0.0 points [−1.2, 1.2]."),
+            (gaps(0.05, 0.0, 0.05, se=0.002), "Confidence gives no warning of this loss, within 1 "
+             "point: its change accounts for a gain of 0.00 points [−0.39, 0.39]."),
             (gaps(-0.002, 0.0, -0.002, se=0.002), "Accuracy is the same within 1 point: it is 0.20 "
-             "points higher on new, between 0.59 higher and 0.19 lower (90.00 → 90.20 %). "
-             "Confidence hardly changes: judged by confidence alone"),
+             "points higher on new [−0.19, 0.59] (90.00 → 90.20 %). Confidence stays the same, "
+             "within 1 point: its change accounts for a gain of 0.00 points [−0.39, 0.39]."),
             (gaps(-0.005, 0.0, -0.005), "Whether accuracy differs cannot be told: it is 0.5 points "
-             "higher on new, between 1.7 higher and 0.7 lower (90.0 → 90.5 %)."),
-            (gaps(0.05, 0.0, 0.0, 0.05), "disagree: pairs leave a loss of 0.0 points [−1.2, 1.2] "
-             "(matched gap), bins one of 5.0 points [3.8, 6.2]."),
+             "higher on new [−0.7, 1.7] (90.0 → 90.5 %)."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "as only one of two estimates is clear of 0: pairs leave a "
+             "loss of 0.0 points [−1.2, 1.2] (matched gap), bins leave 5.0 points [3.8, 6.2]."),
             (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
             (gaps(0.013), "Accuracy seems to fall by 1.3 points [0.1, 2.5]"),
         ],
@@ -204,18 +203,21 @@ class TestWords:
             # An error of (1.96 + 0.84) × 0.6 = 1.68 points by 1/2000 + 1/1000, as of 1,333 each.
             (
                 gaps(0.0),
-                "than 2,000 and 1,000: a loss shows with 80 % probability, one of 1 point "
-                "with about 3,800 in each set.",
+                "a loss of 1 point shows with about 3,800 in each set (80 % probability).",
             ),
             (
                 gaps(0.0, se=0.04),
-                "one of 5 points with about 6,700 in each set, one of 1 point "
-                "with about 170,000 in each set.",
+                "a loss of 5 points shows with about 6,700 in each set, a loss of 1 point shows "
+                "with about 170,000 in each set (80 %",
+            ),
+            (  # (0.112 / 0.05)² = 5.02 times: 1 / n + 1 / 20000 = (1 / 150 + 1 / 20000) / 5.02
+                gaps(0.0, se=0.04, n_original=20000, n_replication=150),
+                "a loss of 5 points shows with about 780 of new (now 150), a loss of 1 point",
             ),
             (gaps(0.0, se=0.002), "Nothing is needed"),
             (gaps(0.05, 0.02, 0.0), "Label more images of new"),
-            (gaps(0.05, 0.0, 0.05), "which finds none of the new errors"),
-            (gaps(0.05, 0.02, 0.03), "which finds a part of the new errors"),
+            (gaps(0.05, 0.0, 0.05), "which warns of none of the loss"),
+            (gaps(0.05, 0.02, 0.03), "which warns of only a part of the loss"),
             (gaps(0.05, 0.05, 0.0), "Watch the mean confidence"),
             (gaps(0.05, fraction_unmatched=0.6), "matching on confidence alone"),
             (gaps(0.05, fraction_unmatched=1.0), "do not overlap"),

@@ -21,20 +21,20 @@ _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
     "gap": "loss of accuracy",
     "confidence_part": "… that lower confidence warns of",
-    "conditional_part": "… left in bins of equal confidence",
-    "matched_gap": "… left in pairs of equal confidence",
+    "conditional_part": "… left at equal confidence, by bins",
+    "matched_gap": "… left at equal confidence, by pairs",
 }
-_REFERENCE = "… left in pairs, were there no warning"
+_REFERENCE = "… by pairs, if nothing had warned"
 _MOST_ROWS = 60  # of a chart with a model in each
 _READING = (
-    "Dots are estimates, lines {level} intervals for the sampling of the sets; below 0, accuracy "
-    "is gained. Pairs are of an image from each set, on which a model is equally confident: the "
-    "difference of their accuracies is the matched gap (Anzaku et al. 2022, arXiv 2209.01848). "
-    "Images without a partner are left out of it, but not of the bins."
+    "Lines are {level} intervals for the sampling of the sets. Bins and pairs are two ways of "
+    "comparing images of equal confidence. The two rows by bins add up to the loss. Pairs have an "
+    "image of each set; what they leave is the matched gap (Anzaku et al. 2022, arXiv 2209.01848). "
+    "Images without a partner are left out of it."
 )
 _OF_REFERENCE = (
-    " Pairing shrinks most losses, warned of or not, as the last row shows (no-warning reference). "
-    "The matched gap {relation}."
+    " That alone makes it smaller than the loss: the last row is what pairs would leave of this "
+    "loss if no confidence were lower (no-warning reference). Here they leave {relation}."
 )
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
@@ -129,7 +129,7 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         }.get(confidence, "")
         title += {"loss": "; a loss is left where confidence is equal"}.get(left_claim, "")
     return Chart(
-        title, f"points of accuracy lost on {shortened(row['replication'], 24)}", "",
+        title, f"← gained · points of accuracy on {shortened(row['replication'], 24)} · lost →", "",
         [Series("", shown)], categories=names, zero="x", note=note,
     )  # fmt: skip
 
@@ -137,10 +137,10 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
 def _relation(row: pd.Series, reference: float) -> str:
     """Say how the matched gap compares with what would be left without any warning."""
     if row["matched_gap_low"] > reference:
-        return "is larger than that"
+        return "more than that"
     if row["matched_gap_high"] < reference:
-        return "is smaller than that, as where confidence warns of a part"
-    return "does not differ from it beyond chance: by itself, it is no sign of a warning"
+        return "less than that, as where confidence warns of a part"
+    return "as much within chance, so that the matched gap alone shows no warning"
 
 
 def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:
@@ -167,10 +167,10 @@ def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Cha
         )
         for origin in _ORIGINS
     ]  # fmt: skip
-    lower = int((table["gap"] > 0).sum())
+    lower, higher = int((table["gap"] > 0).sum()), int((table["gap"] < 0).sum())
     title = f"{row['pair']}: " * several
     title += f"{lower} of {counted(len(table), 'model')} {'is' if lower == 1 else 'are'} less "
-    title += f"accurate on {row['replication']}"
+    title += f"accurate on {row['replication']}" + f", {higher} more accurate" * bool(higher)
     return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
 
@@ -236,7 +236,7 @@ def _model_table(gaps: Gaps) -> HtmlTable:
             row = {"Model": name} | ({"Pair": pair} if len(pairs) > 1 else {})
             for origin in _ORIGINS:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
-            row["Gap (points)"] = with_interval(model, "gap")
+            row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:
                 found, title = gaps[pair, matching].loc[name], matching_label(matching)
                 row[f"Matched gap, {title}"] = with_interval(found, "matched_gap")

@@ -333,7 +333,7 @@ class _Judge:
 
     def _mixed(self, question: Question, counts: Counts) -> str:
         """Say by how much each of a few models falls or rises; of more, the range."""
-        place = f"on {self.replication}" + " where confidence is equal" * (question == "left")
+        place = " where confidence is equal" * (question == "left")
         said = []
         for names, verb in ((counts.lost, "falls"), (counts.gained, "rises")):
             rows = self.models.loc[list(names)].iterrows()
@@ -347,7 +347,8 @@ class _Judge:
             said.append(f"{len(found)} models {verb[:-1]} by {' to '.join(ends)} points")
         n_open = counts.n - len(counts.lost) - len(counts.gained)
         rest = f"; of {n_open} of {counts.n} it cannot be told" if n_open else ""
-        return f"Accuracy {place} changes by model, beyond chance: {', '.join(said)}{rest}."
+        subject = f"The models differ on {self.replication}, beyond chance{place}: accuracy of"
+        return f"{subject} {', of '.join(said)}{rest}."
 
     def _reason(self, question: Question, strength: Strength) -> str:
         shown = self.evidence[question][0]
@@ -357,11 +358,16 @@ class _Judge:
             kinds = ("no standard error:",) if question != "left" else ("no standard", "no matched")
             told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
             return "; ".join(told) or "its standard error is unknown"
-        if strength is Strength.OPEN:
+        if strength is Strength.OPEN and question == "accuracy":
             least = self._rounded(shown.detectable)
             return f"a difference of {least} points would show with {_POWER} probability"
+        if strength is Strength.OPEN:
+            found = self.evidence[question]
+            if all(one.low <= 0 <= one.high for one in found):
+                return "the interval holds 0"
+            return "an interval holds 0, or would with the error that bins can make"
         if shown.has_few_groups:
-            return f"no more than suggested, as a set has only {shown.n_groups} independent groups"
+            return f"no more than suggested, as a set has only {shown.n_groups} groups"
         if question == "left" and self._mostly_unmatched:
             return "no more than suggested, as most targets are unmatched"
         if self._few_events:
@@ -390,21 +396,21 @@ class _Judge:
         return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
 
     def _directed(self, found: Evidence, where: str = "") -> str:
-        """Format a difference by words: `0.2 points higher, between 3.0 higher and 2.9 lower`."""
-        text = self._direction(found.value, " points") + where
-        if not found.is_defined:
-            return text
-        return f"{text}, between {self._direction(found.low)} and {self._direction(found.high)}"
+        """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
+        points = self._points(found, unsigned=True)
+        lower = "lower" if found.value > 0 else "higher"
+        return points.replace(" points", f" points {lower}{where}", 1)
 
-    def _direction(self, value: float, unit: str = "") -> str:
-        return f"{self._rounded(abs(value))}{unit} {'lower' if value > 0 else 'higher'}"
+    def _accounted(self, found: Evidence) -> str:
+        """Format what a change of confidence accounts for, such as `a gain of 0.2 points`."""
+        return f"a {'loss' if found.value > 0 else 'gain'} of {self._points(found, unsigned=True)}"
 
     @property
     def _accuracies(self) -> tuple[str, str]:
         """Both in percent, to so many digits that their difference is the gap that is shown."""
         values = [100 * self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS]
         gap = round(100 * self.evidence["accuracy"][0].value, self._digits)
-        for digits in range(max(1, self._digits), 4):
+        for digits in range(max(1, self._digits), 3):
             before, after = (round(value, digits) for value in values)
             if round(before - after - gap, self._digits) == 0:
                 break
@@ -446,9 +452,9 @@ class _Judge:
                 text = {
                     "loss": "Confidence gives no warning of this loss",
                     "gain": "Confidence does not show this gain",
-                }.get(change, "Confidence hardly changes")
+                }.get(change, "Confidence stays the same") + f", within {self._margin}"
             mean = ", on average over models," * (change == "mixed")
-            text += f": judged by confidence alone, accuracy{mean} would be {self._directed(one)}"
+            text += f": its change{mean} accounts for {self._accounted(one)}"
             return f"{text}{self._confidence_by_model()}."
         if finding == change == "loss":
             warns = "seems to warn" if seems else "warns"
@@ -465,8 +471,9 @@ class _Judge:
         """Name what confidence says of each of a few models that differ."""
         if self.finding["accuracy"] != "mixed" or len(self.models) > _MOST_NAMED:
             return ""
-        parts = self.models["confidence_part"].items()
-        return f" ({', '.join(f'{name}: {self._direction(part)}' for name, part in parts)})"
+        rows = self.models.iterrows()
+        found = {name: _evidence(row, "confidence", self.scale.level)[0] for name, row in rows}
+        return f" ({', '.join(f'{name}: {self._accounted(of)}' for name, of in found.items())})"
 
     @property
     def _explains(self) -> bool:
@@ -487,15 +494,14 @@ class _Judge:
             )
         if finding in ("loss", "gain"):
             verb = "seems" if self.strength["left"] is Strength.SUGGESTED else "is"
-            lower = "lower" if finding == "loss" else "higher"
-            points = self._points(matched, unsigned=True).replace(" points", f" points {lower}", 1)
-            return f"Where confidence is equal, accuracy {verb} {points}{where} (matched gap)."
+            directed = self._directed(matched, where)
+            return f"Where confidence is equal, accuracy {verb} {directed} (matched gap)."
         text = "Whether a difference is left where confidence is equal cannot be told"
         held = [one.low - one.bias <= 0 <= one.high + one.bias for one in (matched, without)]
         if matched.is_defined and without.is_defined and held[0] != held[1]:
             return (
-                f"{text}, as two ways of comparing disagree: pairs leave a loss of "
-                f"{self._points(matched)} (matched gap), bins one of {self._points(without)}."
+                f"{text}, as only one of two estimates is clear of 0: pairs leave a loss of "
+                f"{self._points(matched)} (matched gap), bins leave {self._points(without)}."
             )
         return f"{text}: accuracy is {self._directed(matched, where)} (matched gap)."
 
@@ -519,7 +525,10 @@ class _Judge:
                 "(`matched-eval duplicates`)."
             )
         if finding["accuracy"] == "mixed":
-            return "Judge each model by itself (table of models): their mean says little."
+            return (
+                "Find out what sets these models apart (training data, preprocessing, files that "
+                "are mixed up), and judge each by itself: their mean says little."
+            )
         if row["fraction_unmatched"] == 1:
             return "Look at the confidences: those of the two sets do not overlap."
         if self._mostly_unmatched:
@@ -534,27 +543,31 @@ class _Judge:
             )
         if finding["left"] == "open":
             return f"Label more images of {row[smaller]}, the smaller set, to tell what is left."
-        part = "a part" if finding["confidence"] == "loss" else "none"
+        part = "only a part" if finding["confidence"] == "loss" else "none"
         return (
-            f"Do not rely on confidence, which finds {part} of the new errors: see which classes "
-            "lose most (`matched-eval compare --analyses class_gaps`), and which images are wrong "
-            "with high confidence."
+            f"Do not rely on confidence, which warns of {part} of the loss: see which classes lose "
+            "most (`matched-eval compare --analyses class_gaps`), and which images are wrong with "
+            "high confidence."
         )
 
     def _more_images(self, gap: Evidence) -> str:
         """Say how many images would show a loss of the margin and, before it, a larger loss."""
-        sizes, shown = [self.row[f"n_{origin}"] for origin in _ORIGINS], []
+        small, large = sorted(_ORIGINS, key=lambda origin: self.row[f"n_{origin}"])
+        n_small, n_large = (int(self.row[f"n_{origin}"]) for origin in (small, large))
+        shown = []
         for loss in sorted({self.scale.margin, max(self.scale.margin, _CLEAR_LOSS)}, reverse=True):
             times = (gap.detectable / loss) ** 2
-            if times > 1:
-                # The error of two sets of n images each goes by 2 / n.
-                n = float(f"{2 * times / sum(1 / size for size in sizes):.2g}")
-                shown.append(f"one of {_in_points(loss)} with about {n:,.0f} in each set")
-        now = " and ".join(f"{size:,}" for size in sizes)
-        return (
-            f"Use more labelled images than {now}: a loss shows with {_POWER} probability, "
-            f"{', '.join(shown)}."
-        )
+            if times <= 1:
+                continue
+            # The square of the error goes by the sum of 1 / n.
+            wanted = (1 / n_small + 1 / n_large) / times
+            is_alone = 2 / wanted < n_large
+            n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
+            of = f"of {self.row[small]} (now {n_small:,})" if is_alone else "in each set"
+            shown.append(
+                f"a loss of {_in_points(loss)} shows with about {float(f'{n:.2g}'):,.0f} {of}"
+            )
+        return f"Label more images: {', '.join(shown)} ({_POWER} probability)."
 
 
 def _in_points(value: float) -> str:

@@ -119,7 +119,7 @@ def subject_of(row: pd.Series) -> str:
     sets = (f"{row[o]} ({o}, {row[f'n_{o}']:,} images)" for o in ("original", "replication"))
     models = counted(row["n_models"] + row["n_left_out"], "model")
     n_groups = row["n_groups"]
-    groups = f", {n_groups} groups or more in each set" if n_groups else ""
+    groups = f", at least {n_groups} groups in each set" if n_groups else ""
     return f"{' → '.join(sets)}, {models}{groups}"
 
 
