@@ -177,8 +177,8 @@ class TestWords:
              "within 1 point: its change accounts for a gain of 0.00 points [−0.39, 0.39]."),
             (gaps(-0.005, 0.0, -0.005), "Whether accuracy differs cannot be told: it is 0.5 points "
              "higher on new [−0.7, 1.7] (90.0 → 90.5 %)."),
-            (gaps(0.05, 0.0, 0.0, 0.05), "as only one of two estimates is clear of 0: pairs leave a "
-             "loss of 0.0 points [−1.2, 1.2] (matched gap), bins leave 5.0 points [3.8, 6.2]."),
+            (gaps(0.05, 0.0, 0.0, 0.05), "as only one of two estimates is clear of 0: pairs leave "
+             "a loss of 0.0 points [−1.2, 1.2] (matched gap), bins leave 5.0 points [3.8, 6.2]."),
             (gaps(0.05, matched=np.nan, left=0.0), "unknown: no target was matched."),
             (gaps(0.013), "Accuracy seems to fall by 1.3 points [0.1, 2.5]"),
         ],
