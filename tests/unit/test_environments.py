@@ -44,7 +44,7 @@ def test_what_runs_the_workflow_is_of_the_same_versions():
 
 
 def test_every_requirement_has_its_reason():
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (release,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"].values()
     wanted = {one.name for one in [*requirements(), *map(Requirement, release)]}
     (named,) = re.findall(r"^- library: .*?\n\n", page, re.MULTILINE | re.DOTALL)
