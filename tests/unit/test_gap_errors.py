@@ -18,10 +18,10 @@ from matcheval.protocol.matching import match, plan_matching
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.standard_errors import (
     ErrorTerms,
+    TermsTotal,
     error_interval,
     error_terms,
     isotonic_accuracy,
-    mean_terms,
     one_run_error,
     pick_weights,
     standard_error,
@@ -113,10 +113,13 @@ class TestStandardErrors:
     def test_the_mean_over_models_keeps_what_they_share(self):
         terms = ErrorTerms(np.array([0.1, -0.2]), np.array([0.05]))
         opposite = ErrorTerms(-terms.source, -terms.target)
-        mean = mean_terms([terms] * 5)
-        np.testing.assert_allclose(mean.source, terms.source)
-        np.testing.assert_allclose(mean.target, terms.target)
-        assert standard_error(mean_terms([terms, opposite])) == 0
+        same, total = TermsTotal(), TermsTotal()
+        for one, other in zip([terms] * 2, [terms, opposite], strict=True):
+            same.add(one)
+            total.add(other)
+        np.testing.assert_allclose(same.mean.source, terms.source)
+        np.testing.assert_allclose(same.mean.target, terms.target)
+        assert standard_error(total.mean) == 0
 
     def test_paired_images_are_added_before_squaring(self):
         one = simulate(50, 3, 1)

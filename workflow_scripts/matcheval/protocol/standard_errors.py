@@ -12,7 +12,6 @@ runs weights every datapoint by how often it was matched, and takes what its cor
 from an isotonic fit on its confidence.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,14 +102,6 @@ def error_terms(
     return ErrorTerms(
         of_source * (source.correct - fits[0]), -of_target * (target.correct - fits[1])
     )
-
-
-def mean_terms(models: Iterable[ErrorTerms]) -> ErrorTerms:
-    """Return the error terms of the mean matched gap of several models on the same datapoints."""
-    total = TermsTotal()
-    for terms in models:
-        total.add(terms)
-    return total.mean
 
 
 class TermsTotal:
