@@ -180,38 +180,33 @@ def _cases(kind: str, folder: Path) -> list[_Case]:
     }  # fmt: skip
     if kind == "imagenet":
         return _imagenet(folder)
-    if kind == "corrupted":
-        return _corrupted(folder)
-    if kind == "restyled":
-        return _restyled(folder)
+    if kind in _MADE:
+        return _made(kind, folder)
     if kind == "imagenetv2":
         variants = ("matched-frequency", "threshold-0.7", "top-images")
         return [({"variant": variant}, _imagenetv2()) for variant in variants]
     return cases[kind]
 
 
-def _restyled(folder: Path) -> list[_Case]:
-    cases: list[_Case] = [
+# Of kinds whose sets are made of another set.
+_MADE: dict[str, list[_Case]] = {
+    "restyled": [
         ({"of": "of", "style": "inverted"}, {}),
         ({"of": "of", "style": "background", "seed": 3}, {}),
-    ]
-    classes = tuple(f"class-{i}" for i in range(10))
-    of = make_dataset("of", _IMAGES, _LABELS, classes=classes, max_value=255, source="tests")
-    for i in range(len(cases)):
-        write_dataset(of, folder / str(i) / "datasets" / "of")
-    return cases
-
-
-def _corrupted(folder: Path) -> list[_Case]:
-    cases: list[_Case] = [
+    ],
+    "corrupted": [
         ({"of": "of", "corruption": "snow", "severity": 2, "seed": 1}, {}),
         ({"of": "of", "corruption": "none", "size": 20, "stored": True}, {}),
-    ]
+    ],
+}
+
+
+def _made(kind: str, folder: Path) -> list[_Case]:
     classes = tuple(f"class-{i}" for i in range(10))
     of = make_dataset("of", _IMAGES, _LABELS, classes=classes, max_value=255, source="tests")
-    for i in range(len(cases)):
+    for i in range(len(_MADE[kind])):
         write_dataset(of, folder / str(i) / "datasets" / "of")
-    return cases
+    return _MADE[kind]
 
 
 def of_kind(name: str) -> Fingerprint:
