@@ -26,7 +26,9 @@ def written(schema, table, path):
 
 def rendered(name, data, values=None):
     section = Section(name, name.title(), f"matcheval.{name}", data=data, values=values or {})
-    return render_report("Study s", [section], Provenance({}, "study: s\n"))
+    page = render_report("Study s", [section], Provenance({}, "study: s\n"))
+    assert "0\N{NO-BREAK SPACE}%" in page
+    return page.replace("\N{NO-BREAK SPACE}%", " %")
 
 
 def test_errors_of_predicted_accuracies(tmp_path):
