@@ -180,6 +180,7 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     assert f"{with_interval(mean, 'matched_gap')} points" in first  # of the chart
     assert "(matched gap)" in first
     assert "<strong>Next:</strong>" in first
+    assert "\N{NO-BREAK SPACE}%" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
 
 
