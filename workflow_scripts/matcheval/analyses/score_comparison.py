@@ -237,7 +237,7 @@ def _rows(
 def _scored(
     comparison: Comparison, source: npt.NDArray[Any], target: npt.NDArray[Any]
 ) -> Comparison:
-    """Return a comparison with another score in place of the confidence."""
+    """Replace the confidences of both sets by another uncertainty score."""
     by_origin = zip(_origins(comparison), (source, target), strict=True)
     sets = {name: replace(getattr(comparison, name), probability=s) for name, s in by_origin}
     return replace(comparison, **sets)
@@ -260,6 +260,7 @@ def _quantities(
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
     terms = error_terms(source, target, rows)
+    reference = no_warning_reference(comparison, method).columns
     found = error_of_model(matched, compared.blocks, terms)
     parts = decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks,
@@ -269,7 +270,7 @@ def _quantities(
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
         **parts.parts,
-        **{key: no_warning_reference(comparison, method).columns[key] for key in _NARROWINGS},
+        **{key: reference[key] for key in _NARROWINGS},
     }  # fmt: skip
 
 
@@ -401,8 +402,8 @@ class ScoreComparison(PairTableAnalysis):
 
     @property
     def runs_per_seed(self) -> int:
-        """Five scores, on ranks and, but for the energy, as they are; reading takes longest."""
-        return 20
+        """Five scores on ranks, four as they are, and the splits of their references."""
+        return 60
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a pair, and of the validation set."""
