@@ -11,14 +11,14 @@ from typing import Any
 
 
 def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
-    """Run tasks, `n` at a time, each in a process that is forked from this one.
+    """Run each task in a forked process, at most `n` of them at the same time.
 
     Parameters
     ----------
     tasks : mapping of str to callable
         Each returns a text, and raises nothing.
     n : int
-        Number of processes at a time.
+        Largest number of processes at the same time.
 
     Yields
     ------

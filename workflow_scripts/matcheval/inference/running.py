@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class ModelRunner:
-    """Runs models on one dataset after the other; every model is loaded once."""
+    """Runs models on several datasets in turn, and keeps loaded models for the next dataset."""
 
     def __init__(self, config: InferenceConfig, *, progress: bool = False) -> None:
         self._config, self._progress = resolved(config), progress

@@ -117,24 +117,24 @@ class InferenceSettings(Settings):
 
     @property
     def machine_options(self) -> str:
-        """How the machine is used, as options of the command `predict_datasets`."""
+        """Command-line option of `predict_datasets` for the batch size."""
         return f"--batch-size {self.batch_size}"
 
 
 @dataclass(frozen=True)
 class InferencePlan:
-    """The weights that inference with a study's models needs, and which models run together."""
+    """Which weights a study's models need for inference, and which models share a job."""
 
     settings: InferenceSettings
     published: Mapping[str, Published]
 
     @property
     def weights_urls(self) -> dict[str, str]:
-        """Download address of each file of weights, by file name."""
+        """URLs from which weights are downloaded, by file name."""
         return {model.file_name: model.url for model in self.published.values() if model.url}
 
     def geometry(self, model: str) -> Geometry:
-        """Return how a model's images are resized and cropped."""
+        """Return the resizing and cropping of a model's input images."""
         if model not in self.published:
             return Geometry()
         return Transform.from_json(self.published[model].transform).geometry

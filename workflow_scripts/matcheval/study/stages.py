@@ -30,17 +30,17 @@ class StageJobs:
 
     @property
     def download_options(self) -> str:
-        """The mirror that files are downloaded from, and limits, as options."""
+        """Command-line options for downloads: the mirror, and limits."""
         mirror = f"--mirror {shlex.quote(self._study.mirror)}" if self._study.mirror else ""
         return mirror + self._study.download_options
 
     @property
     def training_options(self) -> str:
-        """How training uses the machine, as options."""
+        """Command-line options for the device, speed and saving of training."""
         return self._study.training.machine_options if self._study.training else ""
 
     def inference_options(self, wildcards: Wildcards) -> str:
-        """Return how a job that runs a batch of models uses the machine, as options."""
+        """Return the command-line options for batch size and processes of an inference job."""
         small = wildcards.batch in self._study.predicting.together
         return self._study.inference.machine_options + (" --processes" if small else "")
 

@@ -67,7 +67,7 @@ class TrainingSettings(Settings):
 
     @property
     def machine_options(self) -> str:
-        """How the machine is used, as options of the command `train_model`."""
+        """Command-line options of `train_model` for device, speed and saving."""
         words = ["--device", self.device]
         words += ["--channels-last"] * self.channels_last + ["--compile"] * self.compile
         words += [] if self.deterministic else ["--fast"]

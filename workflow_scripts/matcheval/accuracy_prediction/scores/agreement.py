@@ -116,7 +116,7 @@ class Agreements:
 
     @cached_property
     def line(self) -> tuple[float, float]:
-        """Slope and intercept of the target's agreements on the base's, on the probit scale."""
+        """Slope and intercept of a regression of target agreement on base agreement, in probits."""
         if len(self.pairs[0]) < MIN_PAIRS:
             raise NotAvailableError(
                 f"pairs of models with agreements in [{USABLE[0]}, {USABLE[1]}] on base and "

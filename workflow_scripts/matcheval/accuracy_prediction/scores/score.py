@@ -136,7 +136,7 @@ class Sources:
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What is known of a score, or of one variant of a score.
+    """Metadata of a score, or of one of its variants.
 
     Attributes
     ----------

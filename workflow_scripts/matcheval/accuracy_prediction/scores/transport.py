@@ -111,14 +111,14 @@ def transport_costs(
 
 
 def cot(probabilities: Floats, class_distribution: Floats | None = None, *, seed: int = 0) -> float:
-    """Predict the accuracy by COT; arguments, errors and source as of `transport_costs`."""
+    """Return 1 minus the mean of `transport_costs`, where the arguments are described."""
     return 1 - float(transport_costs(probabilities, class_distribution, seed=seed).mean())
 
 
 def cost_threshold(
     costs: Floats, errors: int, choose: Callable[[Floats, int], float] = threshold
 ) -> float:
-    """Choose the threshold of negative costs on the base, given its number of errors."""
+    """Return the threshold on negative costs, from the costs and number of errors on the base."""
     return choose(-costs.round(_DECIMALS), errors)
 
 
