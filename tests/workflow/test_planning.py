@@ -87,6 +87,6 @@ def test_rules_of_groups_and_of_the_login_node(workflow):
 
 
 def test_all_downloads_and_no_more(workflow):
-    """ImageNet itself, which is the user's own, is neither there nor asked for."""
+    """Three sets and an audit; ImageNet itself, the user's own, is neither there nor asked for."""
     planned = workflow.plan("prefetch", "--configfile", "studies/imagenet.yaml")
-    assert planned.jobs == {"download_file": 3, "download_weights": 286, "prefetch": 1}
+    assert planned.jobs == {"download_file": 4, "download_weights": 286, "prefetch": 1}

@@ -38,6 +38,7 @@ _CLASSES = (
     "analyses.target_orders.TargetOrders",
     "analyses.class_gaps.ClassGaps",
     "analyses.calibration.Calibration",
+    "analyses.label_audits.LabelAudits",
     "analyses.score_comparison.ScoreComparison",
     "analyses.published_values.PublishedValues",
 )

@@ -80,11 +80,7 @@ def wilson(correct: int, n: int, level: float = 0.95) -> Bounds:
     _check(correct, n, level)
     if not n:
         return Bounds(0.0, 1.0, 0)
-    z, p = normal_quantile(level), correct / n
-    scale = 1 + z**2 / n
-    centre = (p + z**2 / (2 * n)) / scale
-    half = z / scale * float(np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)))
-    return Bounds(centre - half if correct else 0.0, centre + half if correct < n else 1.0, n)
+    return Bounds(*intervals.wilson(correct / n, n, level), n)
 
 
 def hypergeometric(correct: int, n: int, N: int, level: float = 0.95) -> Bounds:  # noqa: N803

@@ -88,6 +88,15 @@ def clopper_pearson(
     return Interval(np.where(m == 0, np.nan, low), np.where(m == 0, np.nan, high))
 
 
+def wilson(p: float, n: float, level: float) -> tuple[float, float]:
+    """Return Wilson's score interval (1927) of a share of n, whose coverage is approximate."""
+    z = normal_quantile(level)
+    scale = 1 + z**2 / n
+    centre = (p + z**2 / (2 * n)) / scale
+    half = z / scale * float(np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)))
+    return centre - half if p else 0.0, centre + half if p < 1 else 1.0
+
+
 def accuracy_columns(
     part: str, correct: npt.NDArray[np.bool_], confidence: float
 ) -> dict[str, Any]:  # fmt: skip

@@ -116,6 +116,11 @@ class StudyPart:
         return {}
 
     @property
+    def published_files(self) -> Sequence[str]:
+        """Names of the files that it has downloaded, besides those of datasets."""
+        return ()
+
+    @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
         """Datasets of the configuration that it builds, by name."""
         return {}
@@ -492,6 +497,7 @@ class StudyContents:
     def downloads(self) -> list[str]:
         """All that is downloaded for this study: files of datasets, and weights."""
         used = (self.datasets[name].settings.published_files for name in self.used)
-        published = sorted({file for files in used for file in files})
+        asked = (one.published_files for one in self.analyses.values())
+        published = sorted({file for files in (*used, *asked) for file in files})
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
         return [*(f"{self.results}/downloads/{file}" for file in published), *weights]

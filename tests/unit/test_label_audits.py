@@ -1,0 +1,219 @@
+"""Label audits: each format by hand, gaps by loops, intervals by simulation, real ReaL labels."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compared import compared, models, swapped
+from helpers import predictions, simulate
+from matcheval.analyses.label_audits import SCHEMA, plot, tabulate, text_columns
+from matcheval.errors import InputError
+from matcheval.predictions.audited_labels import read_audit
+from matcheval.protocol.matching import UNMATCHED
+
+SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
+
+
+def reviewed(at, other, **votes):
+    given = int(SIX.label[at])
+    counts = dict.fromkeys(("given", "guessed", "neither", "both"), 0) | votes
+    return {"id": at, "given_original_label": given, "our_guessed_label": other, "mturk": counts}
+
+
+@pytest.fixture
+def audit(tmp_path):
+    """Write an audit, and read it for the six predictions, or others."""
+
+    def read(content, suffix, names=None, of=SIX):
+        path = tmp_path / f"audit{suffix}"
+        if suffix == ".npy":
+            np.save(path, content)
+        else:
+            path.write_text(content if suffix == ".csv" else json.dumps(content))
+        return read_audit(path, of, names)
+
+    return read
+
+
+class TestFormats:
+    """All say: rows 0 and 2 as given, 1 is 0 too, 3 is 1 and not 0, 4 is undecided, 5 as given."""
+
+    EXPECTED = [[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    LISTS = [[0], [0, 1], [2], [1], [], [2]]
+    NAMES = [f"val/n0{6 - i}/ILSVRC2012_val_{6 - i:08d}.JPEG" for i in range(6)]
+
+    def check(self, found):
+        assert found.is_right.astype(int).tolist() == self.EXPECTED
+        assert found.decided.tolist() == [True] * 4 + [False, True]
+        assert found.accept(SIX.prediction).tolist() == [True] * 4 + [False] * 2
+        assert found.accept(SIX.label).tolist() == [True] * 3 + [False] * 2 + [True]
+        assert not found.accept(np.full(6, 7)).any()  # a class that no label has
+
+    def test_counts(self, audit):
+        counts = [[9, 1, 0], [5, 5, 0], [0, 0, 2], [4, 6, 0], [0, 0, 0], [0, 1, 9]]
+        self.check(audit(np.array(counts), ".npy"))
+
+    def test_lists_by_position(self, audit):
+        self.check(audit(self.LISTS, ".json", [f"test/{i}.png" for i in range(6)]))
+
+    def test_lists_by_the_number_of_a_validation_image(self, audit):
+        self.check(audit(self.LISTS[::-1], ".json", self.NAMES))
+
+    def test_majorities_of_five(self, audit):
+        entries = [
+            reviewed(1, 1, both=3, given=2), reviewed(3, 1, guessed=5), reviewed(0, 2, given=3),
+            reviewed(4, 0, given=2, guessed=2, neither=1),
+        ]  # fmt: skip
+        self.check(audit(entries, ".json"))
+
+    @pytest.mark.parametrize("key", ["index", "name"])
+    def test_rows(self, audit, key):
+        keys = range(6) if key == "index" else self.NAMES
+        rows = [(1, 0), (1, 1), (3, 1), (4, "")]
+        content = "\n".join([f"{key},label", *(f"{keys[at]},{label}" for at, label in rows)])
+        self.check(audit(content, ".csv", None if key == "index" else self.NAMES))
+
+    def test_of_some_datapoints(self, audit):
+        some = predictions([0.9, 0.8], [2, 1], [2, 0], index=[2, 3])
+        assert audit(self.LISTS, ".json", of=some).is_right.tolist() == [
+            [False, False, True], [False, True, False],
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("content", "suffix", "words"),
+        [
+            (np.zeros(6), ".npy", "not counts of classes"),
+            (np.eye(3)[[1, 2, 1, 2, 2, 1]], ".npy", "accepts the given label of 0 of the 6"),
+            (np.zeros((6, 3)), ".npy", "0 of the 0 datapoints it decides"),
+            (LISTS[:5], ".json", "not an audit"),
+            ([[0]] * 5 + [[-1]], ".json", "not in 0..32767"),
+            ([[0]] * 5 + [[70000]], ".json", "not in 0..32767"),
+            ([{"id": 3}], ".json", "not an audit"),
+            ({}, ".json", "not an audit"),
+            ("index,label\n3,cat\n", ".csv", "line 2: '3' with label 'cat'"),
+            ("name,label\n3,1\n", ".csv", "no column 'index'"),
+            ("index\n3\n", ".csv", "no column label"),
+        ],
+    )
+    def test_refused(self, audit, content, suffix, words):
+        with pytest.raises(InputError, match=words) as error:
+            audit(content, suffix)
+        assert "audit" + suffix in str(error.value)
+
+    def test_an_image_that_is_not_there(self, audit):
+        with pytest.raises(InputError, match=r"line 2: 'other\.png'"):
+            audit("name,label\nother.png,1\n", ".csv", self.NAMES)
+
+
+KNOWN = models(900, 700)
+RNG = np.random.default_rng(4)
+FIRST = KNOWN.comparisons[0]
+NEW_LABELS = {  # by origin: of every datapoint, its classes
+    origin: [
+        [] if u < 0.05 else [(label + 1) % 4] if u < 0.15 else [label, 0] if u < 0.2 else [label]
+        for u, label in zip(RNG.random(len(side)), side.label.tolist(), strict=True)
+    ]
+    for origin, side in (("original", FIRST.original), ("replication", FIRST.replication))
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audits")
+    for origin, lists in NEW_LABELS.items():
+        (folder / f"{origin}.json").write_text(json.dumps(lists))
+    return {
+        origin: {"file": str(folder / f"{origin}.json"), "datapoints": None}
+        for origin in NEW_LABELS
+    }
+
+
+def shares(side, lists, rows):
+    """Accuracies by given and by audited labels over the rows that an audit decides."""
+    given, audited = [], []
+    for row in rows:
+        given.append(side.prediction[row] == side.label[row])
+        audited.append(side.prediction[row] in lists[row])
+    return np.mean(given), np.mean(audited)
+
+
+class TestTable:
+    def test_by_loops(self, files):
+        table = tabulate(KNOWN, audits=files)
+        SCHEMA.from_frame(table)
+        for comparison in KNOWN.comparisons:
+            row = table[(table.model == comparison.model) & (table.matching == "")].iloc[0]
+            gaps = np.zeros(2)
+            for origin, sign in (("original", 1), ("replication", -1)):
+                lists, side = NEW_LABELS[origin], getattr(comparison, origin)
+                decided = [i for i, classes in enumerate(lists) if classes]
+                gaps += sign * np.array(shares(side, lists, decided))
+                assert row[f"n_{origin}"] == len(decided) == len(lists) - row[f"undecided_{origin}"]
+                changed = sum(side.label[i] not in lists[i] for i in decided)
+                assert row[f"relabelled_{origin}"] == changed
+            assert row[["gap", "audited_gap"]].tolist() == pytest.approx(gaps)
+            assert row.change == pytest.approx(gaps[1] - gaps[0])
+        one = next(KNOWN.matched())
+        row = table[(table.model == "m0") & (table.matching == one.name)].iloc[0]
+        per_seed = []
+        for picks in one.rows.values():
+            both = [
+                (s, t) for t, s in enumerate(picks) if s != UNMATCHED
+                and NEW_LABELS["original"][s] and NEW_LABELS["replication"][t]
+            ]  # fmt: skip
+            per_seed += both
+        source, target = zip(*per_seed, strict=True)
+        old = shares(one.comparison.original, NEW_LABELS["original"], source)
+        new = shares(one.comparison.replication, NEW_LABELS["replication"], target)
+        assert row[["gap", "audited_gap"]].tolist() == pytest.approx(np.subtract(old, new))
+        assert row.n_original == row.n_replication == len(per_seed) / len(one.rows)
+
+    def test_names_and_roles_of_sets(self, files):
+        table = tabulate(KNOWN, audits=files)
+        other = tabulate(
+            swapped(KNOWN),
+            audits={"original": files["replication"], "replication": files["original"]},
+        )
+        assert other.change.tolist() == pytest.approx((-table.change).tolist())
+        assert other.change_low.tolist() == pytest.approx((-table.change_high).tolist())
+        assert other.n_original.tolist() == table.n_replication.tolist()
+
+    def test_labels_that_nobody_audited_stay(self, files):
+        table = tabulate(KNOWN, audits={"original": files["original"]})
+        assert (table.accuracy_replication == table.audited_accuracy_replication).all()
+        assert (table.relabelled_replication == 0).all()
+        assert (table.accuracy_original != table.audited_accuracy_original).all()
+        assert len(text_columns(table)) == 9
+        assert len(plot(table).axes) == 3
+
+    def test_an_audit_that_agrees_changes_nothing_but_is_not_certain(self, tmp_path):
+        side = FIRST.original
+        path = tmp_path / "same.json"
+        path.write_text(json.dumps([[label] for label in side.label.tolist()]))
+        table = tabulate(KNOWN, audits={"original": {"file": str(path), "datapoints": None}})
+        assert (table.change == 0).all()
+        assert ((table.change_low < 0) & (table.change_high > 0)).all()
+
+    def test_few_datapoints(self, tmp_path):
+        few = compared((simulate(29, 3, 0), simulate(500, 3, 1)))
+        path = tmp_path / "few.json"
+        path.write_text(json.dumps([[x] for x in few.comparisons[0].original.label.tolist()]))
+        table = tabulate(few, audits={"original": {"file": str(path), "datapoints": None}})
+        assert table.change.isna().all()
+        assert (table.reason == "fewer than 30 datapoints").all()
+
+
+def test_reassessed_imagenet():
+    """The published file, which timm has too: 3,163 images without a class (arXiv 2006.07159)."""
+    package = find_spec("timm")
+    if package is None:
+        pytest.skip("timm is not installed")
+    path = Path(package.submodule_search_locations[0], "data/_info/imagenet_real_labels.json")
+    lists = json.loads(path.read_bytes())
+    labels = [one[0] if one else 0 for one in lists]
+    found = read_audit(path, predictions([1] * len(labels), labels))
+    assert (~found.decided).sum() == 3163
+    assert found.accept(np.array(labels))[found.decided].all()

@@ -1,0 +1,300 @@
+"""How much of a gap is label error: gaps with the given labels, and with audited ones.
+
+Northcutt et al. (2021), arXiv 2103.14749; Beyer et al. (2020), arXiv 2006.07159. Matching does not
+look at labels, so that the same datapoints are matched.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pydantic import Field
+
+from matcheval.datasets.folders import DATAPOINTS_SCHEMA
+from matcheval.errors import configuration_error
+from matcheval.figures import style
+from matcheval.figures.many_models import FEW_MODELS, point_options
+from matcheval.io.files import file_states
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
+from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.predictions.audited_labels import PUBLISHED, SUFFIXES, AuditedLabels, read_audit
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    MIN_PAIRS,
+    ComparedModels,
+    matched_by,
+)
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.settings import matching_label
+from matcheval.settings import Named, PathText
+from matcheval.statistics.intervals import percent, wilson
+from matcheval.study.rules import Wildcards
+
+_NAN = float("nan")
+_OF_SET = {
+    "n": "datapoints whose class the audits decide, mean over seeds, as the next two",
+    "undecided": "datapoints that are left out",
+    "relabelled": "datapoints, of the n, whose given class is not among those of the audit",
+}
+_ACCURACIES = {"accuracy": "by the given labels, of the n", "audited_accuracy": "by the audited"}
+
+SCHEMA = TableSchema(
+    "gaps by given and by audited labels",
+    (
+        *MATCHED_MODEL,
+        *(
+            Column(f"{name}_{origin}", pa.float64(), "datapoints", meaning)
+            for name, meaning in _OF_SET.items() for origin in style.SETS
+        ),
+        *(
+            fraction(f"{name}_{origin}", meaning)
+            for name, meaning in _ACCURACIES.items() for origin in style.SETS
+        ),
+        fraction("gap", "accuracy_original minus accuracy_replication"),
+        fraction("audited_gap", "the same by the audited labels"),
+        fraction("change", "audited_gap minus gap: minus what label errors add to the gap"),
+        *interval("change"),
+        text("reason", "why values are NaN; empty if none is"),
+        CONFIDENCE_LEVEL,
+    ),
+)  # fmt: skip
+
+
+def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Measure every model's gaps twice, on all datapoints and on matched ones.
+
+    Parameters
+    ----------
+    compared : ComparedModels
+    audits : mapping
+        By origin: the file of audited labels, and that of the images' names; without a file, the
+        given labels of that set are taken as they are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`. The interval combines Wilson's intervals of the shares of datapoints
+        that become right, and wrong, on each set (Zou & Donner 2008, Statistics in Medicine 27);
+        datapoints are taken as independent, and matched ones as if matched once.
+    """
+    first, level = compared.comparisons[0], compared.pair.confidence
+    read = {
+        origin: _read(getattr(first, origin), **audits[origin])
+        for origin in style.SETS if origin in audits
+    }  # fmt: skip
+    rows = []
+    for comparison in compared.comparisons:
+        identity = {
+            "model": comparison.model, "pair": comparison.pair.name, "matching": "",
+            "criterion": "", "epsilon": _NAN, "confidence": level,
+        }  # fmt: skip
+        sides = {origin: getattr(comparison, origin) for origin in style.SETS}
+        every = {origin: [np.arange(len(side))] for origin, side in sides.items()}
+        rows.append(identity | _measured(comparison, read, every, level))
+        for one in matched_by(comparison, compared.methods, compared.seeds):
+            names = {name: one.identity[name] for name in ("matching", "criterion", "epsilon")}
+            hits = [row != UNMATCHED for row in one.rows.values()]
+            source = [row[hit] for row, hit in zip(one.rows.values(), hits, strict=True)]
+            pairs = [source, [np.flatnonzero(hit) for hit in hits]]
+            picked = dict(zip(style.SETS, pairs[:: compared.sign], strict=True))
+            rows.append(identity | names | _measured(comparison, read, picked, level, paired=True))
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _read(side: Predictions, file: str, datapoints: str | None) -> AuditedLabels:
+    names = datapoints and DATAPOINTS_SCHEMA.read(Path(datapoints))["name"].to_pylist()
+    return read_audit(Path(file), side, names or None)
+
+
+def _measured(
+    comparison: Comparison,
+    audits: Mapping[str, AuditedLabels],
+    picked: Mapping[str, Sequence[npt.NDArray[Any]]],
+    level: float,
+    *,
+    paired: bool = False,
+) -> dict[str, Any]:
+    """Measure the rows of both sets that each seed picked; of a pair, both must be decided."""
+    kept = {
+        origin: [audits[origin].decided[rows] if origin in audits else np.full(len(rows), True)
+                 for rows in of_set]
+        for origin, of_set in picked.items()
+    }  # fmt: skip
+    if paired:
+        both = [a & b for a, b in zip(*kept.values(), strict=True)]
+        kept = dict.fromkeys(kept, both)
+    n = {origin: float(np.mean([mask.sum() for mask in masks])) for origin, masks in kept.items()}
+    found: dict[str, Any] = {f"n_{origin}": size for origin, size in n.items()}
+    if min(n.values()) < MIN_PAIRS:
+        return found | {"reason": f"fewer than {MIN_PAIRS} datapoints"}
+    below = above = 0.0
+    for origin, sign in zip(style.SETS, (1, -1), strict=True):
+        side, masks = getattr(comparison, origin), kept[origin]
+        rows = np.concatenate([r[m] for r, m in zip(picked[origin], masks, strict=True)])
+        before = after = side.correct[rows]
+        relabelled = 0.0
+        if origin in audits:
+            after = audits[origin].accept(side.prediction)[rows]
+            relabelled = float((~audits[origin].accept(side.label)[rows]).sum())
+            shares = float((after & ~before).mean()), float((before & ~after).mean())
+            both = (
+                2 * shares[0] * shares[1] / n[origin]
+            )  # one share is small where the other is not
+            below, above = below + both, above + both
+            for p, way in zip(shares, (sign, -sign), strict=True):
+                low, high = wilson(p, n[origin], level)
+                ends = (p - low, high - p)[::way]
+                below, above = below + ends[0] ** 2, above + ends[1] ** 2
+        found |= {
+            f"undecided_{origin}": np.mean([(~mask).sum() for mask in masks]),
+            f"relabelled_{origin}": relabelled / len(masks),
+            f"accuracy_{origin}": before.mean(), f"audited_accuracy_{origin}": after.mean(),
+        }  # fmt: skip
+    gap, audited = (
+        float(found[f"{name}_original"] - found[f"{name}_replication"]) for name in _ACCURACIES
+    )
+    change = audited - gap
+    return found | {
+        "gap": gap, "audited_gap": audited, "change": change, "reason": "",
+        "change_low": change - below**0.5, "change_high": change + above**0.5,
+    }  # fmt: skip
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format gaps for a readable table."""
+    of_sets = {
+        f"{what}, {origin}": f"{{{name}_{origin}:,.0f}}"
+        for what, name in (("Undecided", "undecided"), ("Relabelled", "relabelled"))
+        for origin in style.SETS
+    }
+    return lay_out_matched(table, {
+        "Model": "{model}", "Matching": "{matching}", **of_sets,
+        "Gap": "{gap:+.2%}", "By audited labels": "{audited_gap:+.2%}",
+        "Change (points)": with_interval("change", "+.2%"),
+    })  # fmt: skip
+
+
+_ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
+
+
+def plot(table: pd.DataFrame) -> "style.Figure":
+    """Draw by how much audited labels change every model's gap, of all and of matched."""
+    names = table["matching"].unique()
+    order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
+    with style.style():
+        height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
+        figure = style.new_figure(style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND)
+        axes = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+        for panel, name in zip(axes, names, strict=True):
+            of = table[table["matching"] == name].set_index("model").loc[order]
+            ends, at = 100 * of[["change_low", "change_high"]].T.to_numpy(), np.arange(len(of))
+            looks = style.MATCHED_GAP if name else style.GAP
+            panel.hlines(at, *ends, color=looks.color, linewidth=0.8)
+            panel.plot(
+                100 * of["change"], at, looks.marker, color=looks.color, **point_options(len(of))
+            )
+            style.draw_zero(panel, upright=True)
+            panel.set_title(matching_label(name) if name else "all datapoints")
+            gap, audited = 100 * of["gap"].mean(), 100 * of["audited_gap"].mean()
+            panel.set_xlabel(f"Change (points); mean gap {gap:.2f} to {audited:.2f}")
+        if len(order) <= FEW_MODELS:
+            axes[0].set_yticks(at, [style.shortened(model) for model in order])
+        else:
+            axes[0].set_ylabel("Model, by increasing change")
+        axes[0].set_ylim(len(order) - 0.5, -0.5)
+        pair, n_models = table["pair"].iloc[0], counted(len(order), "model")
+        style.set_title(figure, f"{pair}: gaps by audited labels, {n_models}")
+        style.set_note(figure, f"Bars: {percent(table['confidence'].iloc[0])} intervals.")
+    return figure
+
+
+class LabelAuditsSettings(PairTableSettings):
+    """Pairs whose gaps are measured with audited labels, too."""
+
+    labels: Named[PathText] = Field(
+        {}, description="By dataset: cifar10h, cifar10-label-errors, real, or your file"
+    )
+
+
+class LabelAudits(PairTableAnalysis):
+    """Measure how much of a gap is label error."""
+
+    name: ClassVar[str] = "label_audits"
+    caption: ClassVar[str] = (
+        "Gaps of **{{ snakemake.wildcards.pair }}** by the given labels and by audited ones, on "
+        "the datapoints whose class the audits decide. Where only one set is audited, the change "
+        "is that of its labels alone, and the other set's errors stay."
+    )
+    Settings: ClassVar[type[LabelAuditsSettings]] = LabelAuditsSettings
+    settings: LabelAuditsSettings
+    has_figure: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check pairs, models and the files of audited labels."""
+        super().check()
+        for dataset, audit in self.settings.labels.items():
+            field = self.field("labels", dataset)
+            self.study.check_dataset(dataset, field)
+            if audit in PUBLISHED:
+                continue
+            if not audit.endswith(SUFFIXES):
+                raise configuration_error(
+                    f"'{audit}' is no audit that is known, and no file of one", field=field,
+                    remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
+                )  # fmt: skip
+            self.check_file(audit, field, ("label",) if audit.endswith(".csv") else ())
+        for pair in self.settings.pairs:
+            if not self._audits(pair):
+                raise configuration_error(
+                    f"neither set of '{pair}' has audited labels", field=self.field("labels"),
+                    remedy="Name a file of them for a set of the pair",
+                )  # fmt: skip
+
+    @property
+    def published_files(self) -> list[str]:
+        """The audits that are downloaded."""
+        names = {name for pair in self.settings.pairs for name in self._audits(pair).values()}
+        return sorted(PUBLISHED[name] for name in names if name in PUBLISHED)
+
+    def _audits(self, pair: str) -> dict[str, str]:
+        """Return the audits of a pair's sets, by origin."""
+        labels, datasets = self.settings.labels, self.study.pairs[pair].datasets
+        return {origin: labels[name] for origin, name in datasets.items() if name in labels}
+
+    def _file(self, audit: str) -> str:
+        downloads = f"{self.study.results}/downloads"
+        return f"{downloads}/{PUBLISHED[audit]}" if audit in PUBLISHED else audit
+
+    @property
+    def runs_per_seed(self) -> int:
+        """As the protocol, with all labels twice."""
+        return 2
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of a pair, and its audited labels."""
+        audits = self._audits(wildcards.pair).values()
+        return [*super().inputs(wildcards), *map(self._file, audits)]
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a pair's table, with the files of audited labels."""
+        parameters = super().arguments(wildcards)
+        parameters["options"]["audits"] = {
+            origin: {
+                "file": self._file(audit),
+                "datapoints": parameters["files"]["groups"][origin]["datapoints"],
+            }
+            for origin, audit in self._audits(wildcards.pair).items()
+        }
+        return parameters
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files of the pair and of its audited labels."""
+        own = [one for one in self._audits(wildcards.pair).values() if one not in PUBLISHED]
+        return [*super().custom_files_state(wildcards), *file_states(own)]
