@@ -26,7 +26,17 @@ SHOWN_CASES = (
     "at equal confidence, the margin, large sets",
 )  # fmt: skip
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
-_IN_DOCS = ("results", "reading", "protocol")
+SHOWN_SETS = (  # with the number of labels
+    ("calibrated 0.85", 100), ("calibrated 0.99", 100), ("overconfident", 100),
+    ("half of the most confident fifth wrong", 100), ("half of the most confident fifth wrong", 50),
+    ("inverted", 200),
+)  # fmt: skip
+SHOWN_METHODS = {
+    "hypergeometric": "exact, random", "auto": "`auto`, random", "mixed": "`mixed`",
+    "neyman": "`neyman`", "active": "`active`", "lure": "`lure`", "ppr_cs": "`ppr_cs`",
+}  # fmt: skip
+COVERAGE = SIMULATED.with_name("few_labels.csv")
+_IN_DOCS = ("results", "reading", "protocol", "few-labels")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
 
 
@@ -98,12 +108,27 @@ def simulated_verdicts() -> str:
     return table(["truth", "images", wrong, "accuracy established", "cannot be told"], rows, 2)
 
 
+def coverage() -> str:
+    """Return how often intervals of few labels hold the accuracy, a row per simulated set."""
+    found = pd.read_csv(COVERAGE, dtype={"coverage": str})
+    names = found["method"].where(found["design"] == "random", found["design"])
+    cells = found.assign(name=names).set_index(["set", "n", "name"])["coverage"]
+    rows = [
+        [name, str(n), *(cells.get((name, n, method), "") for method in SHOWN_METHODS)]
+        for name, n in SHOWN_SETS
+    ]
+    two = [f"{cells['two models', n, 'disagreement']} from {n}" for n in (50, 100, 200)]
+    lines = f"The difference of two models, from labels where they differ: {', '.join(two)}."
+    return f"{table(['set', 'labels', *SHOWN_METHODS.values()], rows)}\n{lines}\n"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "digits": lambda: means_of(DIGITS),
     "digits/verdict": lambda: in_words(DIGITS),
     "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
     "scores": scores,
     "verdicts": simulated_verdicts,
+    "few-labels": coverage,
     "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
     **SEVERITY,
 }

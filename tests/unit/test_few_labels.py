@@ -301,6 +301,9 @@ class TestCommands:
         truth = files["first"].mean() - files["second"].mean()
         assert found["lower"] - 1e-12 <= truth <= found["upper"] + 1e-12
         assert found["n_disagree"] == differs.sum()
+        labelled("p", files["truth"], 30)
+        few = told(capsys, "estimate-accuracy", "a.csv", "b.csv", *PLANNED)
+        assert (few["n_labelled"], "in 93 % of draws" in few["warnings"][-1]) == (30, True)
         same = told(capsys, "label-plan", "a.csv", "a.csv")
         assert (same["n_labels"], same["needs"][0]["planned"]) == (0, 0)
         everything = pd.DataFrame({"index": range(N), "label": files["truth"]})
