@@ -24,6 +24,7 @@ from matcheval.datasets.prepare import prepare_dataset
 from matcheval.datasets.suites import write_classes
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
+from matcheval.predictions.audited_labels import PUBLISHED
 from matcheval.settings import read_settings
 
 IMAGES, LABELS = cifar_images(30)
@@ -370,10 +371,11 @@ class TestSpecs:
         ("corrupted", {"of": "d", "corruption": "frost", "severity": 1}),
     ]  # fmt: skip
 
-    def test_every_published_file_belongs_to_a_kind(self):
+    def test_every_published_file_belongs_to_a_kind_or_is_an_audit(self):
         specs = [DatasetSpec("d", kind, options) for kind, options in self.OPTIONS]
         names = {name for spec in specs for name in spec.settings.published_files}
-        assert names == set(published_files())
+        assert names.isdisjoint(PUBLISHED.values())
+        assert {*names, *PUBLISHED.values()} == set(published_files())
 
     def test_changed_files_are_detected(self, tmp_path):
         write_files(tmp_path, {"set/a/x.png": b"1", "elsewhere/y.png": b"2"})

@@ -1,5 +1,6 @@
 """Label audits: each format by hand, gaps by loops, intervals by simulation, real ReaL labels."""
 
+import hashlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from compared import compared, models, swapped
 from helpers import predictions, simulate
 from matcheval.analyses.label_audits import SCHEMA, plot, tabulate, text_columns
+from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
-from matcheval.predictions.audited_labels import read_audit
+from matcheval.predictions.audited_labels import PUBLISHED, read_audit
 from matcheval.protocol.matching import UNMATCHED
 
 SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
@@ -212,7 +214,10 @@ def test_reassessed_imagenet():
     if package is None:
         pytest.skip("timm is not installed")
     path = Path(package.submodule_search_locations[0], "data/_info/imagenet_real_labels.json")
-    lists = json.loads(path.read_bytes())
+    content = path.read_bytes()
+    expected = published_file(PUBLISHED["real"]).expected
+    assert (hashlib.sha256(content).hexdigest(), len(content)) == (expected.sha256, expected.size)
+    lists = json.loads(content)
     labels = [one[0] if one else 0 for one in lists]
     found = read_audit(path, predictions([1] * len(labels), labels))
     assert (~found.decided).sum() == 3163

@@ -122,6 +122,7 @@ def describe_timm(source: str) -> Published:
         remedy = suggest(source, timm.list_pretrained())
         if tagged:
             remedy = f"Give the tag of its weights, too: {listed(tagged, 4)}"
+        remedy += ". A model of which there are only files of predictions has kind 'predictions'"
         problem = f"timm {timm.__version__} has no pretrained model '{source}'"
         raise InputError(problem, field="source", remedy=remedy)
     url, suffix = _timm_address(config)
