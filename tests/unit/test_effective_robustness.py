@@ -1,15 +1,25 @@
 """Effective robustness: by hand, against separate fits, coverage, what is refused, and figures."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import ndtr, ndtri
 
 from drawings import draw
 from matcheval.analyses import effective_robustness as analysis
 from matcheval.errors import InputError
-from matcheval.predictions.correctness import ACCURACIES
-from matcheval.statistics.lines import Scale
-from matcheval.statistics.robustness import effective_robustness, evaluate_without_each
+from matcheval.execution.calls import run_call
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TABLE_SUFFIXES
+from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_accuracies
+from matcheval.statistics.lines import Scale, percentile_interval
+from matcheval.statistics.robustness import (
+    draw_accuracies,
+    effective_robustness,
+    evaluate_without_each,
+)
 from published import needs_data, results, study
 from studies import configuration, load
 
@@ -26,11 +36,14 @@ def set_of(accuracies, n=1000):
     })  # fmt: skip
 
 
-def fit_of(new, *bases, scale=Scale.LINEAR, chosen=None, n=1000):
-    """The columns of models with these accuracies."""
+def fit_of(new, *bases, scale=Scale.LINEAR, chosen=None, n=1000, right=None, resamples=200):
+    """The columns of models with these accuracies, perhaps known image by image."""
     accuracy = np.array([new, *bases], np.float64)
     chosen = np.ones(len(new), bool) if chosen is None else np.array(chosen)
-    return effective_robustness(accuracy, np.full(accuracy.shape, n), chosen, scale, **SMALL)
+    right, n = right or [None] * len(accuracy), np.broadcast_to(n, accuracy.shape)
+    drawn = draw_accuracies(accuracy, n, right, resamples=resamples, seed=3)
+    is_shared = np.array([one is not None for one in right])
+    return effective_robustness(accuracy, drawn, is_shared, chosen, scale, seed=3, confidence=0.9)
 
 
 class TestByHand:
@@ -74,8 +87,8 @@ class TestByHand:
 def test_fits_without_each_model_are_those_of_lstsq(n_bases):
     """Resamples in which the other models are too few are NaN, not a fit by chance."""
     rng = np.random.default_rng(1)
-    x = np.column_stack([np.ones(8), rng.normal(size=(8, n_bases))])
-    y, counts = rng.normal(size=8), rng.integers(0, 4, (5, 8)).astype(float)
+    x = np.insert(rng.normal(size=(5, 8, n_bases)), 0, 1, axis=2)
+    y, counts = rng.normal(size=(5, 8)), rng.integers(0, 4, (5, 8)).astype(float)
     counts[:, 0] = 0  # a model that is not fitted
     counts[0] = [0] + [1] * (n_bases + 1) + [0] * (6 - n_bases)  # just enough, so none to leave out
     at = rng.normal(size=(5, 8, n_bases + 1))
@@ -83,10 +96,10 @@ def test_fits_without_each_model_are_those_of_lstsq(n_bases):
     for fit, times in enumerate(counts.astype(int)):
         for model in range(8):
             rows = np.repeat(np.arange(8), np.where(np.arange(8) == model, 0, times))
-            if np.linalg.matrix_rank(x[rows]) <= n_bases:
+            if np.linalg.matrix_rank(x[fit, rows]) <= n_bases:
                 assert np.isnan(found[fit, model])
                 continue
-            beta = np.linalg.lstsq(x[rows], y[rows], rcond=None)[0]
+            beta = np.linalg.lstsq(x[fit, rows], y[fit, rows], rcond=None)[0]
             assert found[fit, model] == pytest.approx(at[fit, model] @ beta)
 
 
@@ -101,18 +114,73 @@ def test_several_bases():
         assert found["expected"][model] == pytest.approx(ndtr(x[model] @ beta))
 
 
-def test_intervals_cover():
+def images_of(z, n, rng, shared=0.85):
+    """Which of n images models predict correctly: of accuracy Φ(z), with errors that they share."""
+    difficulty = np.sqrt(shared) * rng.normal(size=n)
+    return difficulty + np.sqrt(1 - shared) * rng.normal(size=(len(z), n)) < np.reshape(z, (-1, 1))
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_intervals_cover(images):
     """True ρ, of models that scatter about the line: 90 % intervals of 40 × 15 models."""
     rng, covered = np.random.default_rng(0), []
     for _ in range(40):
         base = rng.normal(0.8, 0.4, 15)
         new = 0.9 * base - 0.3 + rng.normal(0, 0.04, 15)
-        chance, n = ndtr([new, base]), np.array([[2000] * 15, [10_000] * 15])
-        accuracy = rng.binomial(n, chance) / n
-        found = effective_robustness(accuracy, n, np.ones(15, bool), Scale.PROBIT, **SMALL)
+        chance, n = ndtr([new, base]), np.array([[2000], [10_000]])
+        right = [images_of(new, 2000, rng), images_of(base, 10_000, rng)] if images else None
+        accuracy = [one.mean(axis=1) for one in right] if images else rng.binomial(n, chance) / n
+        found = fit_of(*accuracy, scale=Scale.PROBIT, n=n, right=right)
         rho = chance[0] - ndtr(0.9 * base - 0.3)
         covered.append((found["rho_low"] <= rho) & (rho <= found["rho_high"]))
     assert 0.86 < np.mean(covered) < 0.94
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("known", [(1, 1, 1), (1, 0, 1), (0, 1, 0)])
+def test_resamples_are_those_of_loops_over_models_and_images(known, scale, monkeypatch):
+    """Each set: its images, and fits to accuracies on them; or counts, and fits as they are."""
+    rng, sizes = np.random.default_rng(5), (40, 60, 50)
+    z = rng.normal(0.6, 0.5, 7)
+    all_right = [images_of(z + d, n, rng) for d, n in zip((-0.4, 0, 0.2), sizes, strict=True)]
+    accuracy = np.array([one.mean(axis=1) for one in all_right])
+    chosen = np.arange(7) != 2
+    right = [one if is_known else None for one, is_known in zip(all_right, known, strict=True)]
+    monkeypatch.setattr("matcheval.statistics.robustness._BLOCK", 130)  # two or three at a time
+    given = {"scale": scale, "chosen": chosen, "n": np.reshape(sizes, (-1, 1)), "right": right}
+    found = fit_of(*accuracy, **given, resamples=20)
+
+    def at(value):
+        return ndtri(value) if scale is Scale.PROBIT else value
+
+    draws, of_models = np.random.default_rng(3), np.random.default_rng([3, 1])
+    each = np.empty((20, 3, 7))
+    for k, (one, n) in enumerate(zip(right, sizes, strict=True)):
+        ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
+        for b in range(0 if one is None else 20):
+            rows = draws.integers(n, size=n, dtype=np.uint32)
+            each[b, k] = [sum(model[i] for i in rows) / n for model in one]
+        if one is None:
+            each[:, k] = draws.binomial(n, np.clip(accuracy[k], *ends), (20, 7)) / n
+        each[:, k] = np.clip(each[:, k], *ends)
+    rho = np.empty((20, 7))
+    for b in range(20):
+        times = of_models.multinomial(6, chosen / 6)
+        fitted = [at(each[b, k] if known[k] else accuracy[k]) for k in range(3)]
+        for model in range(7):
+            rows = [m for m in range(7) for _ in range(times[m]) if m != model]
+            x = np.column_stack([np.ones(7), *fitted[1:]])[rows]
+            if np.linalg.matrix_rank(x) < 3:
+                rho[b, model] = np.nan
+                continue
+            beta = np.linalg.lstsq(x, fitted[0][rows], rcond=None)[0]
+            value = beta @ [1, *at(each[b, 1:, model])]
+            rho[b, model] = each[b, 0, model] - (ndtr(value) if scale is Scale.PROBIT else value)
+    for model in range(7):
+        kept = rho[~np.isnan(rho[:, model]), model]
+        assert found["n_degenerate"][model] == 20 - len(kept)
+        interval = found["rho_low"][model], found["rho_high"][model]
+        assert interval == pytest.approx(percentile_interval(kept, 0.9))
 
 
 class TestUnusual:
@@ -148,9 +216,7 @@ class TestUnusual:
         first, other = (analysis.tabulate(given, models, **SMALL) for models in ("abcde", "ecdab"))
         assert first.equals(other)
         monkeypatch.setattr("matcheval.statistics.robustness._BLOCK", 7)
-        again = analysis.tabulate(given, "abcde", **SMALL)
-        assert again.rho.equals(first.rho)
-        assert again.resamples.tolist() == [200] * 5
+        assert analysis.tabulate(given, "abcde", **SMALL).equals(first)
 
 
 @pytest.mark.parametrize("n_bases", [1, 2])
@@ -171,6 +237,52 @@ def test_the_figure(n_bases, scale):
     assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
     farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho")
     np.testing.assert_allclose(right.lines[0].get_xdata(), 100 * farthest.rho)
+
+
+@pytest.mark.parametrize(
+    ("sets", "resampled"),
+    [("new old", "images"), ("new paper", "both"), ("paper second", "counts")],
+)
+def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_path, monkeypatch):
+    """The job draws images of the sets of which it has predictions; ρ is the same by counts."""
+    monkeypatch.chdir(tmp_path)
+    rng, models, z, sets = np.random.default_rng(6), [*"dbeca"], np.arange(5) / 5, sets.split()
+    pd.DataFrame({"name": models, "kind": "predictions"}).to_csv("models.csv", index=False)
+    datasets, known = {}, {}
+    for name, shift, n in (("new", 0.3, 200), ("old", 0, 300)):
+        right, labels = images_of(z - shift, n, rng), np.zeros(n, int)
+        np.savez(f"{name}.npz", models=models, p=np.where(right, 0, 1), y=labels)
+        arrays = {"models": "models", "predictions": "p", "labels": "y"}
+        datasets[name] = {"kind": "label_archive", "file": f"{name}.npz", **arrays}
+        if name in sets:
+            order = np.arange(5)[::-1]
+            known[name] = Correctness(tuple(np.array(models)[order]), labels, labels, right[order])
+    pd.DataFrame({"m": models, "k": 300 * ndtr(z)}).round().to_csv("paper.csv", index=False)
+    paper = {"kind": "accuracies", "file": "paper.csv", "columns": {"model": "m", "top1": "k"}}
+    datasets |= dict.fromkeys(("paper", "second"), paper | {"unit": "correct", "n": 300})
+    study = load({
+        "study": "s", "models": "models.csv", "datasets": datasets,
+        "pairs": {"one": dict(zip(("original", "replication"), sets, strict=True))},
+        "effective_robustness": {
+            "sets": {sets[0]: sets[1]}, "scales": ["probit"], "resamples": 200,
+        },
+    })  # fmt: skip
+    given = {name: dataset_accuracies(study.datasets[name], models) for name in sets}
+    for name, table in given.items():
+        write_table(table, study.accuracies_file(name))
+    job, wildcards = study.analyses["effective_robustness"], SimpleNamespace(dataset=sets[0])
+    assert job.inputs(wildcards)[2:] == [f"{name}.npz" for name in known]
+    assert len(job.custom_files_state(wildcards)) == len(known)
+    outputs = [f"table{suffix}" for suffix in TABLE_SUFFIXES]
+    arguments = job.arguments(wildcards) | {"outputs": outputs}
+    run_call({"function": f"{job.module}:write_robustness", "arguments": arguments})
+    table = analysis.SCHEMA.read("table.parquet").to_pandas()
+    assert set(table.resampled) == {resampled}
+    expected = analysis.tabulate(given, models, known=known, resamples=200)
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False, check_exact=True)
+    by_counts = analysis.tabulate(given, models, resamples=200)
+    assert table.rho.equals(by_counts.rho)
+    assert table.rho_low.equals(by_counts.rho_low) == (resampled == "counts")
 
 
 NEW, OLD = "digits-new-writers", "digits-known"

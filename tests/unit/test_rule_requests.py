@@ -30,6 +30,7 @@ def asked(tmp_path):
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "severity": {"suites": {"all": "digits-known"}},
         "few_labels": {"pairs": ["top-images"]},
+        "effective_robustness": {"sets": {"top-images": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
         "domain_generalization": {
             "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
@@ -58,6 +59,7 @@ def asked(tmp_path):
         "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         "tabulate_severity": SimpleNamespace(suite="all"),
+        "tabulate_effective_robustness": SimpleNamespace(dataset="top-images"),
         "tabulate_few_labels": SimpleNamespace(collection="top-images"),
         "score_domain_model": SimpleNamespace(suite="all", items={"suite": "all"}.items),
     }
@@ -78,7 +80,7 @@ REQUESTS = {
     (900, 10): "match_predictions match_and_save_pairs estimate_gaps sample_dataset "
     "search_near_duplicates tabulate_suite_accuracies collect_domain_runs score_agreement "
     "predict_accuracy tabulate_model_errors compare_predictions tabulate_severity "
-    "tabulate_few_labels",
+    "tabulate_few_labels tabulate_effective_robustness",
     (4700, 40): "extract_features",
     (2000, 10): "score_domain_model plot_matching",
     (1500, 40): "read_warehouse_set hash_warehouse_reference export_warehouse_set",

@@ -6,7 +6,9 @@ fitted to standard models. Shi et al. (2023), arXiv 2302.01381: β of several ba
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +16,9 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
+from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
+from matcheval.execution import resources
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
@@ -23,8 +27,9 @@ from matcheval.replication.figures import draw_models, limits, set_probit, set_t
 from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
 from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
 from matcheval.statistics.lines import Scale, to_scale
-from matcheval.statistics.robustness import effective_robustness, least_models
+from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import TableAnalysis
 
 SCHEMA = tables.TableSchema(
@@ -41,6 +46,7 @@ SCHEMA = tables.TableSchema(
         tables.fraction("expected", "by the fit without this model; NaN if there is none"),
         tables.fraction("rho", "effective robustness: accuracy_new minus expected"),
         *tables.interval("rho"),
+        tables.text("resampled", "images, the same for all models; counts, by model; or both"),
         tables.Column("n_standard", pa.int32(), "models", "models of the fit of expected"),
         tables.Column("resamples", pa.int64(), "1", "of the interval; 0 if n of a set is unknown"),
         tables.Column("n_degenerate", pa.int64(), "1", "of these, without a fit and left out"),
@@ -55,6 +61,7 @@ def tabulate(
     accuracies: Mapping[str, pa.Table],
     models: Sequence[str],
     *,
+    known: Mapping[str, correctness.Correctness] = MappingProxyType({}),
     standard: Sequence[str] = (),
     scales: Sequence[str] = (Scale.PROBIT,),
     resamples: int = 10_000,
@@ -62,6 +69,8 @@ def tabulate(
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Compute models' effective robustness from accuracies on the new set, then its base sets.
+
+    Resamples draw the datapoints of sets of which single predictions are known, else counts.
 
     Returns
     -------
@@ -71,9 +80,12 @@ def tabulate(
     """
     names = sorted(models)  # so that draws do not depend on the order of the rows
     (dataset, *bases), sets = accuracies, [_of_set(*one, names) for one in accuracies.items()]
+    at = {name: [one.models.index(model) for model in names] for name, one in known.items()}
+    right = [known[name].right[at[name]] if name in known else None for name in accuracies]
+    drawn_as = {"counts" if one is None else "images" for one in right}
     common: dict[str, Any] = {
         "model": names, "dataset": dataset, "bases": " ".join(bases), "seed": seed,
-        "confidence": confidence,
+        "confidence": confidence, "resampled": "both" if len(drawn_as) > 1 else drawn_as.pop(),
     }  # fmt: skip
     for part, one in zip(("new", "base"), sets, strict=False):  # of several bases, the first
         bounds = clopper_pearson(one["n_correct"], one["n"], confidence)
@@ -81,9 +93,11 @@ def tabulate(
         common |= {f"accuracy_{part}_low": bounds.low, f"accuracy_{part}_high": bounds.high}
     accuracy, n = (np.array([one[key] for one in sets]) for key in ("accuracy", "n"))
     is_chosen, parts = np.isin(names, list(standard) or names), []
+    drawn = draw_accuracies(accuracy, n, right, resamples=resamples, seed=seed)
+    is_shared = np.array([one is not None for one in right])
     for scale in map(Scale, scales):
         found = effective_robustness(
-            accuracy, n, is_chosen, scale, resamples=resamples, seed=seed, confidence=confidence
+            accuracy, drawn, is_shared, is_chosen, scale, seed=seed, confidence=confidence
         )
         rows = pd.DataFrame(common | {"scale": scale.value} | found)
         parts.append(rows.sort_values("rho", ascending=False, kind="stable"))
@@ -110,7 +124,8 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         "Model": "{model}", "Scale": "{scale}",
         "First base (%)": with_interval("accuracy_base"),
         "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
-        "ρ (points)": with_interval("rho", "+.1%"), "Models fitted": "{n_standard:d}",
+        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
+        "Models fitted": "{n_standard:d}",
     })  # fmt: skip
 
 
@@ -178,7 +193,7 @@ class EffectiveRobustnessSettings(Settings):
     scales: SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
-    resamples: Count = Field(10_000, description="Resamples of correct predictions and of models")
+    resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
     seed: Seed = Field(0, description="Seed of the resamples")
     without: Names = Field((), description="Models to leave out")
 
@@ -188,15 +203,24 @@ def write_robustness(
     accuracies: Sequence[Path],
     names: Sequence[str],
     models: Sequence[str],
+    specs: Mapping[str, DatasetSpec],
+    predictions: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one new set; accuracies and names are its own and those of its bases."""
+    """Write the table of one new set; accuracies and names are its own and those of its bases.
+
+    Specs and predictions are those of sets of which the correctness of each datapoint is known.
+    """
     read = {
         name: correctness.ACCURACIES.read(path)
         for name, path in zip(names, accuracies, strict=True)
     }
-    table = tabulate(read, models, **options)
+    known = {
+        name: correctness.dataset_correctness(spec, models, predictions[name])
+        for name, spec in specs.items()
+    }
+    table = tabulate(read, models, known=known, **options)
     write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
     logging.info("%s: %d models", names[0], len(models))
 
@@ -211,7 +235,9 @@ class EffectiveRobustness(TableAnalysis):
     caption: ClassVar[str] = (
         "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
         "fit to the standard models, without the model itself, expects from its accuracy on the "
-        "base sets. Intervals of 95 % hold the sampling of both test sets and of the models fitted."
+        "base sets. Intervals of 95 % hold the sampling of the test sets and of the models fitted. "
+        "Resampled are images, the same for all models; of sets with accuracies only, each model's "
+        "count of correct predictions, which makes intervals too wide; or both."
     )
     Settings: ClassVar[type[EffectiveRobustnessSettings]] = EffectiveRobustnessSettings
     settings: EffectiveRobustnessSettings
@@ -246,14 +272,34 @@ class EffectiveRobustness(TableAnalysis):
         """Names of the new sets."""
         return list(self.settings.sets)
 
+    def _sets(self, wildcards: Wildcards) -> tuple[list[str], list[str]]:
+        """Return a new set and its bases, and those of which single predictions are known."""
+        names = [wildcards.dataset, *self.settings.sets[wildcards.dataset]]
+        return names, [n for n in names if self.study.datasets[n].kind_class.has_correctness]
+
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the accuracies on the new set and on its bases."""
-        bases = self.settings.sets[wildcards.dataset]
-        return [self.study.accuracies_file(name) for name in (wildcards.dataset, *bases)]
+        """Return the accuracies on the new set and on its bases, and the predictions."""
+        names, known = self._sets(wildcards)
+        files = [file for name in known for file in self.study.results_inputs(name, self.models)]
+        return [*map(self.study.accuracies_file, names), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `write_robustness`."""
+        study, (names, known) = self.study, self._sets(wildcards)
         return {
-            "accuracies": self.inputs(wildcards), "models": self.models, "options": self.options,
-            "names": [wildcards.dataset, *self.settings.sets[wildcards.dataset]],
+            "accuracies": [*map(study.accuracies_file, names)], "names": names,
+            "specs": {name: asdict(study.datasets[name]) for name in known},
+            "predictions": {name: study.probability_files(name, self.models) for name in known},
+            "models": self.models, "options": self.options,
         }  # fmt: skip
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
+        """Return size and time of the user's prediction files."""
+        known = self._sets(wildcards)[1]
+        return [self.study.custom_results_state(name, self.models) for name in known]
+
+    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        """By the numbers of models, sets and resamples, and the size of the largest set."""
+        names, n_models = self._sets(wildcards)[0], len(self.models)
+        images = max(dataset_size(self.study, name).images for name in names)
+        return resources.of_resampling(n_models, len(names), images, self.settings.resamples)

@@ -147,7 +147,7 @@ def _measured(
             both = (
                 2 * shares[0] * shares[1] / n[origin]
             )  # one share is small where the other is not
-            below, above = below + both, above + both
+            below, above = below + joint, above + joint
             for p, way in zip(shares, (sign, -sign), strict=True):
                 low, high = wilson(p, n[origin], level)
                 ends = (p - low, high - p)[::way]

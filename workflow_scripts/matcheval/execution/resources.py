@@ -185,6 +185,13 @@ def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
     return ResourceRequest.of_work(images * (64 + 4 * n_models), n_models * n_sets * 0.05)
 
 
+def of_resampling(n_models: int, n_sets: int, images: int, n_draws: int) -> ResourceRequest:
+    """Estimate the request for drawing the images of sets, with the accuracies of all models."""
+    size = images * (64 + 4 * n_models) + n_draws * n_models * 32 * n_sets
+    seconds = n_draws * images * (1e-8 + 2 * n_models / CORE_FLOPS)
+    return ResourceRequest.of_work(size, n_sets * (0.05 * n_models + seconds))
+
+
 def of_simulating(n_draws: int, images: int, n_classes: int) -> ResourceRequest:
     """Estimate the request for drawing labels of a set, each time with an interval."""
     return ResourceRequest.of_work(60 * images * n_classes, n_draws * (3e-4 + 1e-7 * images))

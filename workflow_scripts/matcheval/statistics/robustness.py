@@ -3,6 +3,7 @@
 Taori et al. (2020), arXiv 2007.00644, section 2; Shi et al. (2023), arXiv 2302.01381.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import Scale, from_scale, percentile_interval, to_scale
 
 _UNDETERMINED = 1e-9  # part of the largest eigenvalue, or of 1, below which there is no fit
-_BLOCK = 1_000_000  # models times resamples at a time, which bounds memory
+_BLOCK = 1_000_000  # values of resamples at a time, which bounds memory
 
 
 def least_models(n_bases: int) -> int:
@@ -32,9 +33,9 @@ def evaluate_without_each(
 
     Parameters
     ----------
-    x : float64 array, shape (n_models, n_terms)
+    x : float64 array, shape (n_fits or 1, n_models, n_terms)
         Terms of the fit, of which one is constant.
-    y : float64 array, shape (n_models,)
+    y : float64 array, shape (n_fits or 1, n_models)
     counts : float64 array, shape (n_fits, n_models)
         How often each model counts; 0 for those that are not fitted.
     at : float64 array, shape (n_fits or 1, n_models, n_terms)
@@ -45,28 +46,83 @@ def evaluate_without_each(
     float64 array, shape (n_fits, n_models)
         NaN where the other models do not determine a fit.
     """
-    squares = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-    grams = (counts @ squares).reshape(len(counts), x.shape[1], x.shape[1])
+    squares = (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:2], -1)
+    grams = (counts[:, None, :] @ squares).reshape(len(counts), x.shape[2], x.shape[2])
     values, vectors = np.linalg.eigh(grams)
     is_fit = values[:, :1] > _UNDETERMINED * values[:, -1:]
     # Made-up eigenvalues keep what is thrown away below finite.
     inverse = (vectors / np.where(is_fit, values, 1.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    coefficients = (inverse @ ((counts * y) @ x)[:, :, None])[:, :, 0]
-    directions = np.swapaxes(inverse @ x.T, 1, 2)  # of each model: (n_fits, n_models, n_terms)
+    x_t = np.swapaxes(x, 1, 2)
+    coefficients = np.swapaxes(inverse @ np.swapaxes((counts * y)[:, None, :] @ x, 1, 2), 1, 2)
+    directions = np.swapaxes(inverse @ x_t, 1, 2)  # of each model: (n_fits, n_models, n_terms)
     left = 1 - counts * (directions * x).sum(axis=2)
     is_fit = is_fit & (left > _UNDETERMINED)
-    change = counts * (y - coefficients @ x.T) / np.where(is_fit, left, 1.0)
-    value = (at * (coefficients[:, None, :] - directions * change[:, :, None])).sum(axis=2)
+    change = counts * (y - (coefficients @ x_t)[:, 0]) / np.where(is_fit, left, 1.0)
+    value = (at * (coefficients - directions * change[:, :, None])).sum(axis=2)
     return np.where(is_fit, value, np.nan)
+
+
+def draw_accuracies(
+    accuracy: FloatArray,
+    n: npt.NDArray[np.int64],
+    right: Sequence[npt.NDArray[np.bool_] | None],
+    *,
+    resamples: int,
+    seed: int,
+) -> FloatArray:
+    """Draw accuracies of models on other test sets of the same sizes.
+
+    Parameters
+    ----------
+    accuracy, n : float64 and int64 arrays, shape (n_sets, n_models)
+        Accuracies, as fractions, and sizes of the sets; a size of 0 if unknown.
+    right : sequence of bool array, shape (n_models, size of the set), or None
+        By set, which datapoints models predict correctly. These are drawn with replacement, the
+        same for all models; of None, each model's count is drawn from a binomial distribution.
+    resamples, seed : int
+        Number and seed of the draws.
+
+    Returns
+    -------
+    float64 array, shape (resamples, n_sets, n_models)
+        At least half a datapoint from 0 and 1, which have no probit; empty if a size is unknown.
+    """
+    if (n == 0).any():
+        return np.empty((0, *n.shape))
+    rng, drawn = np.random.default_rng(seed), np.empty((resamples, *n.shape))
+    ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
+    chance = np.clip(accuracy, *ends)
+    for i, known in enumerate(right):
+        if known is None:
+            drawn[:, i] = rng.binomial(n[i], chance[i], (resamples, n.shape[1]))
+        else:
+            drawn[:, i] = _resampled_counts(known, resamples, rng)
+    drawn /= n
+    return np.clip(drawn, *ends, out=drawn)
+
+
+def _resampled_counts(
+    right: npt.NDArray[np.bool_], resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Count models' correct predictions on datapoints drawn with replacement."""
+    counts, size = np.empty((resamples, len(right))), right.shape[1]
+    correct = right.T.astype(np.float32)  # exact for sums up to 2 ** 24
+    times = np.empty((max(1, min(resamples, _BLOCK // size)), size), np.float32)
+    for first in range(0, resamples, len(times)):
+        block = counts[first : first + len(times)]
+        for row in times[: len(block)]:
+            row[:] = np.bincount(rng.integers(size, size=size, dtype=np.uint32), minlength=size)
+        block[:] = times[: len(block)] @ correct
+    return counts
 
 
 def effective_robustness(
     accuracy: FloatArray,
-    n: npt.NDArray[np.int64],
+    drawn: FloatArray,
+    is_shared: npt.NDArray[np.bool_],
     is_chosen: npt.NDArray[np.bool_],
     scale: Scale,
     *,
-    resamples: int,
     seed: int,
     confidence: float,
 ) -> dict[str, Any]:
@@ -74,16 +130,20 @@ def effective_robustness(
 
     Parameters
     ----------
-    accuracy, n : float64 and int64 arrays, shape (1 + n_bases, n_models)
-        Accuracies, as fractions, and sizes of the new set and of its bases; a size of 0 if unknown.
+    accuracy : float64 array, shape (1 + n_bases, n_models)
+        Accuracies, as fractions, on the new set and on its bases.
+    drawn : float64 array, shape (resamples, 1 + n_bases, n_models)
+        Resamples of them, by `draw_accuracies`; none for no intervals.
+    is_shared : bool array, shape (1 + n_bases,)
+        Whether these draw the same datapoints for all models, so that fits are to accuracies drawn
+        and errors that models share cancel. Else fits are to the models' own accuracies: how their
+        images are sampled is part of how they scatter about the fit.
     is_chosen : bool array, shape (n_models,)
         Whether a model is fitted. On the probit scale, one with an accuracy of 0 or 1 is not.
     scale : Scale
         Of all accuracies in the fit.
-    resamples, seed : int
-        Each resample draws a model's correct predictions from binomial distributions, and the
-        fitted models with replacement. Their own accuracies are not drawn again: the sampling of
-        their images is part of how they scatter about the fit.
+    seed : int
+        Each resample also draws the fitted models with replacement.
     confidence : float
         Level of the percentile intervals.
 
@@ -92,7 +152,7 @@ def effective_robustness(
     dict
         By name, arrays of shape (n_models,): `is_standard`, whether a model is fitted; `fitted` and
         `expected`, accuracies by the fit to all and to all others; `rho`, accuracy minus expected,
-        with `rho_low` and `rho_high`, NaN if a size is unknown; `n_standard`, models of that fit;
+        with `rho_low` and `rho_high`, NaN without resamples; `n_standard`, models of that fit;
         `resamples`, a number; `n_degenerate`, resamples that determine no fit and are left out.
 
     Raises
@@ -119,9 +179,9 @@ def effective_robustness(
         scaled = (values - centre) / np.where(spread > 0, spread, 1.0)
         return np.concatenate([np.ones_like(scaled[..., :1]), scaled], axis=-1)
 
-    x, y = terms(np.where(is_known[:, None], given, centre)), np.where(is_standard, y, 0.0)
-    counts = is_standard.astype(np.float64)
-    expected = from_scale(evaluate_without_each(x, y, counts[None], x[None])[0], scale)
+    given, y = np.where(is_known[:, None], given, centre), np.where(is_standard, y, 0.0)
+    x, counts = terms(given), is_standard.astype(np.float64)
+    expected = from_scale(evaluate_without_each(x[None], y[None], counts[None], x[None])[0], scale)
     if np.isnan(expected).all():
         raise InputError(
             f"the accuracies of {n_fitted} standard models on the base sets determine no fit",
@@ -131,17 +191,20 @@ def effective_robustness(
     coefficients = np.linalg.lstsq(x[is_standard], y[is_standard], rcond=None)[0]
     by_fit = np.array([from_scale(x @ coefficients, scale), expected])
     fitted, expected = np.where(is_known, by_fit, np.nan)
-    drawn, rng = np.empty((0, len(y))), np.random.default_rng(seed)
-    ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)  # for 0 and 1, which have no probit
-    block = max(1, _BLOCK // len(y))
-    for first in range(0, resamples if (n > 0).all() else 0, block):
-        size = min(block, resamples - first)
-        times = rng.multinomial(n_fitted, counts / n_fitted, size).astype(np.float64)
-        each = np.clip(rng.binomial(n, np.clip(accuracy, *ends), (size, *n.shape)) / n, *ends)
-        at = terms(np.moveaxis(to_scale(each[:, 1:], scale), 1, 2))
-        of_fits = from_scale(evaluate_without_each(x, y, times, at), scale)
-        drawn = np.concatenate([drawn, np.where(is_known, each[:, 0] - of_fits, np.nan)])
-    kept = [values[~np.isnan(values)] for values in drawn.T]
+    rng = np.random.default_rng([seed, 1])  # not the stream of `drawn`
+    found = np.empty((len(drawn), len(y)))
+    block = max(1, _BLOCK // (len(y) * x.shape[1] ** 2))
+    for first in range(0, len(drawn), block):
+        each = drawn[first : first + block]
+        times = rng.multinomial(n_fitted, counts / n_fitted, len(each)).astype(np.float64)
+        own = to_scale(np.swapaxes(each, 1, 2), scale)
+        others = np.where(is_shared, own, np.column_stack([y, given]))
+        of_fits = evaluate_without_each(
+            terms(others[..., 1:]), others[..., 0], times, terms(own[..., 1:])
+        )
+        rho = each[:, 0] - from_scale(of_fits, scale)
+        found[first : first + block] = np.where(is_known, rho, np.nan)
+    kept = [values[~np.isnan(values)] for values in found.T]
     pairs = [percentile_interval(v, confidence) if len(v) else (np.nan, np.nan) for v in kept]
     low, high = np.transpose(pairs)
     return {
