@@ -144,9 +144,7 @@ def _measured(
             after = audits[origin].accept(side.prediction)[rows]
             relabelled = float((~audits[origin].accept(side.label)[rows]).sum())
             shares = float((after & ~before).mean()), float((before & ~after).mean())
-            both = (
-                2 * shares[0] * shares[1] / n[origin]
-            )  # one share is small where the other is not
+            joint = 2 * shares[0] * shares[1] / n[origin]  # minus twice their covariance
             below, above = below + joint, above + joint
             for p, way in zip(shares, (sign, -sign), strict=True):
                 low, high = wilson(p, n[origin], level)
