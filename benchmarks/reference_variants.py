@@ -21,20 +21,8 @@ from matcheval.protocol import no_warning
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.settings import MatchingSettings
-from matcheval.protocol.standard_errors import isotonic_accuracy
 
 DRAWS = {600: 100, 2_000: 100, 10_000: 40}
-
-
-def cross_fitted(scored: Scored, rng: np.random.Generator) -> np.ndarray:
-    """Accuracy at each point's confidence, by the isotonic fit of the half that it is not in."""
-    first = rng.permutation(len(scored)) < len(scored) // 2
-    found = np.empty(len(scored))
-    for half in (first, ~first):
-        known = Scored(scored.confidence[half], scored.correct[half])
-        fit, order = isotonic_accuracy(known), known.order
-        found[~half] = np.interp(scored.confidence[~half], known.confidence[order], fit[order])
-    return found
 
 
 def measure(n_original: int, n_replication: int) -> list[dict]:
@@ -57,7 +45,7 @@ def measure(n_original: int, n_replication: int) -> list[dict]:
 
             excess = []
             for is_drawn in (False, True):
-                for accuracy in (None, cross_fitted(scored, rng)):
+                for accuracy in (None, no_warning.cross_fitted(scored, rng)):
                     with patch.object(
                         no_warning, "flip_probability", drawn if is_drawn else flip_probability
                     ):

@@ -17,6 +17,7 @@ from matcheval.protocol.settings import (
     pooled_ranks,
 )  # fmt: skip
 from matcheval.settings import read_settings
+from studies import configuration, load
 
 LABEL, PROBABILITY = Criterion
 NAMES = {"pair": "p", "criterion": LABEL, "model": "m"}
@@ -56,6 +57,17 @@ class TestNamedMatchings:
         assert list(found) == ["wide", "ranks"]
         assert (found["ranks"].epsilon, found["wide"].order) == (0.005, "dataset")
 
+    def test_jobs_are_repeated_for_the_reference_only_where_its_fit_changes(self):
+        def files(fit=None, **options):
+            given = {} if fit is None else {"no_warning_fit": fit}
+            named = {c.value: {"criterion": c.value, **given} for c in Criterion}
+            config = configuration("digits") | {"matching": {"matchings": named}}
+            study = load(config if fit else config | {"matching": {}})
+            return study.analyses["matching"].files("new-writers", list(study.models), **options)
+
+        assert files() == files("whole") != files("cross")
+        assert files(groups=False) == files("cross", groups=False)
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -87,6 +99,8 @@ class TestNamedMatchings:
             ("probability", {"score": "confidence_rank", "order": "random"},
              "criterion 2 (probability) on pooled ranks of the confidence, "
              "targets in random order"),
+            ("probability", {"no_warning_fit": "cross"},
+             "criterion 2 (probability), reference fitted crosswise"),
         ],
     )  # fmt: skip
     def test_titles(self, name, given, title):

@@ -8,12 +8,14 @@ import make_warehouse
 import pack_vid_robust
 import pytest
 
+from matcheval.accuracy_prediction import differences, errors
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
+from matcheval.domain_generalization import tables
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
 from network_costs import check_costs
-from studies import ROOT, configuration, load
+from studies import ROOT, configuration, digit_domains, load
 
 STUDIES = ROOT / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-warehouse-models.csv")
@@ -36,6 +38,22 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
     make_warehouse.main()
     file = f"cifar10-warehouse-{name}.csv"
     assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
+
+
+PRINTED = {
+    "gaps_by_group": errors.GROUP_GAPS, "errors": errors.ERRORS, "counts": errors.COUNTS,
+    "correlations": errors.CORRELATIONS, "accuracy_prediction": differences.BETWEEN,
+    "image_counts": tables.IMAGE_COUNTS, "spread": tables.SPREAD, "gains": tables.GAINS,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["doc-imagenet", "cifar10-warehouse", "cifar10-warehouse-dg"])
+def test_printed_values_are_looked_up_in_columns_that_there_are(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    values = load(digit_domains(name)).analyses["published_values"].values
+    for value in values:
+        columns = PRINTED[value.table.split("/")[1]].names
+        assert {value.column, *dict(value.rows)} <= set(columns), value.place
 
 
 @pytest.mark.slow

@@ -164,7 +164,7 @@ def test_an_early_revision_of_the_new_set(made):
 
 @needs_data
 def test_the_smallest_z_of_the_paper_s_models(made):
-    """Appendix B.2.1, 30 models: no accuracy on CIFAR-10.1 v4 is that on CIFAR-10 by chance."""
+    """Of 30 models, no accuracy on CIFAR-10.1 v4 is that on CIFAR-10 by chance."""
     row = made["recht-cifar10"].changes().iloc[0]
     assert (row.pair, round(row.least_z, 2), row.n_significant) == ("v4", 6.98, 30)
 

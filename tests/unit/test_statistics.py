@@ -34,12 +34,15 @@ from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 
 class TestClopperPearson:
     def test_published_values(self):
-        """Recht et al. (2019): 1,800 of 2,000; at most ±1 point of 10,000 at 95 %."""
+        """Recht et al. (2019): 1,800 of 2,000; of 10,000 ±1 point at most, ±0.6, ±0.3 (B.2.1)."""
         interval = clopper_pearson(1800, 2000)
         assert (round(100 * interval.low, 1), round(100 * interval.high, 1)) == (88.6, 91.3)
         for level, width in ((0.95, 0.985), (0.9999, 1.95)):
             worst = clopper_pearson(5000, 10_000, level)
             assert 50 * (worst.high - worst.low) == pytest.approx(width, abs=5e-3)
+        for percent, half in ((90, 0.6), (97, 0.3)):
+            of = clopper_pearson(100 * percent, 10_000)
+            assert round(50 * (of.high - of.low), 1) == half
 
     @given(st.integers(1, 5000), st.floats(0, 1), st.floats(0.5, 0.9999))
     def test_agrees_with_the_binomial_test(self, n, fraction, level):

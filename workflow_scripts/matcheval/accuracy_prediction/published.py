@@ -1,7 +1,8 @@
 """Errors that papers print: shown beside those of a study, used for nothing else.
 
 `published.csv` has them as fractions. p1: Guillory et al. (2021), Table 2, with standard deviations
-of which the paper does not say what they are over. p2: Sun et al. (2024), Tables 2 and 6.
+of which the paper does not say what they are over. p2: Sun et al. (2024), Tables 2 and 6;
+method `mean` is the row Avg, over ten methods.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -17,6 +18,7 @@ Paper = Literal["none", "p1", "p2", "p2_40"]
 
 P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
 P2_SUITES = ("C10-Cs", "C10-W")
+MEAN = "mean"  # of the methods
 SOURCES: Mapping[Paper, str] = {
     "p1": "Guillory et al. (2021), Table 2",
     "p2": "Sun et al. (2024), Table 6",

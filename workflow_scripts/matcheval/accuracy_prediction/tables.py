@@ -16,7 +16,14 @@ from matcheval.accuracy_prediction import gaps as matched
 from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import PREDICTED, PROCEDURE
-from matcheval.accuracy_prediction.published import SOURCES, Key, Paper, Printed, published_errors
+from matcheval.accuracy_prediction.published import (
+    MEAN,
+    SOURCES,
+    Key,
+    Paper,
+    Printed,
+    published_errors,
+)
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.io.tables import write_table
@@ -85,7 +92,7 @@ def error_columns(
             head = place_name(group, subgroup)
             add(head, *_marked(rows.merge(column, on=["method", "variant"], how="left")))
             if (group, subgroup) in printed:
-                add(f"{head}, {paper}", *_published(rows, case, (group, subgroup), published), "")
+                add(f"{head}, {paper}", *_published(rows, case, (group, subgroup), published))
         of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
         total = rows.merge(of_all, on=["method", "variant"])
         for of in ("sets", "subgroups"):
@@ -108,11 +115,11 @@ def _published(
     rows: pd.DataFrame, case: Sequence[Any], place: tuple[str, str],
     published: Mapping[Key, Printed],
 ) -> list[str]:  # fmt: skip
-    """Format what a paper prints; empty for variants and for other regressors than a line."""
+    """Format what a paper prints, and its mean; empty for variants and regressors but a line."""
     protocol, regressor, on = case
     keys = [
         Key("" if variant or regressor in _REGRESSORS else protocol, on, method, *place)
-        for method, variant in rows.itertuples(index=False, name=None)
+        for method, variant in (*rows.itertuples(index=False, name=None), (MEAN, ""))
     ]
     return [str(published.get(key, "")) for key in keys]
 
@@ -313,8 +320,8 @@ def _note_on_published(paper: Paper, printed: Mapping[Key, Printed]) -> list[str
     """Return the sentence below a table on the columns of a paper; none if it has none."""
     if not printed:
         return []
-    sd = "; standard deviations in brackets" if paper == "p1" else ""
-    source = f"Columns marked {paper_name(paper)} are printed in {SOURCES[paper]}{sd}"
+    more = "standard deviations in brackets" if paper == "p1" else "means of the paper's methods"
+    source = f"Columns marked {paper_name(paper)} are printed in {SOURCES[paper]}; {more}"
     return [f"{source}; empty cells are not."]
 
 

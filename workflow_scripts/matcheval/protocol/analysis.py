@@ -332,15 +332,20 @@ class Matching(Analysis):
     def files(self, pair: str, models: Sequence[str], *, groups: bool = True) -> dict[str, Any]:
         """Return the `PairFiles` of models, with what belongs together unless it is of no account.
 
-        Without it and the level, jobs are not repeated when a study says anew what these are.
+        Without it, the level and the reference's fit, jobs are not repeated when a study says anew
+        what these are.
         """
         study, of_pair = self.study, self.study.pair_of_jobs(pair)
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
+        of_reference = set() if groups else {"no_warning_fit"}
         return {
             "pair": vars(of_pair if groups else plain),
             "models": models,
-            "matchings": {name: method.model_dump(mode="json") for name, method in methods},
+            "matchings": {
+                name: method.model_dump(mode="json", exclude=of_reference)
+                for name, method in methods
+            },
             "seeds": self.seeds,
             "layouts": {
                 origin: asdict(layout_of(study.datasets[dataset]))

@@ -19,7 +19,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.protocol import matching
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import MatchingMethod, NoWarningFit
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
 N_SPLITS = 20
@@ -75,6 +75,17 @@ def error_ratio(errors: Floats, gap: float) -> float:
     ratios = (wanted - k) / others
     fits = np.flatnonzero(ratios * e <= 1)
     return max(1.0, float(ratios[fits[0]] if len(fits) else 1 / e[-1]))
+
+
+def cross_fitted(scored: Scored, rng: np.random.Generator) -> Floats:
+    """Fit the accuracy at each point's confidence on the random half that the point is not in."""
+    first = rng.permutation(len(scored)) < len(scored) // 2
+    found = np.empty(len(scored))
+    for half in (first, ~first):
+        known = Scored(scored.confidence[half], scored.correct[half])
+        fit, order = isotonic_accuracy(known), known.order
+        found[~half] = np.interp(scored.confidence[~half], known.confidence[order], fit[order])
+    return found
 
 
 def flip_probability(errors: Floats, ratio: float) -> Floats:
@@ -136,7 +147,7 @@ def no_warning_reference(
     comparison : Comparison
     method : MatchingMethod
     accuracy : float64 array, shape (n_original,), optional
-        `isotonic_accuracy` of the original, if it is known.
+        `isotonic_accuracy` of the original, if it is known; used unless the fit is `cross`.
     sets : SortedSets, optional
         Source and target, if they are sorted already.
     """
@@ -147,8 +158,14 @@ def no_warning_reference(
         return found.without("the original set has fewer than two datapoints")
     if comparison.gap <= 0:
         return found.without("the gap is not positive")
-    if accuracy is None:
-        accuracy = isotonic_accuracy(Scored(original.probability, original.correct))
+    scored = Scored(original.probability, original.correct)
+    if method.no_warning_fit is NoWarningFit.CROSS:
+        sequence = matching.named_sequence(
+            comparison.pair.name, "no-warning reference", child=N_SPLITS
+        )
+        accuracy = cross_fitted(scored, np.random.default_rng(sequence))
+    elif accuracy is None:
+        accuracy = isotonic_accuracy(scored)
     errors = 1 - accuracy
     ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):
