@@ -42,7 +42,7 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
 
 PRINTED = {
     "gaps_by_group": errors.GROUP_GAPS, "errors": errors.ERRORS, "counts": errors.COUNTS,
-    "correlations": errors.CORRELATIONS, "accuracy_prediction": differences.BETWEEN,
+    "correlations": errors.CORRELATIONS, "between_suites": differences.BETWEEN,
     "image_counts": tables.IMAGE_COUNTS, "spread": tables.SPREAD, "gains": tables.GAINS,
 }  # fmt: skip
 

@@ -92,7 +92,7 @@ class AccuracyPrediction(CheckedPrediction):
             self.differences, self.comparison,
         ) = (table(f"{folder}/{{suite}}", *texts) for folder, texts in _TABLES.items())  # fmt: skip
         self.between = self.table(
-            f"{self.name}/between_suites",
+            "between_suites",
             "Whether the methods rank alike, by their errors, on every two suites, by classifier.",
             {"table": "rankings of methods on two suites"},
         )
