@@ -199,6 +199,21 @@ class TestTable:
         assert (table.change == 0).all()
         assert ((table.change_low < 0) & (table.change_high > 0)).all()
 
+    @pytest.mark.parametrize(("level", "z"), [(0.9, 1.645), (0.95, 1.96)])
+    def test_the_interval_of_many_datapoints_is_normal(self, tmp_path, level, z):
+        """Four in ten become right, four wrong: the variance of the difference is 0.8 / n."""
+        n, path = 4000, tmp_path / "all.json"
+        gained, lost = np.arange(n) % 10 < 4, np.arange(n) % 10 > 5
+        side = predictions(np.linspace(0, 1, n), np.zeros(n, int), gained.astype(int))
+        path.write_text(
+            json.dumps([[0, 1] if g else [int(x)] for g, x in zip(gained, lost, strict=True)])
+        )
+        known = compared((side, side), methods={}, confidence=level)
+        row = tabulate(known, audits={"original": {"file": str(path), "datapoints": None}}).iloc[0]
+        assert row.change == pytest.approx(0)
+        half = z * (0.8 / n) ** 0.5
+        assert [row.change_low, row.change_high] == pytest.approx([-half, half], rel=0.01)
+
     def test_few_datapoints(self, tmp_path):
         few = compared((simulate(29, 3, 0), simulate(500, 3, 1)))
         path = tmp_path / "few.json"

@@ -34,7 +34,7 @@ from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import Named, PathText
-from matcheval.statistics.intervals import percent, wilson
+from matcheval.statistics.intervals import normal_quantile, percent, wilson
 from matcheval.study.rules import Wildcards
 
 _NAN = float("nan")
@@ -144,7 +144,8 @@ def _measured(
             after = audits[origin].accept(side.prediction)[rows]
             relabelled = float((~audits[origin].accept(side.label)[rows]).sum())
             shares = float((after & ~before).mean()), float((before & ~after).mean())
-            joint = 2 * shares[0] * shares[1] / n[origin]  # minus twice their covariance
+            # Minus twice their covariance, by z² as the squares of the widths are.
+            joint = normal_quantile(level) ** 2 * 2 * shares[0] * shares[1] / n[origin]
             below, above = below + joint, above + joint
             for p, way in zip(shares, (sign, -sign), strict=True):
                 low, high = wilson(p, n[origin], level)
