@@ -90,11 +90,24 @@ class TestFormats:
             (np.zeros(6), ".npy", "not counts of classes"),
             (np.eye(3)[[1, 2, 1, 2, 2, 1]], ".npy", "accepts the given label of 0 of the 6"),
             (np.zeros((6, 3)), ".npy", "0 of the 0 datapoints it decides"),
-            (LISTS[:5], ".json", "not an audit"),
-            ([[0]] * 5 + [[-1]], ".json", "not in 0..32767"),
-            ([[0]] * 5 + [[70000]], ".json", "not in 0..32767"),
+            (np.full((6, 3), np.nan), ".npy", "row 0 has counts that are negative or NaN"),
+            (np.array([[0, 0, 1]] * 5 + [[-1, 0, 1]]), ".npy", "row 5 has counts"),
+            (LISTS[:5], ".json", "no entry of 1 datapoints, such as 5"),
+            ([[0]] * 5 + [[-1]], ".json", "datapoint 5: .-1. are no classes in 0..32767"),
+            ([[0]] * 5 + [[70000]], ".json", "no classes in 0..32767"),
+            ([[0]] * 5 + [[True]], ".json", "datapoint 5: .True. are no classes"),
+            ([0, 0, 2, 0, 1, 2], ".json", "datapoint 0: 0 are no classes.*lists of right classes"),
+            ([reviewed(1, 1, given=5) | {"given_original_label": 2}], ".json", "had label 2, not"),
+            ([reviewed(1, 1, guessed=5) | {"id": 7}], ".json", "no entry of 6 datapoints"),
             ([{"id": 3}], ".json", "not an audit"),
-            ({}, ".json", "not an audit"),
+            ({}, ".json", "no list of images"),
+            ([], ".json", "no list of images"),
+            ("index,label\n", ".csv", "no entry of 6 datapoints"),
+            ("index,label\n\n-1,1\n", ".csv", "line 3: '-1' with label '1'"),
+            ("index,label\n3,40000\n", ".csv", "line 2: '3' with label '40000'"),
+            ("index,label\n3,1,2\n", ".csv", "line 2: '3' with label '1' and more"),
+            ("index,label\n3\n", ".csv", "line 2: '3' with label 'None'"),
+            ("label,index\n3\n", ".csv", "line 2: 'None' with label '3'"),
             ("index,label\n3,cat\n", ".csv", "line 2: '3' with label 'cat'"),
             ("name,label\n3,1\n", ".csv", "no column 'index'"),
             ("index\n3\n", ".csv", "no column label"),
@@ -105,9 +118,19 @@ class TestFormats:
             audit(content, suffix)
         assert "audit" + suffix in str(error.value)
 
-    def test_an_image_that_is_not_there(self, audit):
-        with pytest.raises(InputError, match=r"line 2: 'other\.png'"):
-            audit("name,label\nother.png,1\n", ".csv", self.NAMES)
+    def test_the_largest_class(self, audit):
+        found = audit("index,label\n3,32767\n", ".csv")
+        assert found.accept(np.full(6, 32767, np.int16)).tolist() == [False] * 3 + [
+            True,
+            False,
+            False,
+        ]
+
+    @pytest.mark.parametrize("row", ["other.png,1", "6,1"])
+    def test_an_image_that_is_not_there(self, audit, row):
+        key = "index" if row[0].isdigit() else "name"
+        with pytest.raises(InputError, match=r"line 2: '(other\.png|6)' with"):
+            audit(f"{key},label\n{row}\n", ".csv", self.NAMES)
 
 
 KNOWN = models(900, 700)
