@@ -15,6 +15,7 @@ from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.predictions.audited_labels import PUBLISHED, read_audit
 from matcheval.protocol.matching import UNMATCHED
+from studies import load
 
 SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
 
@@ -244,6 +245,39 @@ class TestTable:
         table = tabulate(few, audits={"original": {"file": str(path), "datapoints": None}})
         assert table.change.isna().all()
         assert (table.reason == "fewer than 30 datapoints").all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"new": "audit.csv"}, ""),
+        ({}, "neither set of 'p' has audited labels"),
+        ({"other": "audit.csv"}, "'label_audits.labels.other': 'other' is in none of the pairs"),
+        ({"old": "cifar10-h"}, "no audit that is known.*Name cifar10h"),
+        ({"old": "audits.csv"}, "no such file: audits.csv"),
+        ({"odd": "audit.csv"}, "unknown dataset 'odd'"),
+    ],
+)
+def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):
+    monkeypatch.chdir(tmp_path)
+    Path("models.csv").write_text("name,kind\nm,predictions\n")
+    Path("audit.csv").write_text("index,label\n0,1\n")
+    names = "old", "new", "other"
+    for name in names:
+        Path(name).mkdir()
+        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.9\n")
+    given = {
+        "study": "s", "models": "models.csv",
+        "datasets": {n: {"kind": "predictions", "files": f"{n}/{{model}}.csv"} for n in names},
+        "pairs": {"p": {"original": "old", "replication": "new"},
+                  "q": {"original": "old", "replication": "other"}},
+        "label_audits": {"pairs": ["p"], "labels": labels},
+    }  # fmt: skip
+    if message:
+        with pytest.raises(InputError, match=message):
+            load(given)
+    else:
+        load(given)
 
 
 def test_reassessed_imagenet():

@@ -238,9 +238,15 @@ class LabelAudits(PairTableAnalysis):
     def check(self) -> None:
         """Check pairs, models and the files of audited labels."""
         super().check()
+        pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
             self.study.check_dataset(dataset, field)
+            if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
+                raise configuration_error(
+                    f"'{dataset}' is in none of the pairs", field=field,
+                    remedy="Name a pair with it under `pairs`, or leave it out",
+                )  # fmt: skip
             if audit in PUBLISHED:
                 continue
             if not audit.endswith(SUFFIXES):
