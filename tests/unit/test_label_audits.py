@@ -207,6 +207,11 @@ class TestTable:
         assert other.change_low.tolist() == pytest.approx((-table.change_high).tolist())
         assert other.n_original.tolist() == table.n_replication.tolist()
 
+    def test_a_published_file_that_was_put_there_by_hand_is_verified(self, files):
+        audits = {"original": files["original"] | {"published": PUBLISHED["real"]}}
+        with pytest.raises(InputError, match=r"original\.json: has [\d,]+ bytes, not 388,478"):
+            tabulate(KNOWN, audits=audits)
+
     def test_labels_that_nobody_audited_stay(self, files):
         table = tabulate(KNOWN, audits={"original": files["original"]})
         assert (table.accuracy_replication == table.audited_accuracy_replication).all()
@@ -256,12 +261,14 @@ class TestTable:
         ({"old": "cifar10-h"}, "no audit that is known.*Name cifar10h"),
         ({"old": "audits.csv"}, "no such file: audits.csv"),
         ({"odd": "audit.csv"}, "unknown dataset 'odd'"),
+        ({"old": "names.csv"}, "names.csv: no column index"),
     ],
 )
 def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):
     monkeypatch.chdir(tmp_path)
     Path("models.csv").write_text("name,kind\nm,predictions\n")
     Path("audit.csv").write_text("index,label\n0,1\n")
+    Path("names.csv").write_text("name,label\na.png,1\n")
     names = "old", "new", "other"
     for name in names:
         Path(name).mkdir()

@@ -15,6 +15,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
+from matcheval.downloads.sources import published_file
+from matcheval.downloads.verification import verify_file
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, point_options
@@ -74,8 +76,8 @@ def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]
     ----------
     compared : ComparedModels
     audits : mapping
-        By origin: the file of audited labels, and that of the images' names; without a file, the
-        given labels of that set are taken as they are.
+        By origin: the file of audited labels, that of the images' names, and its published name if
+        it has one; without a file, the given labels of that set are taken as they are.
 
     Returns
     -------
@@ -108,7 +110,11 @@ def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _read(side: Predictions, file: str, datapoints: str | None) -> AuditedLabels:
+def _read(
+    side: Predictions, file: str, datapoints: str | None, published: str | None = None
+) -> AuditedLabels:
+    if published:  # the file may have been put there by hand
+        verify_file(Path(file), published_file(published).expected)
     names = datapoints and DATAPOINTS_SCHEMA.read(Path(datapoints))["name"].to_pylist()
     return read_audit(Path(file), side, names or None)
 
@@ -254,7 +260,9 @@ class LabelAudits(PairTableAnalysis):
                     f"'{audit}' is no audit that is known, and no file of one", field=field,
                     remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
                 )  # fmt: skip
-            self.check_file(audit, field, ("label",) if audit.endswith(".csv") else ())
+            spec = self.study.datasets.get(dataset)
+            key = ("index",) if spec and not spec.has_images else ()  # of images, or `name`
+            self.check_file(audit, field, (*key, "label") if audit.endswith(".csv") else ())
         for pair in self.settings.pairs:
             if not self._audits(pair):
                 raise configuration_error(
@@ -294,6 +302,7 @@ class LabelAudits(PairTableAnalysis):
             origin: {
                 "file": self._file(audit),
                 "datapoints": parameters["files"]["groups"][origin]["datapoints"],
+                "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()
         }
