@@ -235,7 +235,8 @@ class LabelAudits(PairTableAnalysis):
     caption: ClassVar[str] = (
         "Gaps of **{{ snakemake.wildcards.pair }}** by the given labels and by audited ones, on "
         "the datapoints whose class the audits decide. Where only one set is audited, the change "
-        "is that of its labels alone, and the other set's errors stay."
+        "is that of its labels alone, and the other set's errors stay. Intervals take datapoints "
+        "as independent, also of groups and of paired images."
     )
     Settings: ClassVar[type[LabelAuditsSettings]] = LabelAuditsSettings
     settings: LabelAuditsSettings
