@@ -15,6 +15,7 @@ from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.predictions.audited_labels import PUBLISHED, read_audit
 from matcheval.protocol.matching import UNMATCHED
+from studies import load
 
 SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
 
@@ -90,11 +91,24 @@ class TestFormats:
             (np.zeros(6), ".npy", "not counts of classes"),
             (np.eye(3)[[1, 2, 1, 2, 2, 1]], ".npy", "accepts the given label of 0 of the 6"),
             (np.zeros((6, 3)), ".npy", "0 of the 0 datapoints it decides"),
-            (LISTS[:5], ".json", "not an audit"),
-            ([[0]] * 5 + [[-1]], ".json", "not in 0..32767"),
-            ([[0]] * 5 + [[70000]], ".json", "not in 0..32767"),
+            (np.full((6, 3), np.nan), ".npy", "row 0 has counts that are negative or NaN"),
+            (np.array([[0, 0, 1]] * 5 + [[-1, 0, 1]]), ".npy", "row 5 has counts"),
+            (LISTS[:5], ".json", "no entry of 1 datapoints, such as 5"),
+            ([[0]] * 5 + [[-1]], ".json", "datapoint 5: .-1. are no classes in 0..32767"),
+            ([[0]] * 5 + [[70000]], ".json", "no classes in 0..32767"),
+            ([[0]] * 5 + [[True]], ".json", "datapoint 5: .True. are no classes"),
+            ([0, 0, 2, 0, 1, 2], ".json", "datapoint 0: 0 are no classes.*lists of right classes"),
+            ([reviewed(1, 1, given=5) | {"given_original_label": 2}], ".json", "had label 2, not"),
+            ([reviewed(1, 1, guessed=5) | {"id": 7}], ".json", "no entry of 6 datapoints"),
             ([{"id": 3}], ".json", "not an audit"),
-            ({}, ".json", "not an audit"),
+            ({}, ".json", "no list of images"),
+            ([], ".json", "no list of images"),
+            ("index,label\n", ".csv", "no entry of 6 datapoints"),
+            ("index,label\n\n-1,1\n", ".csv", "line 3: '-1' with label '1'"),
+            ("index,label\n3,40000\n", ".csv", "line 2: '3' with label '40000'"),
+            ("index,label\n3,1,2\n", ".csv", "line 2: '3' with label '1' and more"),
+            ("index,label\n3\n", ".csv", "line 2: '3' with label 'None'"),
+            ("label,index\n3\n", ".csv", "line 2: 'None' with label '3'"),
             ("index,label\n3,cat\n", ".csv", "line 2: '3' with label 'cat'"),
             ("name,label\n3,1\n", ".csv", "no column 'index'"),
             ("index\n3\n", ".csv", "no column label"),
@@ -105,9 +119,19 @@ class TestFormats:
             audit(content, suffix)
         assert "audit" + suffix in str(error.value)
 
-    def test_an_image_that_is_not_there(self, audit):
-        with pytest.raises(InputError, match=r"line 2: 'other\.png'"):
-            audit("name,label\nother.png,1\n", ".csv", self.NAMES)
+    def test_the_largest_class(self, audit):
+        found = audit("index,label\n3,32767\n", ".csv")
+        assert found.accept(np.full(6, 32767, np.int16)).tolist() == [False] * 3 + [
+            True,
+            False,
+            False,
+        ]
+
+    @pytest.mark.parametrize("row", ["other.png,1", "6,1"])
+    def test_an_image_that_is_not_there(self, audit, row):
+        key = "index" if row[0].isdigit() else "name"
+        with pytest.raises(InputError, match=r"line 2: '(other\.png|6)' with"):
+            audit(f"{key},label\n{row}\n", ".csv", self.NAMES)
 
 
 KNOWN = models(900, 700)
@@ -183,6 +207,11 @@ class TestTable:
         assert other.change_low.tolist() == pytest.approx((-table.change_high).tolist())
         assert other.n_original.tolist() == table.n_replication.tolist()
 
+    def test_a_published_file_that_was_put_there_by_hand_is_verified(self, files):
+        audits = {"original": files["original"] | {"published": PUBLISHED["real"]}}
+        with pytest.raises(InputError, match=r"original\.json: has [\d,]+ bytes, not 388,478"):
+            tabulate(KNOWN, audits=audits)
+
     def test_labels_that_nobody_audited_stay(self, files):
         table = tabulate(KNOWN, audits={"original": files["original"]})
         assert (table.accuracy_replication == table.audited_accuracy_replication).all()
@@ -199,6 +228,21 @@ class TestTable:
         assert (table.change == 0).all()
         assert ((table.change_low < 0) & (table.change_high > 0)).all()
 
+    @pytest.mark.parametrize(("level", "z"), [(0.9, 1.645), (0.95, 1.96)])
+    def test_the_interval_of_many_datapoints_is_normal(self, tmp_path, level, z):
+        """Four in ten become right, four wrong: the variance of the difference is 0.8 / n."""
+        n, path = 4000, tmp_path / "all.json"
+        gained, lost = np.arange(n) % 10 < 4, np.arange(n) % 10 > 5
+        side = predictions(np.linspace(0, 1, n), np.zeros(n, int), gained.astype(int))
+        path.write_text(
+            json.dumps([[0, 1] if g else [int(x)] for g, x in zip(gained, lost, strict=True)])
+        )
+        known = compared((side, side), methods={}, confidence=level)
+        row = tabulate(known, audits={"original": {"file": str(path), "datapoints": None}}).iloc[0]
+        assert row.change == pytest.approx(0)
+        half = z * (0.8 / n) ** 0.5
+        assert [row.change_low, row.change_high] == pytest.approx([-half, half], rel=0.01)
+
     def test_few_datapoints(self, tmp_path):
         few = compared((simulate(29, 3, 0), simulate(500, 3, 1)))
         path = tmp_path / "few.json"
@@ -206,6 +250,41 @@ class TestTable:
         table = tabulate(few, audits={"original": {"file": str(path), "datapoints": None}})
         assert table.change.isna().all()
         assert (table.reason == "fewer than 30 datapoints").all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"new": "audit.csv"}, ""),
+        ({}, "neither set of 'p' has audited labels"),
+        ({"other": "audit.csv"}, "'label_audits.labels.other': 'other' is in none of the pairs"),
+        ({"old": "cifar10-h"}, "no audit that is known.*Name cifar10h"),
+        ({"old": "audits.csv"}, "no such file: audits.csv"),
+        ({"odd": "audit.csv"}, "unknown dataset 'odd'"),
+        ({"old": "names.csv"}, "names.csv: no column index"),
+    ],
+)
+def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):
+    monkeypatch.chdir(tmp_path)
+    Path("models.csv").write_text("name,kind\nm,predictions\n")
+    Path("audit.csv").write_text("index,label\n0,1\n")
+    Path("names.csv").write_text("name,label\na.png,1\n")
+    names = "old", "new", "other"
+    for name in names:
+        Path(name).mkdir()
+        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.9\n")
+    given = {
+        "study": "s", "models": "models.csv",
+        "datasets": {n: {"kind": "predictions", "files": f"{n}/{{model}}.csv"} for n in names},
+        "pairs": {"p": {"original": "old", "replication": "new"},
+                  "q": {"original": "old", "replication": "other"}},
+        "label_audits": {"pairs": ["p"], "labels": labels},
+    }  # fmt: skip
+    if message:
+        with pytest.raises(InputError, match=message):
+            load(given)
+    else:
+        load(given)
 
 
 def test_reassessed_imagenet():

@@ -23,7 +23,10 @@ pytestmark = pytest.mark.slow
 MODELS = ("alex", "dense", "res", "vgg")
 N = 120
 OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]
-FEW = {"permutation_null": "pairs: [both], permutations: 19"}  # what makes an analysis quick
+FEW = {  # what makes an analysis quick, and what it cannot do without
+    "permutation_null": "pairs: [both], permutations: 19",
+    "label_audits": "pairs: [both], labels: {own: audited.csv}",
+}
 CONFIG = """\
 study: mixed
 models: studies/small.csv
@@ -104,6 +107,7 @@ def write_files(folder):
         "reviewed": "index\n3\n4\n5\n",
         "people": f"participant,set,index,answer\nann,original,3,{labels[3]}\n",
         "counts": "index,n_annotations,n_selected\n" + counts,
+        "audited": "index,label\n0,\n1,3\n",
         "groups": "index,group\n0,a\n1,b\n2,a\n",
     }.items():
         (folder / f"{name}.csv").write_text(text)
@@ -236,6 +240,8 @@ def test_a_replaced_file_repeats_what_is_made_from_it(copy):
     assert copy.plan().jobs == counted
     replace_by_older("reviewed.csv", b"index\n3\n")
     assert copy.plan().jobs == counted | {"tabulate_near_duplicates": 1}
+    replace_by_older("audited.csv", b"index,label\n0,\n")
+    assert copy.plan().jobs["tabulate_label_audits"] == 1
     replace_by_older("new/alex.parquet", (copy.folder / "new/dense.parquet").read_bytes())
     of_pairs = {f"tabulate_{one.name}" for one in OF_PAIRS}
     assert of_pairs | {"match_predictions"} <= set(copy.plan().jobs)

@@ -15,6 +15,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
+from matcheval.downloads.sources import published_file
+from matcheval.downloads.verification import verify_file
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, point_options
@@ -34,7 +36,7 @@ from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import Named, PathText
-from matcheval.statistics.intervals import percent, wilson
+from matcheval.statistics.intervals import normal_quantile, percent, wilson
 from matcheval.study.rules import Wildcards
 
 _NAN = float("nan")
@@ -74,8 +76,8 @@ def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]
     ----------
     compared : ComparedModels
     audits : mapping
-        By origin: the file of audited labels, and that of the images' names; without a file, the
-        given labels of that set are taken as they are.
+        By origin: the file of audited labels, that of the images' names, and its published name if
+        it has one; without a file, the given labels of that set are taken as they are.
 
     Returns
     -------
@@ -108,7 +110,11 @@ def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _read(side: Predictions, file: str, datapoints: str | None) -> AuditedLabels:
+def _read(
+    side: Predictions, file: str, datapoints: str | None, published: str | None = None
+) -> AuditedLabels:
+    if published:  # the file may have been put there by hand
+        verify_file(Path(file), published_file(published).expected)
     names = datapoints and DATAPOINTS_SCHEMA.read(Path(datapoints))["name"].to_pylist()
     return read_audit(Path(file), side, names or None)
 
@@ -144,7 +150,8 @@ def _measured(
             after = audits[origin].accept(side.prediction)[rows]
             relabelled = float((~audits[origin].accept(side.label)[rows]).sum())
             shares = float((after & ~before).mean()), float((before & ~after).mean())
-            joint = 2 * shares[0] * shares[1] / n[origin]  # minus twice their covariance
+            # Minus twice their covariance, by z² as the squares of the widths are.
+            joint = normal_quantile(level) ** 2 * 2 * shares[0] * shares[1] / n[origin]
             below, above = below + joint, above + joint
             for p, way in zip(shares, (sign, -sign), strict=True):
                 low, high = wilson(p, n[origin], level)
@@ -228,7 +235,8 @@ class LabelAudits(PairTableAnalysis):
     caption: ClassVar[str] = (
         "Gaps of **{{ snakemake.wildcards.pair }}** by the given labels and by audited ones, on "
         "the datapoints whose class the audits decide. Where only one set is audited, the change "
-        "is that of its labels alone, and the other set's errors stay."
+        "is that of its labels alone, and the other set's errors stay. Intervals take datapoints "
+        "as independent, also of groups and of paired images."
     )
     Settings: ClassVar[type[LabelAuditsSettings]] = LabelAuditsSettings
     settings: LabelAuditsSettings
@@ -237,9 +245,15 @@ class LabelAudits(PairTableAnalysis):
     def check(self) -> None:
         """Check pairs, models and the files of audited labels."""
         super().check()
+        pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
             self.study.check_dataset(dataset, field)
+            if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
+                raise configuration_error(
+                    f"'{dataset}' is in none of the pairs", field=field,
+                    remedy="Name a pair with it under `pairs`, or leave it out",
+                )  # fmt: skip
             if audit in PUBLISHED:
                 continue
             if not audit.endswith(SUFFIXES):
@@ -247,7 +261,9 @@ class LabelAudits(PairTableAnalysis):
                     f"'{audit}' is no audit that is known, and no file of one", field=field,
                     remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
                 )  # fmt: skip
-            self.check_file(audit, field, ("label",) if audit.endswith(".csv") else ())
+            spec = self.study.datasets.get(dataset)
+            key = ("index",) if spec and not spec.has_images else ()  # of images, or `name`
+            self.check_file(audit, field, (*key, "label") if audit.endswith(".csv") else ())
         for pair in self.settings.pairs:
             if not self._audits(pair):
                 raise configuration_error(
@@ -287,6 +303,7 @@ class LabelAudits(PairTableAnalysis):
             origin: {
                 "file": self._file(audit),
                 "datapoints": parameters["files"]["groups"][origin]["datapoints"],
+                "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()
         }
