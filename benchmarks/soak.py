@@ -88,9 +88,10 @@ STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be loc
 # Jobs of a killed Snakemake go on, and their files appear while the next run begins.
 ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
 # Jobs have got the signal, too, and two write their tracebacks at once if they were importing; the
-# planning may have been about to evaluate an input function.
+# planning may have been about to evaluate an input function, or Python to let go of a log's lock.
 INTERRUPTED = (
     rf"{STOPPED}|it has left no message|Exception ignored in atexit callback"
+    r"|Exception ignored in: <function _releaseLock"
     r"|^\s+File \"|^Traceback: (?!.*(Error|Exception))|^InputFunctionException in rule|^Error:$"
 )
 EXPECTED = {

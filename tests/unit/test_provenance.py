@@ -1,5 +1,6 @@
 """Digests of code follow imports; files are written atomically; versions are those installed."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from matcheval.errors import InputError
 from matcheval.io import provenance
 from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions
@@ -149,6 +151,14 @@ class TestAtomicFile:
         with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "b") as partial:
             stop(partial.write_text("new"))
         assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+    def test_a_read_only_folder_is_named(self, tmp_path, monkeypatch):
+        """There, Linux refuses to delete even what is not there."""
+        refused = OSError(errno.EROFS, os.strerror(errno.EROFS), ".partial-b")
+        monkeypatch.setattr(Path, "unlink", Mock(side_effect=refused))
+        told = pytest.raises(InputError, match=r"cannot be written \(Read-only file system\)")
+        with told, atomic_file(tmp_path / "b") as partial:
+            Mock(side_effect=refused)(partial)
 
     def test_files_of_killed_processes_are_deleted(self, tmp_path):
         kill = "p.touch(); import os; os.kill(os.getpid(), 9)"

@@ -8,7 +8,7 @@ import platform
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +36,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             partial.replace(final)
             _to_disk(final.parent)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # of a folder that became read-only; the next writer deletes it
+            partial.unlink(missing_ok=True)
         raise
 
 
