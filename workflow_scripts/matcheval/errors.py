@@ -48,9 +48,6 @@ class StoppedError(InputError):
     """A job was told to stop, and has saved what the next one goes on from."""
 
 
-_MOST_TOLD = 20  # errors at once; more are no longer read
-
-
 class ErrorCollector:
     """Collects the errors of several inputs, to report all of them and not just the first."""
 
@@ -73,9 +70,7 @@ class ErrorCollector:
     def raise_any(self) -> None:
         """Raise all recorded errors as one."""
         if self._messages:
-            more = len(self._messages) - _MOST_TOLD
-            told = [*self._messages[:_MOST_TOLD], *([f"and {more:,} more like these"] * (more > 0))]
-            raise InputError("; ".join(told))
+            raise InputError("; ".join(self._messages))
 
 
 def unknown_name_error(

@@ -122,7 +122,8 @@ def describe_timm(source: str) -> Published:
         remedy = suggest(source, timm.list_pretrained())
         if tagged:
             remedy = f"Give the tag of its weights, too: {listed(tagged, 4)}"
-        remedy += ". A model of which there are only files of predictions has kind 'predictions'"
+        elif not remedy.startswith("Did you mean"):
+            remedy = "See timm.list_pretrained(); if there are only predictions: kind 'predictions'"
         problem = f"timm {timm.__version__} has no pretrained model '{source}'"
         raise InputError(problem, field="source", remedy=remedy)
     url, suffix = _timm_address(config)
