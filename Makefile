@@ -22,9 +22,9 @@ DOMAINS ?= digit-domains
 # A process of pytest that is killed is not started again: pytest-xdist then waits for ever under `loadfile`.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # A test that hangs, fixtures included, shows where and ends its process, whose test pytest-xdist names.
+LIMITED := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 # Threads of processes that compete for cores must not spin while they wait for each other.
 test test-all quick: export OMP_WAIT_POLICY := passive
-LIMITED := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 QUICK = $$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwright' tests/unit/test_*.py)
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
