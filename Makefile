@@ -118,10 +118,12 @@ format: $(VENV)/.all
 ## make docs      update the digits results in docs/digits/, which the README shows
 docs: demo
 	mkdir -p docs/digits
-	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) results/digits/score_comparison/new-writers.md \
-		--config 'inference={outputs: [logits]}' \
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) \
+		results/digits/score_comparison/new-writers.md results/digits/few_labels/new-writers.csv \
+		--config 'inference={outputs: [logits]}' 'few_labels={pairs: [new-writers]}' \
 		'score_comparison={pairs: [new-writers], validation: digits-validation}'
 	cp results/digits/score_comparison/new-writers.md docs/digits/score_comparison.md
+	cp results/digits/few_labels/new-writers.csv docs/digits/few_labels.csv
 	cp results/digits/summary.md docs/digits/summary.md
 	cp results/digits/tables/new-writers/label_probability.csv docs/digits/accuracies.csv
 	cp results/digits/tables/new-writers/probability.csv docs/digits/probability.csv

@@ -35,6 +35,10 @@ SHOWN_METHODS = {
     "hypergeometric": "exact, random", "auto": "`auto`, random", "mixed": "`mixed`",
     "neyman": "`neyman`", "active": "`active`", "lure": "`lure`", "ppr_cs": "`ppr_cs`",
 }  # fmt: skip
+DRAWN = {
+    "random": "`random`, exact", "control": "`random`, `auto`", "mixed": "`mixed`",
+    "active": "`active`",
+}  # fmt: skip
 COVERAGE = SIMULATED.with_name("few_labels.csv")
 _IN_DOCS = ("results", "reading", "protocol", "few-labels")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
@@ -122,6 +126,25 @@ def coverage() -> str:
     return f"{table(['set', 'labels', *SHOWN_METHODS.values()], rows)}\n{lines}\n"
 
 
+def labels_of_digits() -> str:
+    """Return how many labels the digits study would have needed, a row per design."""
+    found = pd.read_csv(DIGITS / "few_labels.csv")
+    rows = []
+    for design, title in DRAWN.items():
+        draws = found[found["design"] == design]
+        models = draws.drop_duplicates("model")
+        needed, coverage = models["labels_needed"], 100 * draws["coverage"]
+        rows.append([
+            title, f"{needed.median():.0f} ({needed.min()} to {needed.max()})",
+            f"{models['planned'].median():.0f}",
+            f"{100 * models['saving'].mean():.0f}" if design != "random" else "",
+            f"{coverage.mean():.1f} ({coverage.min():.1f})",
+        ])  # fmt: skip
+    n = f"coverage, mean (lowest of {len(draws)})"
+    wish = f"labels for ± {100 * draws['wish'].iloc[0]:g} points, median (range)"
+    return table(["drawn, method", wish, "planned", "saved (%)", n], rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "digits": lambda: means_of(DIGITS),
     "digits/verdict": lambda: in_words(DIGITS),
@@ -129,6 +152,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "scores": scores,
     "verdicts": simulated_verdicts,
     "few-labels": coverage,
+    "few-labels/digits": labels_of_digits,
     "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
     **SEVERITY,
 }
