@@ -87,7 +87,7 @@ def pool(generator: np.random.Generator) -> list[dict[str, object]]:
     on_base, on_sets = agreement(base), [agreement(one) for one in sets]
     rows = [row("agreement", start, images=IMAGES, models=MODELS)]
     known = (base == labels).mean(axis=1)
-    for score in POOL_SCORES:
+    for score in POOL_SCORES.values():
         start = time.perf_counter()
         for one in on_sets:
             score.compute(Agreements(one, on_base, known))

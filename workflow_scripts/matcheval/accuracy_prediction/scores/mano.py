@@ -84,7 +84,7 @@ def mano(
     check_known("normalisation", [normalisation], known, file=None, field="normalisation")
     if len(logits) < MIN_ROWS or not np.isfinite(logits).all():
         raise InputError(f"fewer than {MIN_ROWS} rows, or not finite", field="logits")
-    if np.abs(logits).max() > _LARGEST:
+    if float(np.abs(logits).max()) > _LARGEST:  # float32 has no such number
         raise InputError("are too large for their squares", field="logits")
     if not 0 < p < np.inf:
         raise InputError(f"is {p}", field="p", remedy="Give a finite number above 0")
