@@ -283,12 +283,11 @@ class LabelAudits(PairTableAnalysis):
         return {origin: labels[name] for origin, name in datasets.items() if name in labels}
 
     def _file(self, audit: str) -> str:
-        downloads = f"{self.study.results}/downloads"
-        return f"{downloads}/{PUBLISHED[audit]}" if audit in PUBLISHED else audit
+        return self.study.download(PUBLISHED[audit]) if audit in PUBLISHED else audit
 
     @property
     def runs_per_seed(self) -> int:
-        """As the protocol, with all labels twice."""
+        """Each run is measured twice: by the given labels, and by the audited ones."""
         return 2
 
     def inputs(self, wildcards: Wildcards) -> list[str]:

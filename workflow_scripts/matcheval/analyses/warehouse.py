@@ -149,7 +149,7 @@ class Warehouse(Analysis):
         def published_files(wildcards: Wildcards) -> list[str]:
             block = used(wildcards).settings.against[wildcards.compared]
             files = reference_settings(wildcards.compared, block).published_files
-            return [f"{study.results}/downloads/{file}" for file in files]
+            return [study.download(file) for file in files]
 
         def decide_state(wildcards: Wildcards) -> list[Any]:
             one, name = used(wildcards), wildcards.set

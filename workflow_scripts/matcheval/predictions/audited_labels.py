@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class AuditedLabels:
 
     is_right: npt.NDArray[np.bool_]
 
-    @property
+    @cached_property
     def decided(self) -> npt.NDArray[np.bool_]:
         """Whether a datapoint has a class, shape (n,)."""
         return np.asarray(self.is_right.any(axis=1))

@@ -413,7 +413,7 @@ class StudyContents:
             Name of a dataset that no analysis builds.
         """
         settings = self.datasets[dataset].settings
-        downloads = [f"{self.results}/downloads/{file}" for file in settings.published_files]
+        downloads = [self.download(file) for file in settings.published_files]
         return downloads + [one for name in settings.sources for one in self.dataset_inputs(name)]
 
     @property
@@ -500,4 +500,8 @@ class StudyContents:
         asked = (one.published_files for one in self.analyses.values())
         published = sorted({file for files in (*used, *asked) for file in files})
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
-        return [*(f"{self.results}/downloads/{file}" for file in published), *weights]
+        return [*map(self.download, published), *weights]
+
+    def download(self, file: str) -> str:
+        """Return where a published file is downloaded to."""
+        return f"{self.results}/downloads/{file}"
