@@ -267,7 +267,7 @@ class AccuracyPrediction(CheckedPrediction):
         return list(self.settings.ensembles.get(scored, (scored,)))
 
     def _models_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the models whose outputs a job reads: of a model, ensemble or figure, or all."""
+        """Return the models that a job reads: one, those of an ensemble or a figure, or all."""
         name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
         if figure := getattr(wildcards, "figure", None):
             name = self.output_figures(wildcards.suite)[figure][1]["model"]

@@ -189,7 +189,7 @@ def describe_torchvision(source: str) -> Published:
 
 
 def describe_open_clip(source: str) -> Published:
-    """Describe a model of open_clip: a network, and a tag of its weights or the user's file."""
+    """Describe an open_clip model given as `architecture:weights`, a pretrained tag or a file."""
     import open_clip
 
     architecture, _, weights = source.partition(":")

@@ -121,7 +121,7 @@ class Splits:
 
 @lru_cache(maxsize=1)  # all models of a pair share them
 def splits(pair: str, n_original: int, n_replication: int) -> Splits:
-    """Draw all splits, which depend on their number and the pair only."""
+    """Draw the random splits of both sets, the same for all models of a pair."""
     of_original, of_replication = split_sizes(n_original, n_replication)
     parts = (n_original, of_original), (n_original, of_original), (n_replication, of_replication)
     masks = tuple(np.zeros((N_SPLITS, n), np.bool_) for n, _ in parts)

@@ -88,7 +88,7 @@ class StageJobs:
         ]  # fmt: skip
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
-        """Return the states of the user's files that made datasets depend on."""
+        """Return digests of the user's files that the datasets of a batch are made from."""
         names = self._study.made_batches[wildcards.batch]
         return sorted({self._study.dataset_state(name) for name in names})
 
@@ -97,7 +97,7 @@ class StageJobs:
         return self._files_of(self._study.derivations[wildcards.dataset].of)
 
     def derive_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that derives a dataset."""
+        """Return the command-line arguments of the job that makes a derived dataset."""
         derivation = self._study.derivations[wildcards.dataset]
         return [
             "--derivation", derivation.json,

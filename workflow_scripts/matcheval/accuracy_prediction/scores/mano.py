@@ -41,7 +41,7 @@ Normalisation = Literal["auto", "softmax", "taylor"]
 
 @dataclass(frozen=True)
 class NormOfLogits:
-    """The score, how far the logits are from uniform, and the normalisation that was used."""
+    """The MaNo score, the criterion that chose the normalisation, and the normalisation used."""
 
     score: float
     criterion: float

@@ -107,7 +107,7 @@ class Sides:
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Return a function of the two sets, computed once for all scores that ask for it."""
+        """Return what a function computes of both sets; its result is cached for all scores."""
         if (key := (function, *arguments)) not in self._shared:
             self._shared[key] = function(self, *arguments)
         return self._shared[key]
