@@ -1,5 +1,6 @@
 """A copy of the workflow in a folder of its own, and the real Snakemake that runs it."""
 
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from warm import warm_python
 
+from matcheval.io.provenance import CodeDigests
 from matcheval.predictions.records import check_predictions
 from matcheval.protocol.matching import match, plan_matching
 from matcheval.protocol.settings import Criterion, MatchingMethod
@@ -68,6 +70,8 @@ class Workflow:
         for part in PARTS:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
             copy(ROOT / part, folder / part)
+        (folder / DIGESTS).parent.mkdir()
+        (folder / DIGESTS).write_text(json.dumps({"sources": sources(), "digests": KNOWN}))
         if config is not None:
             (folder / "studies" / "small.csv").write_text(models)
             (folder / "small.yaml").write_text(config)
@@ -100,6 +104,9 @@ class Workflow:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment() | variables,
         )  # fmt: skip
         assert bool(result.returncode) is fails, f"snakemake:\n{result.stdout}"
+        if (kept := self.folder / DIGESTS).exists():
+            digests = json.loads(kept.read_bytes())
+            KNOWN.update(digests["digests"] if digests["sources"] == sources() else {})
         return result.stdout
 
     def plan(self, *arguments: str) -> Planned:
@@ -155,6 +162,17 @@ class Workflow:
             and not {"logs", "benchmarks"} & set(path.relative_to(top).parts)
             and path.name != ".records.jsonl"
         }
+
+
+# Digests of code, whose computation takes a second, go from tree to tree as long as it is the same.
+DIGESTS = Path(".snakemake/code-digests.json")
+KNOWN: dict[str, str] = {}
+
+
+@cache
+def sources() -> str:
+    """What digests of the original tree's code are kept by."""
+    return CodeDigests(ROOT / "workflow_scripts", DIGESTS).sources
 
 
 @cache

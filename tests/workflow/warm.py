@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import weakref
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -72,57 +73,65 @@ def warm_python() -> str:
 
 
 def serve(folder: Path) -> dict:
-    """Fork a process per command, and one that waits for it; returns in the first the command."""
+    """Fork a process per command, and tell its client how it ended; in the processes, return."""
     for name in MODULES:
         import_module(name)
     threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
     assert len(threads) == 1, f"threads do not survive a fork: {threads}"
+    for one in list(weakref.finalize._registry):  # torch's take each process 0.1 s at its end
+        one.atexit = False
     gc.collect()
     gc.freeze()  # else the processes copy these pages
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen(128)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
     os.write(1, b"ready\n")
-    while 0 not in select.select([listener, 0], [], [])[0]:
-        client = listener.accept()[0]
-        if not os.fork():
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            listener.close()
-            return start(client)
-        client.close()
+    running: dict[int, tuple[int, socket.socket]] = {}  # process and client, by what tells its end
+    ready: list = []
+    while 0 not in ready:
+        clients = [client for _, client in running.values()]
+        ready, _, _ = select.select([0, listener, *running, *clients], [], [])
+        for ended, (process, client) in list(running.items()):
+            if {0, ended, client}.intersection(ready):
+                if ended not in ready:  # the client or the tests were killed
+                    os.killpg(process, signal.SIGKILL)
+                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+                with suppress(OSError):
+                    client.send(code.to_bytes(4, "big", signed=True))
+                del running[ended]
+                client.close()
+                os.close(ended)
+        if listener in ready and (request := receive(client := listener.accept()[0])):
+            process = os.fork()
+            if not process:
+                os.setpgid(0, 0)
+                for other in (listener, client, *(one for _, one in running.values())):
+                    other.close()
+                for number, file in enumerate(request[1]):
+                    os.dup2(file, number)
+                    os.close(file)
+                return request[0]
+            os.setpgid(process, process)  # here too, as it may have to be killed before it runs
+            for file in request[1]:
+                os.close(file)
+            running[os.pidfd_open(process)] = process, client
     for file in ("python", "socket"):
         (folder / file).unlink()
     folder.rmdir()
     os._exit(0)
 
 
-def start(client: socket.socket) -> dict:
-    """Fork the process of a command, and return there; here, wait and tell the client its end."""
+def receive(client: socket.socket) -> tuple[dict, list[int]] | None:
+    """A command and its open files; nothing if its client was killed just now."""
     size, files, _, _ = socket.recv_fds(client, 4, 3)
     with client.makefile("rb") as stream:
-        n = int.from_bytes(size, "big")
-        text = stream.read(n)
-    if not n or len(text) < n:  # the client was killed just now
-        os._exit(0)
-    process = os.fork()
-    if not process:
-        os.setpgid(0, 0)
-        client.close()
-        for number, file in enumerate(files):
-            os.dup2(file, number)
-            os.close(file)
-        return marshal.loads(text)
-    os.setpgid(process, process)  # here too, as it may have to be killed before it runs
+        text = stream.read(int.from_bytes(size, "big"))
+    if text and len(text) == int.from_bytes(size, "big"):
+        return marshal.loads(text), files
     for file in files:
         os.close(file)
-    ended = os.pidfd_open(process)
-    if ended not in select.select([ended, client, 0], [], [])[0]:  # client or server was killed
-        os.killpg(process, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    with suppress(OSError):
-        client.send(code.to_bytes(4, "big", signed=True))
-    os._exit(0)
+    client.close()
+    return None
 
 
 def become(argv: list[str], folder: str, environment: dict[str, str]) -> None:

@@ -177,11 +177,13 @@ def tabulate_errors(
 def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
     """Tabulate how the scores of a model go with its accuracies over sets."""
     keys = ["model", "suite", "view", "method", "variant"]
+    first = dict.fromkeys(_PLACE, "first")
+    of_sets = scores.groupby([*keys, "dataset"], sort=False).agg(
+        {"score": "mean", "accuracy": "mean", **first}
+    )
     rows = []
-    for case, of_method in scores.groupby(keys, sort=False):
-        of_sets = of_method.groupby("dataset", sort=False)
-        means, sets = of_sets[["score", "accuracy"]].mean(), of_sets[_PLACE].first()
-        values = means.to_numpy(np.float64)
+    for case, sets in of_sets.groupby(level=keys, sort=False):
+        values = sets[["score", "accuracy"]].to_numpy(np.float64)
         known = np.isfinite(values).all(axis=1)
         for group, subgroup, chosen in _columns(sets):
             x, y = values[chosen & known].T

@@ -157,11 +157,12 @@ def predict_accuracies(
     regressors: Sequence[str] = ("linear",), clip: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
     """Predict the accuracies on all sets from their scores."""
-    parts = []
-    for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
+    parts: list[_Predicted] = []
+    for rows in _cases(scores):
+        method, variant = rows["method"][0], rows["variant"][0]
         score = ALL_SCORES[f"{method}:{variant}" if variant else str(method)]
         if score.predicts is Predicts.ACCURACY:
-            parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"]))
+            parts.append(_predicted(rows, DIRECT, rows["score"], rows["reason"]))
         else:
             for calibration in calibrations:
                 parts += _calibrated(rows, score, calibration, regressors)
@@ -169,12 +170,17 @@ def predict_accuracies(
             parts.append(_left_out(rows))
     if not parts:
         return pd.DataFrame(columns=PREDICTED.names)
-    found = pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    columns = {
+        name: np.concatenate([np.broadcast_to(part[name], len(part["row"])) for part in parts])
+        for name in parts[0]
+    }
+    found = scores.iloc[columns.pop("row")].reset_index(drop=True).assign(**columns)
+    found["error"] = (found["predicted"] - found["accuracy"]).abs()
     found["flagged"] |= (found["predicted"] < -_ROUNDING) | (found["predicted"] > 1 + _ROUNDING)
     if clip:
         found["predicted"] = found["predicted"].clip(0, 1)
         found["error"] = (found["predicted"] - found["accuracy"]).abs()
-    return found
+    return found[PREDICTED.names]
 
 
 def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
@@ -189,15 +195,36 @@ def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
     return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
 
 
-def _rows(
-    rows: pd.DataFrame, protocol: str, predicted: Floats, reasons: Iterable[str],
+# Of a model, method and view, by column, a value per set: frames of so few rows are slow.
+_Rows = Mapping[str, npt.NDArray[Any]]
+# What is predicted from these: `row` of the scores, and a value per row or one for all.
+_Predicted = dict[str, Any]
+
+
+def _cases(scores: pd.DataFrame) -> Iterator[_Rows]:
+    """Yield the scores of every model, method, seed and view, with their rows and subgroups."""
+    columns = {str(name): values.to_numpy() for name, values in scores.items()}
+    columns |= {"row": np.arange(len(scores)), "unit": subgroups_of(scores)}
+    case = scores.groupby(_CASE, sort=False).ngroup().to_numpy()
+    order = np.argsort(case, kind="stable")[np.count_nonzero(case < 0) :]
+    for rows in np.split(order, np.flatnonzero(np.diff(case[order])) + 1) if len(order) else ():
+        yield {name: values[rows] for name, values in columns.items()}
+
+
+def _where(rows: _Rows, chosen: npt.NDArray[np.bool_]) -> _Rows:
+    return {name: values[chosen] for name, values in rows.items()}
+
+
+def _predicted(
+    rows: _Rows, protocol: str, predicted: Floats, reasons: Iterable[str],
     *, outside: npt.NDArray[np.bool_] | bool = False, regressor: str = "", on: Sequence[str] = (),
     n_fitted: int = 0, ends: Mapping[str, Any] = NO_ENDS,
-) -> pd.DataFrame:  # fmt: skip
-    return rows.assign(
-        **ends, protocol=protocol, regressor=regressor, calibrated_on="+".join(on),
-        n_fitted=n_fitted, predicted=predicted, error=np.abs(predicted - rows["accuracy"]),
-        flagged=outside, reason=list(reasons),
+) -> _Predicted:  # fmt: skip
+    return dict(
+        ends, row=rows["row"], protocol=np.array(protocol, object),
+        regressor=np.array(regressor, object), calibrated_on=np.array("+".join(on), object),
+        n_fitted=n_fitted, predicted=predicted, flagged=outside,
+        reason=np.array(list(reasons), object),
     )  # fmt: skip
 
 
@@ -207,7 +234,7 @@ def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
     return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
 
-def _usable(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def _usable(rows: _Rows) -> npt.NDArray[np.bool_]:
     """Return which sets have a score and a known accuracy, so that they can be fitted on."""
     return np.asarray(
         np.isfinite(rows["score"]) & np.isfinite(rows["accuracy"]) & (rows["n"] > 0), np.bool_
@@ -215,26 +242,27 @@ def _usable(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def _calibrated(
-    rows: pd.DataFrame, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
-) -> Iterator[pd.DataFrame]:
-    fitted = rows[rows["group"].isin(calibration.on) & _usable(rows)]
-    wanted = rows[~rows["group"].isin(calibration.on)]
+    rows: _Rows, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
+) -> Iterator[_Predicted]:
+    is_known = np.isin(rows["group"], calibration.on)
+    is_wanted = ~is_known
     if calibration.predict:
-        wanted = wanted[wanted["group"].isin(calibration.predict)]
-    x, new = fitted["score"].to_numpy(), wanted["score"].to_numpy()
-    units, base = subgroups_of(fitted), wanted["accuracy_base"].to_numpy()
+        is_wanted &= np.isin(rows["group"], calibration.predict)
+    fitted, wanted = _where(rows, is_known & _usable(rows)), _where(rows, is_wanted)
+    x, new, base = fitted["score"], wanted["score"], wanted["accuracy_base"]
     is_gap = score.predicts is Predicts.GAP
     outside = (new < x.min()) | (new > x.max()) if len(x) else np.zeros(len(new), np.bool_)
-    y = (fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]).to_numpy()
+    y = fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]
     for name in regressors:
         values = np.full(len(new), np.nan)
         finite, why, flag = np.isfinite(new), "the regression diverged", ""
         ends: Mapping[str, Any] = NO_ENDS
-        if len(fitted) < MIN_SETS:
-            why = f"{len(fitted)} sets to fit on, fewer than {MIN_SETS}"
+        if len(x) < MIN_SETS:
+            why = f"{len(x)} sets to fit on, fewer than {MIN_SETS}"
         elif varies(x):
-            values[finite] = REGRESSORS[name](x, y, new[finite], seed=int(rows["seed"].iloc[0]))
+            values[finite] = REGRESSORS[name](x, y, new[finite], seed=int(rows["seed"][0]))
             if name == "linear":  # a network would be fitted again for each set
+                units = pd.factorize(fitted["unit"])[0]
                 ends = intervals.both_intervals(x, y, units, new, base if is_gap else None)
         else:
             values[finite], flag = y.mean(), FLAGGED
@@ -243,37 +271,36 @@ def _calibrated(
             reason or (flag if np.isfinite(value) else why)
             for reason, value in zip(wanted["reason"], predicted, strict=True)
         ]
-        yield _rows(
+        yield _predicted(
             wanted, CALIBRATED, predicted, reasons, outside=outside & np.isfinite(predicted),
-            regressor=name, on=calibration.on, n_fitted=len(fitted), ends=ends,
+            regressor=name, on=calibration.on, n_fitted=len(x), ends=ends,
         )  # fmt: skip
 
 
-def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
-    usable = _usable(rows)
+def _left_out(rows: _Rows) -> _Predicted:
+    usable, n = _usable(rows), len(rows["row"])
     n_others = max(int(usable.sum()) - 1, 0)
-    predicted, outside = np.full(len(rows), np.nan), np.zeros(len(rows), np.bool_)
-    reasons = rows["reason"].astype(object).to_numpy(copy=True)
+    predicted, outside = np.full(n, np.nan), np.zeros(n, np.bool_)
+    reasons = rows["reason"].astype(object)
     ends: dict[str, Any] = dict(NO_ENDS)
     if n_others < MIN_SETS:
         reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
-        chosen = rows[usable]
-        x, y = chosen["score"].to_numpy(), chosen["accuracy"].to_numpy()
-        found = leave_one_out(x, y)
-        for name, values in intervals.both_intervals(x, y, subgroups_of(chosen)).items():
-            ends[name] = np.full(len(rows), NO_ENDS[name], np.asarray(values).dtype)
+        x, y = rows["score"][usable], rows["accuracy"][usable]
+        found, units = leave_one_out(x, y), pd.factorize(rows["unit"][usable])[0]
+        for name, values in intervals.both_intervals(x, y, units).items():
+            ends[name] = np.full(n, NO_ENDS[name], np.asarray(values).dtype)
             ends[name][usable] = values
-        predicted[usable], outside[usable] = found.predicted, _beyond_others(chosen["score"])
+        predicted[usable], outside[usable] = found.predicted, _beyond_others(x)
         reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
-    return _rows(
+    return _predicted(
         rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",
         n_fitted=n_others, ends=ends,
     )  # fmt: skip
 
 
-def _beyond_others(scores: "pd.Series[float]") -> npt.NDArray[np.bool_]:
+def _beyond_others(scores: Floats) -> npt.NDArray[np.bool_]:
     """Return which scores are below, or above, all others."""
-    alone = ~scores.duplicated(keep=False)
-    return np.asarray(alone & ((scores == scores.min()) | (scores == scores.max())), np.bool_)
+    low, high = scores == scores.min(), scores == scores.max()
+    return np.asarray((low & (low.sum() == 1)) | (high & (high.sum() == 1)), np.bool_)

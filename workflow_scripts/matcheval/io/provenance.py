@@ -243,7 +243,7 @@ class CodeDigests:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
-                path.write_text(json.dumps({"sources": self._sources, "digests": self._known}))
+                path.write_text(json.dumps({"sources": self.sources, "digests": self._known}))
         except (OSError, InputError) as error:  # they are computed again
             logging.info("digests of code are not kept: %s", error)
         self._is_saved = True
@@ -252,13 +252,13 @@ class CodeDigests:
     def _known(self) -> dict[str, str]:
         try:
             kept = json.loads(self._file.read_bytes())
-            same = kept["sources"] == self._sources
+            same = kept["sources"] == self.sources
             return dict(kept["digests"]) if same else {}
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return {}  # not there yet, or damaged: they are computed again
 
     @cached_property
-    def _sources(self) -> str:
+    def sources(self) -> str:
         """A digest of names and contents of all source files, and of the version of Python."""
         digest = hashlib.sha256(sys.version.encode())
         for file in sorted(
