@@ -153,7 +153,8 @@ def heat_map(
     """Draw a matrix in colours from blue to red, with its numbers if asked for."""
     with drawing(*size, note) as figure:
         axes = figure.add_subplot()
-        image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+        shown = values if values.size else np.full((1, 1), np.nan)
+        image = axes.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
         axes.set_xticks(np.arange(len(columns)), columns, rotation=90, fontsize=style.NOTE_SIZE)
         axes.set_yticks(np.arange(len(rows)), rows)
         axes.set_xlabel(xlabel)
