@@ -1,5 +1,7 @@
 """Scores computed from features: distances between sets, and classifiers that tell them apart."""
 
+import logging
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +21,7 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
 )
 
+LOGGER = logging.getLogger(__name__)
 SCORES = Scores()
 Features = npt.NDArray[np.float32]
 Part = tuple[Features, Classes]
@@ -171,6 +174,7 @@ class LinearClassifier:
 def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClassifier:
     """Fit a logistic regression with an L2 penalty on standardised features."""
     from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     scaling = Scaling.of(train[0])
@@ -181,9 +185,16 @@ def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClas
     )
     best, lowest = None, np.inf
     for strength in STRENGTHS:
-        with config_context(assume_finite=True, skip_parameter_validation=True):  # a seventh faster
+        with (
+            config_context(assume_finite=True, skip_parameter_validation=True),  # a seventh faster
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in one line
             model.set_params(C=strength).fit(scaled, train[1])
             error = error_rate(tune[1], model.predict(unseen), balanced=balanced)
+        if model.n_iter_.max() == _MAX_ITER:
+            LOGGER.info("linear classifier: the fit with C = %g was ended at its %d iterations",
+                        strength, _MAX_ITER)  # fmt: skip
         if error < lowest:
             lowest, weights, offsets = error, model.coef_.T.copy(), model.intercept_.copy()
             best = LinearClassifier(scaling, weights, offsets, strength)
