@@ -208,7 +208,7 @@ class DomainGeneralization(Analysis):
                 arguments=self._comparison,
             ),
             Rule(
-                name="lay_out_domain_results", run=lay_out_results,
+                name="lay_out_domain_results", draws=True, run=lay_out_results,
                 message="Laying out the results of {wildcards.view}, groups selected by "
                 "{wildcards.selection}",
                 input={"results": results}, output={"outputs": self.layout},
