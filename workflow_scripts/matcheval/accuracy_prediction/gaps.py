@@ -244,15 +244,9 @@ def _spearman(values: Floats, times: Floats) -> Floats:
 
 def _unit_ranks(values: Floats, times: Floats) -> Floats:
     """Return centred ranks scaled to length 1, by resample; unknown values are infinite."""
-    order = np.argsort(values)
-    sorted_values = values[order]
-    starts = np.flatnonzero(np.append(True, sorted_values[1:] != sorted_values[:-1]))
-    drawn = np.add.reduceat(times[order], starts)
-    ranks = np.empty_like(times)  # of equal values their mean: those before, and half of them
-    ranks[order] = np.repeat(
-        drawn.cumsum(axis=0) - drawn + (drawn + 1) / 2, np.diff(starts, append=len(values)), axis=0
-    )
-    ranks -= (times.sum(axis=0) + 1) / 2
+    # Of equal values the mean of their ranks: those before, and half of them.
+    before = (values < values[:, None]) + 0.5 * (values == values[:, None])
+    ranks = before @ times - times.sum(axis=0) / 2
     ranks[np.isinf(values)] = 0
     length = np.sqrt((times * ranks**2).sum(axis=0))
     return np.asarray(ranks / length, np.float64)
