@@ -120,7 +120,8 @@ def misbehaving(cluster, prepared, tmp_path_factory):
 def misbehaved(misbehaving):
     """That run, ended."""
     run, process = misbehaving
-    run.finish(process, code=1)
+    output = run.finish(process, code=1)
+    assert run.starts, output
     return run
 
 
