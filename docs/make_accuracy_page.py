@@ -23,7 +23,7 @@ KEPT = ROOT / "docs" / "accuracy"
 SUITE = "shifts"
 MIN_SETS = 8  # of an interval over subgroups
 FITTED_ON = "Syn1"  # regressions on other groups are in the CSV files only
-LEFT_OUT = ("prediction_score_0.7", "prediction_score_0.8")  # of three thresholds, two are there, too
+LEFT_OUT = ("prediction_score_0.7", "prediction_score_0.8")  # they are in the CSV files, too
 FIGURES = {"errors": "errors-calibrated-Syn1", "protocol": "protocol"}
 DECIMALS = 6
 

@@ -14,13 +14,14 @@ from unittest.mock import Mock
 import pytest
 
 from matcheval.errors import InputError
+from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.checks import Request, check_executor
 from matcheval.execution.cluster.slurm import Meaning, meaning, parse_states, passes, pause
 
 workflow_errors = pytest.importorskip("snakemake_interface_common.exceptions")
 plugin = pytest.importorskip("snakemake_executor_plugin_matcheval_slurm")
 
-from snakemake_executor_plugin_matcheval_slurm import jobs, versions  # noqa: E402
+from snakemake_executor_plugin_matcheval_slurm import executor, jobs, versions  # noqa: E402
 from snakemake_executor_plugin_matcheval_slurm.jobs import WaitingJobs  # noqa: E402
 
 
@@ -152,6 +153,44 @@ class TestWaitingJobs:
         assert list(waiting.due()) == [other]
         assert waiting.refused(other, "limit") is None
         assert list(waiting.due()) == []
+
+
+class TestUnanswered:
+    """SLURM does not answer a question that a run asks once: the run goes on, and asks again."""
+
+    @pytest.fixture(autouse=True)
+    def answers(self, monkeypatch):
+        """Commands and what they print; those that are not named fail as without a controller."""
+        answers = {}
+
+        def run_slurm(program, *arguments):
+            if program not in answers:
+                raise InputError(f"'{program}' failed: Unable to contact slurm controller")
+            return answers[program]
+
+        monkeypatch.setattr(slurm, "run_slurm", run_slurm)
+        slurm.settings.cache_clear()
+        slurm.nodes.cache_clear()
+        yield answers
+        slurm.settings.cache_clear()
+        slurm.nodes.cache_clear()
+
+    def test_whether_there_is_accounting(self, answers):
+        submitted = jobs.JobsInSlurm("run", "squeue", logging.getLogger())
+        assert submitted.states(["1"]) is None
+        answers |= {
+            "scontrol": "AccountingStorageType = accounting_storage/none\n",
+            "squeue": "1|RUNNING\n",
+        }
+        assert submitted.states(["1"]) == {"1": "RUNNING"}
+
+    def test_which_nodes_there_are(self, monkeypatch):
+        run = object.__new__(executor.SlurmExecutor)
+        run._waiting, run.logger = WaitingJobs(0, 3600), logging.getLogger()
+        monkeypatch.setattr(Job, "attempt", 2, raising=False)
+        job = Job("a", {"slurm_partition": "gpu"})
+        run.run_job(job)
+        assert run._waiting.tried() == [job]
 
 
 def test_versions_of_the_plugin_that_this_one_is_based_on(monkeypatch, caplog):

@@ -12,8 +12,9 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
+from matcheval.errors import InputError
 from matcheval.execution.cluster import slurm
-from matcheval.execution.cluster.checks import startable, within
+from matcheval.execution.cluster.checks import Request, startable, within
 from matcheval.execution.cluster.slurm import Meaning, meaning, normalized, passes, patience
 from matcheval.execution.jobs import stop_file
 from snakemake_executor_plugin_matcheval_slurm import jobs
@@ -78,7 +79,16 @@ class SlurmExecutor(plugin.Executor):
             self._submit(job)
 
     def _submit(self, job: Any) -> None:
-        """Submit a job; requests for retries are limited to what the partition has."""
+        submitted = job
+        try:
+            limited = self._limited(job)
+            submitted = jobs.SubmittedAs(job, jobs.changes(job, limited, self._settings))
+            super().run_job(submitted)
+        except (WorkflowError, InputError) as error:  # InputError: SLURM does not tell its nodes
+            self.report_job_error(SubmittedJobInfo(submitted), msg=str(error))
+
+    def _limited(self, job: Any) -> Request:
+        """Return what is requested for a job: retries no more than the partition has."""
         limited = wanted = request_of(job)
         if job.attempt > 1:
             limited = within(wanted, slurm.nodes())
@@ -90,11 +100,7 @@ class SlurmExecutor(plugin.Executor):
                 )
         elif wanted.resumable:
             limited = startable(wanted, slurm.nodes())
-        submitted = jobs.SubmittedAs(job, jobs.changes(job, limited, self._settings))
-        try:
-            super().run_job(submitted)
-        except WorkflowError as error:
-            self.report_job_error(SubmittedJobInfo(submitted), msg=str(error))
+        return limited
 
     def report_job_submission(self, job_info: Any, register_job: bool = True) -> None:
         """Record that a job was submitted."""

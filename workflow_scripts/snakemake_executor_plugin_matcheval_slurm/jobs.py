@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from matcheval.errors import InputError
 from matcheval.execution.cluster import slurm
 from matcheval.execution.cluster.checks import Request
 from matcheval.execution.cluster.slurm import parse_states, pause, status_command
+
+T = TypeVar("T")
 
 
 def request_of(job: Any) -> Request:
@@ -202,7 +204,10 @@ class JobsInSlurm:
 
     def states(self, numbers: Collection[str]) -> dict[str, str] | None:
         """Ask for the states of all jobs; None if SLURM does not answer."""
-        programs = ["squeue", "sacct"] if slurm.has_accounting() else ["squeue"]
+        has_accounting = self._answer(slurm.has_accounting)
+        if has_accounting is None:
+            return None
+        programs = ["squeue", "sacct"] if has_accounting else ["squeue"]
         programs.sort(key=lambda program: program != self._first)
         states: dict[str, str] = {}
         for program in programs:
@@ -235,12 +240,15 @@ class JobsInSlurm:
 
     def _ask(self, command: Sequence[str]) -> str | None:
         """Run a command of SLURM, and return its output; None if SLURM does not answer."""
+        return self._answer(lambda: slurm.run_slurm(*command))
+
+    def _answer(self, question: Callable[[], T]) -> T | None:
         try:
-            text = slurm.run_slurm(*command)
+            found = question()
         except InputError as error:
             if not self._silent:
                 self._logger.warning(f"SLURM does not answer; it is asked again. {error}")
             self._silent = True
             return None
         self._silent = False
-        return text
+        return found

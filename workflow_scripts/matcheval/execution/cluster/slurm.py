@@ -205,7 +205,7 @@ def status_command(program: str, name: str, since: str) -> list[str]:
 # Reasons for which `sbatch` refuses a job now and accepts it later. Limits on a single job
 # (QOSMaxCpuPerJobLimit) are not among them: they are the same at every attempt.
 _PASSING = re.compile(
-    r"munge|authentication (error|credential)|timed out|unable to contact|"
+    r"munge|authentication (error|credential)|timed out|did not finish in|unable to contact|"
     r"connection (refused|reset)|temporarily unable|resource temporarily unavailable|"
     r"zero bytes were transmitted|in standby mode|"
     r"(QOS|Assoc)(Max|Grp)\w+|job violates accounting/QOS policy",
