@@ -49,7 +49,7 @@ def test_errors_of_predicted_accuracies(tmp_path):
     first = page[page.index("<h2") : page.index("In detail")]
     assert f"{error} points, calibrated on Syn1 (46 sets)" in first
     assert "To assume the accuracy of the base errs by 18.0 [" in first
-    assert "label images: 1,068 drawn at random give ±3 points" in first
+    assert "label images: 2,401 drawn at random give ±2 points" in first
     assert page.index("In detail") < page.index("Mean absolute error (points) [90 % CI]")
     assert page.lower().count("with 90 % intervals") == 2  # in the headline, and of the chart
     assert "has no prediction of" in page[page.index("In detail") :]  # rotation, of most sets
