@@ -13,7 +13,9 @@ from pathlib import Path
 import pandas as pd
 from common import write_results
 
+from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.recommendation import recommend
+from matcheval.accuracy_prediction.scoring import WHOLE
 
 METHODS = ("atc_mc", "cott", "ac_temperature")
 
@@ -22,10 +24,13 @@ def errors_of(file: Path) -> dict[str, list[float]]:
     """Errors of ATC-MC in points, by what is recommended."""
     table = pd.read_parquet(file)
     direct = table[
-        (table["protocol"] == "direct") & table["method"].isin(METHODS)
-        & (table["variant"] == "") & (table["view"] == "all")
-    ].assign(predicted_low=float("nan"), predicted_high=float("nan"))  # fmt: skip
-    direct = direct.assign(target=direct["dataset"], title=direct["method"])
+        (table["protocol"] == DIRECT) & table["method"].isin(METHODS)
+        & (table["variant"] == "") & (table["view"] == WHOLE)
+    ]  # fmt: skip
+    direct = direct.assign(
+        target=direct["dataset"], title=direct["method"],
+        predicted_low=float("nan"), predicted_high=float("nan"),
+    )  # fmt: skip
     errors: dict[str, list[float]] = {"ATC-MC": [], "none": []}
     for _, rows in direct.groupby(["model", "dataset"], sort=False):
         (advice,) = recommend(rows.fillna({"reason": ""}).to_dict("records"))

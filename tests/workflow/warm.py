@@ -102,17 +102,18 @@ def serve(folder: Path) -> dict:
                 client.close()
                 os.close(ended)
         if listener in ready and (request := receive(client := listener.accept()[0])):
+            command, files = request
             process = os.fork()
             if not process:
                 os.setpgid(0, 0)
                 for other in (listener, client, *(one for _, one in running.values())):
                     other.close()
-                for number, file in enumerate(request[1]):
+                for number, file in enumerate(files):
                     os.dup2(file, number)
                     os.close(file)
-                return request[0]
+                return command
             os.setpgid(process, process)  # here too, as it may have to be killed before it runs
-            for file in request[1]:
+            for file in files:
                 os.close(file)
             running[os.pidfd_open(process)] = process, client
     for file in ("python", "socket"):

@@ -79,6 +79,7 @@ class SlurmExecutor(plugin.Executor):
             self._submit(job)
 
     def _submit(self, job: Any) -> None:
+        """Submit a job; what fails is reported, or submitted later."""
         submitted = job
         try:
             limited = self._limited(job)

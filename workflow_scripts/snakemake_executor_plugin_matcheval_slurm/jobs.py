@@ -1,4 +1,4 @@
-"""Snakemake's jobs as SLURM is asked for them, those that wait, and those that are submitted."""
+"""What is requested from SLURM for a job; jobs refused for now; states of submitted jobs."""
 
 import glob
 import threading
@@ -100,14 +100,14 @@ Place = tuple[Any, ...]
 
 
 def place_of(job: Any) -> Place:
-    """Return what limits on the number of jobs are about: jobs of other places may be accepted."""
+    """Return what SLURM's limits on queued jobs apply to; others may be accepted meanwhile."""
     request = request_of(job)
     return request.partition, request.account, request.qos, request.gpus > 0
 
 
 @dataclass
 class _Queue:
-    """Jobs of one place that wait."""
+    """Jobs of one partition, account and QOS that wait for their submission."""
 
     jobs: dict[Any, bool] = field(default_factory=dict)
     failures: int = 0
@@ -117,7 +117,7 @@ class _Queue:
 
 
 class WaitingJobs:
-    """The jobs that wait until SLURM accepts them."""
+    """Jobs that SLURM refused for now, and those behind them: all are submitted again later."""
 
     def __init__(
         self, shortest: float, patience: float, clock: Callable[[], float] = time.monotonic
@@ -127,7 +127,7 @@ class WaitingJobs:
         self._lock = threading.Lock()
 
     def join(self, job: Any) -> bool:
-        """Add a job, if others of its place wait: SLURM would not accept it either."""
+        """Queue a job if one like it was refused, as it would be, too; return whether it waits."""
         with self._lock:
             queue = self._queues[place_of(job)]
             if not queue.jobs or job in queue.jobs:
@@ -136,7 +136,7 @@ class WaitingJobs:
             return True
 
     def refused(self, job: Any, reason: str) -> str | None:
-        """Note that SLURM does not accept a job for now."""
+        """Queue a job that SLURM refused; return what to say, or None once patience has ended."""
         with self._lock:
             queue, now = self._queues[place_of(job)], self._clock()
             if not queue.failures:
@@ -170,12 +170,12 @@ class WaitingJobs:
                 queue.jobs.pop(job, None)
 
     def tried(self) -> list[Any]:
-        """Return the jobs whose time has come, of those that SLURM was asked to accept."""
+        """Return the refused jobs that are now due to be submitted again."""
         with self._lock:
             return [job for queue in self._due() for job, tried in queue.jobs.items() if tried]
 
     def due(self) -> Iterator[Any]:
-        """Yield the jobs whose time has come, of each place until one of them is refused."""
+        """Yield the jobs due to be submitted, of each queue until one of them is refused."""
         with self._lock:
             queues = list(self._due())
         for queue in queues:
@@ -204,14 +204,14 @@ class JobsInSlurm:
 
     def states(self, numbers: Collection[str]) -> dict[str, str] | None:
         """Ask for the states of all jobs; None if SLURM does not answer."""
-        has_accounting = self._answer(slurm.has_accounting)
+        has_accounting = self._ask(slurm.has_accounting)
         if has_accounting is None:
             return None
         programs = ["squeue", "sacct"] if has_accounting else ["squeue"]
         programs.sort(key=lambda program: program != self._first)
         states: dict[str, str] = {}
         for program in programs:
-            text = self._ask(status_command(program, self._name, self._since))
+            text = self._ask(slurm.run_slurm, *status_command(program, self._name, self._since))
             if text is None:
                 return None
             states = parse_states(text) | states
@@ -226,7 +226,7 @@ class JobsInSlurm:
         those of submitted jobs. Returns whether SLURM answers now.
         """
         command = ["squeue", "--noheader", "--me", f"--name={self._name}", "--format=%i|%k"]
-        text = self._ask(command)
+        text = self._ask(slurm.run_slurm, *command)
         if text is None:
             return False
         found = parse_states(text).items()
@@ -236,15 +236,13 @@ class JobsInSlurm:
     def cancel(self, numbers: Sequence[str]) -> None:
         """Cancel jobs."""
         for start in range(0, len(numbers), _JOBS_PER_COMMAND):
-            self._ask(["scancel", "--quiet", *numbers[start : start + _JOBS_PER_COMMAND]])
+            part = numbers[start : start + _JOBS_PER_COMMAND]
+            self._ask(slurm.run_slurm, "scancel", "--quiet", *part)
 
-    def _ask(self, command: Sequence[str]) -> str | None:
-        """Run a command of SLURM, and return its output; None if SLURM does not answer."""
-        return self._answer(lambda: slurm.run_slurm(*command))
-
-    def _answer(self, question: Callable[[], T]) -> T | None:
+    def _ask(self, question: Callable[..., T], *arguments: str) -> T | None:
+        """Ask SLURM something, and return the answer; None if it does not answer."""
         try:
-            found = question()
+            found = question(*arguments)
         except InputError as error:
             if not self._silent:
                 self._logger.warning(f"SLURM does not answer; it is asked again. {error}")

@@ -159,7 +159,7 @@ GROUP_GAPS = TableSchema(
 def tabulate_errors(
     predicted: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
-    """Tabulate mean absolute errors by method and group of sets."""
+    """Tabulate the mean absolute errors of predicted accuracies, by method and group of sets."""
     keys = ["suite", "view", *PROCEDURE, "method", "variant"]
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
@@ -175,11 +175,10 @@ def tabulate_errors(
 
 
 def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the scores of a model go with its accuracies over sets."""
+    """Tabulate the correlations between each model's scores and its accuracies over sets."""
     keys = ["model", "suite", "view", "method", "variant"]
-    first = dict.fromkeys(_PLACE, "first")
-    of_sets = scores.groupby([*keys, "dataset"], sort=False).agg(
-        {"score": "mean", "accuracy": "mean", **first}
+    of_sets = scores.groupby([*keys, "dataset"], sort=False).agg(  # over seeds
+        {"score": "mean", "accuracy": "mean", "group": "first", "subgroup": "first"}
     )
     rows = []
     for case, sets in of_sets.groupby(level=keys, sort=False):

@@ -256,7 +256,7 @@ def write_gaps(
     *, model: str, given: scoring.SuiteOutputs, method: MatchingMethod, seeds: Sequence[int],
     confidence: float, gaps: Path,
 ) -> None:  # fmt: skip
-    """Write the gaps of one model on a suite, matched and decomposed."""
+    """Write one model's gap on each set of a suite, with its matched gap and its decomposition."""
     reader = scoring.SuiteReader(given, given.files.reader([model], model))
     table = tabulate_gaps(model, reader, method, seeds, confidence)
     write_table(schema_at_level(GAPS, confidence).from_frame(table), gaps)

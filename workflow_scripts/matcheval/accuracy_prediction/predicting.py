@@ -175,11 +175,10 @@ def predict_accuracies(
         for name in parts[0]
     }
     found = scores.iloc[columns.pop("row")].reset_index(drop=True).assign(**columns)
-    found["error"] = (found["predicted"] - found["accuracy"]).abs()
     found["flagged"] |= (found["predicted"] < -_ROUNDING) | (found["predicted"] > 1 + _ROUNDING)
     if clip:
         found["predicted"] = found["predicted"].clip(0, 1)
-        found["error"] = (found["predicted"] - found["accuracy"]).abs()
+    found["error"] = (found["predicted"] - found["accuracy"]).abs()
     return found[PREDICTED.names]
 
 
@@ -206,7 +205,7 @@ def _cases(scores: pd.DataFrame) -> Iterator[_Rows]:
     columns = {str(name): values.to_numpy() for name, values in scores.items()}
     columns |= {"row": np.arange(len(scores)), "unit": subgroups_of(scores)}
     case = scores.groupby(_CASE, sort=False).ngroup().to_numpy()
-    order = np.argsort(case, kind="stable")[np.count_nonzero(case < 0) :]
+    order = np.argsort(case, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(case[order])) + 1) if len(order) else ():
         yield {name: values[rows] for name, values in columns.items()}
 
@@ -221,8 +220,7 @@ def _predicted(
     n_fitted: int = 0, ends: Mapping[str, Any] = NO_ENDS,
 ) -> _Predicted:  # fmt: skip
     return dict(
-        ends, row=rows["row"], protocol=np.array(protocol, object),
-        regressor=np.array(regressor, object), calibrated_on=np.array("+".join(on), object),
+        ends, row=rows["row"], protocol=protocol, regressor=regressor, calibrated_on="+".join(on),
         n_fitted=n_fitted, predicted=predicted, flagged=outside,
         reason=np.array(list(reasons), object),
     )  # fmt: skip

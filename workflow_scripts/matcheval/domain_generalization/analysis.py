@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import product
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.scoring import write_scores
@@ -97,12 +98,12 @@ class DomainGeneralization(Analysis):
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
-        """The training and the validation part of every source dataset, for every seed."""
+        """The training and validation splits of every source domain, for every seed."""
         return self.expansion.derivations
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
-        """Models to run on their target datasets; those with scores also run on their sources."""
+        """Models to evaluate on their target domains; scores need their source domains as well."""
         return self.expansion.tested | self.expansion.tested_on_sources
 
     @property
@@ -208,12 +209,18 @@ class DomainGeneralization(Analysis):
                 arguments=self._comparison,
             ),
             Rule(
-                name="lay_out_domain_results", draws=True, run=lay_out_results,
-                message="Laying out the results of {wildcards.view}, groups selected by "
-                "{wildcards.selection}",
-                input={"results": results}, output={"outputs": self.layout},
-                arguments=lambda wildcards: {"design": self.views[wildcards.view]},
-                values={"view": self.views, "selection": self.selections},
+                name="lay_out_domain_results", run=lay_out_results,
+                message="Laying out the results as tables of Markdown and LaTeX",
+                input={"results": results},
+                output={
+                    "outputs": [
+                        self.layout.of({"view": view, "selection": selection})
+                        for view, selection in product(self.views, self.selections)
+                    ]
+                },
+                arguments=lambda wildcards: {
+                    "designs": list(self.views.values()), "selections": self.selections,
+                },
             ),
             Rule(
                 name="plot_domain_generalization", draws=True, run=plot_results,

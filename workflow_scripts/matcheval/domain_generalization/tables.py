@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -297,9 +298,11 @@ def write_plan(
 
 
 def lay_out_results(
-    *, design: str, selection: str, results: Path, outputs: Sequence[Path]
+    *, designs: Sequence[str], selections: Sequence[str], results: Path, outputs: Sequence[Path]
 ) -> None:  # fmt: skip
-    """Write the results of one selection in the layout of a paper's table."""
-    table = only(RESULTS.read(results).to_pandas(), selection, design)
-    write_readable(table, RESULTS, by_domain if design else by_group, outputs)
-    logging.info("%s: %d results", selection, len(table))
+    """Write the results of each design and selection in the layout of a paper's table."""
+    every, shown = RESULTS.read(results).to_pandas(), product(designs, selections)
+    for (design, selection), *files in zip(shown, outputs[::2], outputs[1::2], strict=True):
+        table = only(every, selection, design)
+        write_readable(table, RESULTS, by_domain if design else by_group, files)
+        logging.info("%s %s: %d results", design, selection, len(table))

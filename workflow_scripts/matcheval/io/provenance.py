@@ -259,7 +259,7 @@ class CodeDigests:
 
     @cached_property
     def sources(self) -> str:
-        """A digest of names and contents of all source files, and of the version of Python."""
+        """SHA-256 of Python's version and of the names and contents of all source files."""
         digest = hashlib.sha256(sys.version.encode())
         for file in sorted(
             (*self._scripts.glob("*.py"), *self._scripts.glob(f"{PACKAGE}/**/*.py"))

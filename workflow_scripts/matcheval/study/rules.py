@@ -114,7 +114,7 @@ class Wildcards(Protocol):
     """Values of a job's wildcards, as attributes."""
 
     def __getattr__(self, name: str) -> str:
-        """Return the value of a wildcard."""
+        """Return the value of the wildcard that has this name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +190,7 @@ class Rule(DeclaredRule):
     code : sequence of str
         What `run` finds by name, as for `io.provenance.code_digest`.
     draws : bool
-        Whether it draws figures, or lays out tables that are shown beside them: those of an
-        analysis are made by one job (`drawn_together`).
+        Whether it draws figures: those of an analysis are drawn by one job (`drawn_together`).
     members : Members, optional
         The values of a wildcard whose files one job makes, those that are missing or outdated
         (`made_together`).
@@ -334,10 +333,7 @@ def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> 
         for match in filter(None, map(pattern.fullmatch, targets)):
             jobs[rule.name, *match.groups()] = rule, match.groupdict(), artifact
     each = [(rule, wildcards) for rule, wildcards, _ in jobs.values()]
-    n_tables = sum(".md" in artifact.suffixes for _, _, artifact in jobs.values())
-    and_tables = f" and laying out {n_tables} tables" if n_tables else ""
-    n_figures = len(each) - n_tables
-    threads = _PROCESSES if n_figures > _FEW_FIGURES else 1
+    threads = _PROCESSES if len(each) > _FEW_FIGURES else 1
 
     def request(_: Any) -> ResourceRequest:
         asked = [r.request(_attributes(w)) if r.request else SMALL for r, w in each]
@@ -359,7 +355,7 @@ def drawn_together(name: str, rules: Sequence[Rule], targets: Sequence[str]) -> 
         code=sorted({code for rule in rules for code in (rule.function, *rule.code)}),
         environment=max(rule.environment for rule in rules),  # `models` has all of `analysis`
         request=request,
-        message=f"Drawing {n_figures} figures{and_tables}",
+        message=f"Drawing {len(each)} figures",
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts
 
 
 def frechet(as_printed: bool, sides: Sides) -> float:
-    """Compute the distance of the target from the base, perhaps of means not squared."""
+    """Compute the Fréchet distance of base and target; as printed, it has no square of the norm."""
     return _frechet(moments_of(sides.base), sides.target, as_printed=as_printed)
 
 
@@ -118,13 +118,13 @@ _of_statistics(
     fit=lambda sources: moments_of(_reference_of(sources)),
 )  # fmt: skip
 def frechet_from_reference(sides: Sides, reference: Moments) -> float:
-    """Compute the distance of the target from the reference set."""
+    """Compute the Fréchet distance of the reference set and the target."""
     return _frechet(reference, sides.target)
 
 
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
-    """Compute the distance of the mean of the target from that of the base."""
+    """Compute the Euclidean distance of the feature means of base and target."""
     one = moments_of(sides.base)
     return mean_distance(one, _comparable(one, sides.target))
 
@@ -184,20 +184,20 @@ def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClas
         warm_start=True, max_iter=_MAX_ITER, class_weight="balanced" if balanced else None
     )
     best, lowest = None, np.inf
-    for strength in STRENGTHS:
-        with (
-            config_context(assume_finite=True, skip_parameter_validation=True),  # a seventh faster
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in one line
+    with (
+        config_context(assume_finite=True, skip_parameter_validation=True),  # a seventh faster
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in one line
+        for strength in STRENGTHS:
             model.set_params(C=strength).fit(scaled, train[1])
             error = error_rate(tune[1], model.predict(unseen), balanced=balanced)
-        if model.n_iter_.max() == _MAX_ITER:
-            LOGGER.info("linear classifier: the fit with C = %g was ended at its %d iterations",
-                        strength, _MAX_ITER)  # fmt: skip
-        if error < lowest:
-            lowest, weights, offsets = error, model.coef_.T.copy(), model.intercept_.copy()
-            best = LinearClassifier(scaling, weights, offsets, strength)
+            if model.n_iter_.max() == _MAX_ITER:
+                LOGGER.info("linear classifier: C = %g did not converge in %d iterations",
+                            strength, _MAX_ITER)  # fmt: skip
+            if error < lowest:
+                lowest, weights, offsets = error, model.coef_.T.copy(), model.intercept_.copy()
+                best = LinearClassifier(scaling, weights, offsets, strength)
     assert best is not None
     return best
 
@@ -326,14 +326,14 @@ _K_MEANS = {"max_iter": 100, "random_state": 2022, "n_init": 10}
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Prototypes of a reference set."""
+    """K-means centroids of a reference set's features, and the share nearest to each."""
 
     prototypes: Features
     histogram: Floats
 
 
 def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
-    """Cluster the features of a reference set by k-means."""
+    """Compute the prototypes of a reference set: the centroids of k-means."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
