@@ -14,8 +14,7 @@ from take_over import table, update_page
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import difference_columns, titles
-from matcheval.io.text_tables import markdown
+from matcheval.accuracy_prediction.tables import titles
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "accuracy-prediction.md"
@@ -85,32 +84,6 @@ def errors(study: str) -> str:
     return table(["method", *heads], lines)
 
 
-def differences(study: str) -> str:
-    """Lay out the paired differences of a study's errors over all sets as a table in Markdown.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-
-    Returns
-    -------
-    str
-        By way of predicting, every method beside the one with the lowest error.
-    """
-    found = pd.read_csv(KEPT / f"{study}-differences.csv", keep_default_na=False, na_values={
-        name: [""] for name in ("difference", "difference_low", "difference_high")
-    })  # fmt: skip
-    shown = (found["group"] == ALL) & (found["protocol"] != LEAVE_ONE_OUT)
-    return markdown(difference_columns(found[shown]))
-
-
-def block(name: str) -> str:
-    """Return the table that a block names: a study, or `STUDY/differences`."""
-    study, _, kind = name.partition("/")
-    return differences(study) if kind else errors(study)
-
-
 def _error(row: pd.Series) -> str:
     bounds = ", ".join(_points(row[f"mae_subgroups_{end}"]) for end in ("low", "high"))
     return _points(row["mae"]) + (f" [{bounds}]" if row["n_sets"] >= MIN_SETS else "")
@@ -123,4 +96,4 @@ def _points(value: float | None) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         take(name)
-    update_page(PAGE, block)
+    update_page(PAGE, errors)

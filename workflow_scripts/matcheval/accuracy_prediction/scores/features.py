@@ -76,7 +76,12 @@ def mean_distance(one: Moments, other: Moments) -> float:
 
 def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
     r"""Compute the Fréchet distance of two normal distributions."""
-    values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
+    if other.deviations is None:
+        product = one.root.T @ other.covariance @ one.root
+    else:  # the same eigenvalues other than 0, of a smaller matrix
+        rows = other.deviations @ one.root
+        product = rows @ rows.T
+    values = np.linalg.eigvalsh(product)
     cross = np.sqrt(values[values > of_model.rounded_to_zero(values)]).sum()
     spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
     between = mean_distance(one, other)

@@ -19,11 +19,15 @@ _ROWS = 8192  # converted to float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and covariance of features."""
+    """Mean and covariance of features.
+
+    Of fewer datapoints than features, `deviations` D has a row each, with Dᵀ D the covariance.
+    """
 
     n: int
     mean: Floats
     covariance: Floats
+    deviations: Floats | None = None
 
     @cached_property
     def root(self) -> Floats:
@@ -41,7 +45,8 @@ def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
     for start in range(0, n, _ROWS):
         centred = features[start : start + _ROWS] - mean
         scatter += centred.T @ centred
-    return Moments(n, mean, scatter / (n - 1 if n > 1 else np.nan))
+    deviations = (features - mean) / np.sqrt(n - 1) if 1 < n < width else None
+    return Moments(n, mean, scatter / (n - 1 if n > 1 else np.nan), deviations)
 
 
 def rounded_to_zero(values: npt.NDArray[Any]) -> float:
