@@ -47,11 +47,14 @@ class BuiltDataset:
     selection_frequencies : str
         File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
         empty if there is none.
+    is_vectors : bool
+        Whether its datapoints are no images but vectors of features.
     """
 
     sources: tuple[str, ...]
     version: int
     selection_frequencies: str = ""
+    is_vectors: bool = False
 
 
 class StudyPart:

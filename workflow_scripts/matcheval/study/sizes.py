@@ -17,6 +17,8 @@ from matcheval.execution.sizes import ImageSet, ModelSize
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
 
+VECTOR = 2048  # features of a datapoint, of networks as large as ResNet-50
+
 
 def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> ImageSet:
     """Return the size of a dataset: from its description once it is prepared, else by its kind.
@@ -25,7 +27,10 @@ def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> I
     """
     source = _source(study, name)
     settings = study.datasets[source].settings
-    if isinstance(settings, Restyled):
+    if (built := study.built_datasets.get(source)) and built.is_vectors:
+        of = dataset_size(study, built.sources[0], planned=planned)
+        guess = replace(of, side=1, channels=VECTOR, encoded=False)
+    elif isinstance(settings, Restyled):
         guess = replace(dataset_size(study, settings.of, planned=planned), made=False)
     elif isinstance(settings, Corrupted):
         of = dataset_size(study, settings.of, planned=planned)
@@ -69,10 +74,11 @@ def _source(study: StudyContents, name: str) -> str:
     while True:
         if name in study.derivations:
             name = study.derivations[name].of[0]
-        elif name in study.built_datasets and study.built_datasets[name].sources:
-            name = study.built_datasets[name].sources[0]
-        else:
+            continue
+        built = study.built_datasets.get(name)
+        if built is None or not built.sources or built.is_vectors:
             return name
+        name = built.sources[0]
 
 
 def model_size(study: StudyContents, name: str, data: ImageSet) -> ModelSize:

@@ -98,7 +98,10 @@ class Features(Analysis):
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
         """The datasets of features."""
         sets = self.sets.items()
-        return {name: BuiltDataset((dataset.of,), FEATURES_VERSION) for name, dataset in sets}
+        return {
+            name: BuiltDataset((dataset.of,), FEATURES_VERSION, is_vectors=True)
+            for name, dataset in sets
+        }
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
@@ -106,7 +109,7 @@ class Features(Analysis):
         return {"extract_features": self._of_extraction}
 
     def _of_extraction(self, wildcards: Wildcards) -> ResourceRequest:
-        data = dataset_size(self.study, wildcards.dataset)
+        data = dataset_size(self.study, self.sets[wildcards.dataset].of)
         package = self.sets[wildcards.dataset].package
         model = sizes.size_of_published(package) if package else sizes.UNKNOWN_PUBLISHED
         settings = self.study.inference
