@@ -168,6 +168,24 @@ class TestIntervals:
             assert high - low == pytest.approx(2 * 1.96 * error, rel=0.08)
             assert (low + high) / 2 == pytest.approx(found[name]["predicted"], abs=0.2 * error)
 
+    def test_means_of_values_are_resampled_and_their_line_is_fitted_again(self):
+        names = ("cot", "cot_fitted")
+        big = TARGET.rows(np.tile(np.arange(300), 60))
+        widths = []
+        for target in (TARGET, big):
+            found = estimated(*names, target=target, calibration=CALIBRATION, n_resamples=200)
+            assert all(
+                row["predicted_low"] < row["predicted"] < row["predicted_high"]
+                for row in found.values()
+            )
+            widths.append(
+                [found[one]["predicted_high"] - found[one]["predicted_low"] for one in names]
+            )
+        (direct, fitted), (direct_big, fitted_big) = widths
+        assert direct_big == pytest.approx(direct / math.sqrt(60), rel=0.3)
+        assert fitted_big > 3 * direct_big  # what the sets to calibrate on leave uncertain
+        assert fitted > fitted_big
+
     def test_what_is_fitted_is_fitted_again(self):
         """The threshold of ATC and the line of DoC vary with base and further sets."""
         big = TARGET.rows(np.tile(np.arange(300), 60))

@@ -91,6 +91,18 @@ class TestTransport:
         assert cut == pytest.approx(cot(p), abs=0.05)
         assert cut < cot(p)  # a part has fewer ways
 
+    def test_resamples_of_its_values_are_those_of_the_optimum(self):
+        """By the dual of the transport, which is not solved again."""
+        score, sides = SCORES["cot"], Sides(BASE, TARGET)
+        state, n = score.fitted(Sources(BASE)), len(TARGET)
+        values = score.values(sides, state)
+        assert values.mean() == pytest.approx(score.compute(state, sides), abs=1e-12)
+        draws = np.random.default_rng(3).integers(n, size=(100, n))
+        solved = [score.compute(state, Sides(BASE, TARGET.rows(rows))) for rows in draws]
+        means = values[draws].mean(axis=1)
+        assert np.corrcoef(solved, means)[0, 1] > 0.9
+        assert means.std() == pytest.approx(np.std(solved), rel=0.1)
+
     def test_confidences_are_scaled_and_classes_cut(self):
         rule = ClassRule(((0,), (1, 3)), renormalise=True, group_probability="sum")
         base, target = (restrict(one, rule, one is BASE) for one in (BASE, TARGET))

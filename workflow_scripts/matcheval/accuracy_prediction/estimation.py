@@ -221,7 +221,7 @@ class _Estimator:
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
         found = [self._predict(score, sides) for score in self._methods]
         defined = [s for s, (p, *_) in zip(self._methods, found, strict=True) if np.isfinite(p)]
-        bounds = self._intervals(name, target, defined)
+        bounds = self._intervals(name, sides, defined)
         for score, (predicted, reason, ends) in zip(self._methods, found, strict=True):
             low, high = bounds.get(score.name, (np.nan, np.nan))
             fitted = self._fitted.get((score.name, WHOLE))
@@ -273,11 +273,13 @@ class _Estimator:
         return self._fitted[key]
 
     def _intervals(
-        self, name: str, target: Outputs, methods: Sequence[Score]
+        self, name: str, sides: Sides, methods: Sequence[Score]
     ) -> dict[str, tuple[float, float]]:
         """Return the bounds of the predictions by those methods that need no features."""
-        stream = 1 + crc32(name.encode())
-        values = {}
+        stream, target = 1 + crc32(name.encode()), sides.target
+        values = {
+            score.name: self._of_means(score, sides, stream) for score in methods if score.values
+        }
         if _SCALED in methods and self._n_resamples:
             assert target.logits is not None
             values[_SCALED.name] = resampled_confidences(
@@ -308,6 +310,30 @@ class _Estimator:
             for name, found in values.items()
             if np.isfinite(found).any()
         }
+
+    def _of_means(self, score: Score, sides: Sides, stream: int) -> Floats:
+        """Predict from resampled means of values that are computed once; the base stays."""
+        assert score.values is not None
+        whole = self._fitted[score.name, WHOLE]
+        of_target, found = score.values(sides, whole.state), np.empty(self._n_resamples)
+        for b, rows in enumerate(self._draws(sides.target, stream)()):
+            key = (score.name, b)
+            if key not in self._fitted:
+                self._fitted[key] = self._refitted(whole, b)
+            found[b] = self._fitted[key].at(float(of_target[rows].mean()), sides)
+        return found
+
+    def _refitted(self, whole: _Fitted, resample: int) -> _Fitted:
+        """Fit the regression of a mean of values to a resample of the sets to calibrate on."""
+        assert whole.score.values is not None
+        points = []
+        for i, one in enumerate(self._sides):
+            if len(whole.x) and whole.is_used[i]:
+                rows = self._draw(one.target, resample, -1 - i)
+                values = one.once(whole.score.values, whole.state)
+                points.append((values[rows].mean(), one.target.correct[rows].mean()))
+        x, y = np.array(points).reshape(-1, 2).T
+        return replace(whole, x=x, y=y)
 
     @cached_property
     def _temperatures(self) -> Floats:

@@ -19,7 +19,7 @@ from matcheval.statistics.claims import Strength
 # are no logits, which COTT needs, those that there are.
 _WITHOUT = ("atc_mc", "cott", "ac_temperature")
 _WITHOUT_LOGITS = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
-_WITH = ("nuclear_norm", "doc")  # regressions, the first that there is
+_WITH = ("cot_fitted", "nuclear_norm", "doc")  # regressions, the first that there is
 _AGREE = 0.05  # most that the methods without further sets may differ
 _ROUNDING = 1e-9
 _HALF_WIDTH = 0.05  # of the interval that labels are recommended for

@@ -13,11 +13,10 @@ from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
 from matcheval.execution import sizes
+from matcheval.execution.resources import MANY_FEATURES
 from matcheval.execution.sizes import ImageSet, ModelSize
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
-
-VECTOR = 2048  # features of a datapoint, of networks as large as ResNet-50
 
 
 def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> ImageSet:
@@ -29,7 +28,7 @@ def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> I
     settings = study.datasets[source].settings
     if (built := study.built_datasets.get(source)) and built.is_vectors:
         of = dataset_size(study, built.sources[0], planned=planned)
-        guess = replace(of, side=1, channels=VECTOR, encoded=False)
+        guess = replace(of, side=1, channels=MANY_FEATURES, encoded=False, made=False)
     elif isinstance(settings, Restyled):
         guess = replace(dataset_size(study, settings.of, planned=planned), made=False)
     elif isinstance(settings, Corrupted):

@@ -186,10 +186,14 @@ class Score(Described):
         Takes `Sources`; its result is used for all sets.
     of_confidences : bool
         Whether it says nothing where all confidences on the set are 1.
+    values : callable or None
+        Takes the two sets and what `fit` returned; returns a value per datapoint of the target, of
+        which the score is the mean, to first order that of a resample, too.
     """
 
     function: Callable[..., float]
     fit: Callable[[Sources], Any] | None = None
+    values: Callable[[Sides, Any], npt.NDArray[np.float64]] | None = None
     of_confidences: bool = False
 
     def fitted(self, sources: Sources) -> Any:

@@ -85,6 +85,16 @@ def transport_costs(
     ----------
     Lu et al. (2023), arXiv 2305.15640; run_estimation.py of its code.
     """
+    return _transport(probabilities, class_distribution, seed)[0]
+
+
+def _transport(
+    probabilities: Floats, class_distribution: Floats | None, seed: int
+) -> tuple[Floats, Floats]:
+    """Return costs, and by how much each datapoint moves their mean: the dual's values.
+
+    Both have the same mean. That of the second over a resample is its optimum to first order.
+    """
     p = np.asarray(probabilities, np.float64)
     n, k = p.shape
     given = np.full(k, 1 / k) if class_distribution is None else np.asarray(class_distribution)
@@ -99,7 +109,7 @@ def transport_costs(
         )  # fmt: skip
     costs = (1 + p.sum(axis=1, keepdims=True)) / 2 - p
     order = np.random.default_rng(seed).permutation(n) if n > _MOST else np.arange(n)
-    found = np.empty(n)
+    found, influence = np.empty(n), np.empty(n)
     for rows in np.array_split(order, -(-n // _MOST)):
         part = costs[rows]
         shares = given * (len(rows) / given.sum())
@@ -107,7 +117,8 @@ def transport_costs(
         if log["warning"] is not None:
             raise NotAvailableError(f"no transport was found: {log['warning']}")
         found[rows] = (plan * part).sum(axis=1)
-    return found
+        influence[rows] = log["u"] + shares @ log["v"] / len(rows)
+    return found, influence
 
 
 def cot(probabilities: Floats, class_distribution: Floats | None = None, *, seed: int = 0) -> float:
@@ -150,14 +161,20 @@ def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
     return np.bincount(labels, minlength=n_classes) / len(labels)
 
 
-def _costs(of: Outputs, sides: Sides, temperature: float) -> Floats:
+def _moved(of: Outputs, sides: Sides, temperature: float) -> tuple[Floats, Floats]:
     probabilities = usable(scaled_probabilities(of, temperature))
-    shares = shares_of_labels(sides.base, probabilities.shape[1])
-    return transport_costs(probabilities, shares, seed=sides.seed)
+    return _transport(
+        probabilities, shares_of_labels(sides.base, probabilities.shape[1]), sides.seed
+    )
 
 
-def _costs_of_target(sides: Sides, temperature: float) -> Floats:
-    return _costs(sides.target, sides, temperature)
+def _moved_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
+    return _moved(sides.target, sides, temperature)
+
+
+def _values(sides: Sides, of_base: _OfBase) -> Floats:
+    """Values of the target's datapoints, of which COT is the mean."""
+    return 1 - sides.once(_moved_target, of_base.temperature)[1]
 
 
 _PAPER = "Lu et al. (2023)"
@@ -167,18 +184,27 @@ _add = partial(
 )  # fmt: skip
 
 
-@_add("cot", "COT", source=_PAPER)
+@_add("cot", "COT", values=_values, source=_PAPER)
 def transported_confidence(sides: Sides, of_base: _OfBase) -> float:
     """Return 1 minus the mean cost of the target."""
-    return 1 - float(sides.once(_costs_of_target, of_base.temperature).mean())
+    return 1 - float(sides.once(_moved_target, of_base.temperature)[0].mean())
+
+
+_add(
+    "cot_fitted",
+    "COT, fitted",
+    predicts=Predicts.BY_REGRESSION,
+    values=_values,
+    source=f"{_PAPER}; fitted (ours)",
+)(transported_confidence)
 
 
 def _thresholded(choose: Callable[[Floats, int], float], sides: Sides, of_base: _OfBase) -> float:
     base, errors = sides.base, int((~sides.base.correct).sum())
     if (key := (base, choose)) not in of_base.limits:
-        costs = _costs(base, sides, of_base.temperature)
+        costs, _ = _moved(base, sides, of_base.temperature)
         of_base.limits[key] = cost_threshold(costs, errors, choose)
-    found = share_below(sides.once(_costs_of_target, of_base.temperature), of_base.limits[key])
+    found = share_below(sides.once(_moved_target, of_base.temperature)[0], of_base.limits[key])
     is_limit = errors in (0, len(base))
     return Noted(found, NO_THRESHOLD * is_limit)
 
