@@ -115,6 +115,13 @@ def test_what_cannot_be_predicted_is_said():
         assert "nothing is predicted" in empty.get_supxlabel().replace("\n", " ").lower()
 
 
+def test_models_are_drawn_of_regressions_where_there_is_nothing_else():
+    calibrated = RESULTS.predicted[RESULTS.predicted["protocol"] == "calibrated"]
+    figure = laid_out("models", Results(calibrated, RESULTS.errors, RESULTS.correlations))
+    assert rows_of(figure.axes[0]) == ["DoC", "MMD", "Entropy"]
+    assert "Calibrated on Syn" in figure.get_supxlabel()
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "columns", "said"),
     [

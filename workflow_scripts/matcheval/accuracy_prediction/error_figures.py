@@ -10,7 +10,7 @@ import pandas as pd
 from matcheval.accuracy_prediction import drawing
 from matcheval.accuracy_prediction.drawing import COLORS, Results
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PROCEDURE
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import grid_shape, shortened
@@ -181,13 +181,15 @@ def _counted(results: Results) -> pd.DataFrame:
 
 
 def _procedure_of(rows: pd.DataFrame) -> str:
-    return "Leave one set out" if LEAVE_ONE_OUT in set(rows["protocol"]) else "No regression"
+    return drawing.procedure_text(_one_procedure(rows)[PROCEDURE].iloc[0].tolist())
 
 
 def _one_procedure(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions left out one by one where there are any, else those without regression."""
-    is_left_out = rows["protocol"] == LEAVE_ONE_OUT
-    return rows[is_left_out if is_left_out.any() else rows["protocol"] == DIRECT]
+    """Return predictions left out one by one; without any, those without or by a regression."""
+    for protocol in (LEAVE_ONE_OUT, DIRECT):
+        if (is_shown := rows["protocol"] == protocol).any():
+            return rows[is_shown]
+    return rows[drawing.is_procedure(rows, rows[PROCEDURE].iloc[0].tolist())]
 
 
 def _mean_errors(rows: pd.DataFrame) -> "pd.Series[float]":
