@@ -40,6 +40,10 @@ def test_sentences_tell_what_the_tables_say():
     n, n_all = doc["n_unflagged"], doc["n_sets"] * doc["n_models"]
     told.append(f"in the {n} of {n_all} cases that no method flags, DoC has")
     told.append(f"{points(doc['mae_unflagged'])} points, in all cases {points(doc['mae'])}")
+    on_syn2 = kept("digits-shifts", protocol="calibrated", calibrated_on="Syn1", group="Syn2")
+    lowest = on_syn2[on_syn2["variant"] == ""].sort_values("mae")["method"]
+    assert lowest.tolist()[:3] == ["cot_fitted", "ms_aol", "nuclear_norm"]
+    told.append("COT, MS-AoL and the nuclear norm have the lowest mean errors")
     for study, bound in DISJOINT.items():
         other, same = (
             kept(f"{study}-disjoint", calibrated_on=fitted, group="Syn2").set_index(
