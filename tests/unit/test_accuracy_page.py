@@ -9,7 +9,8 @@ from test_accuracy_tables import errors_of, predictions
 
 from studies import ROOT
 
-DISJOINT = {"digits-shifts": "0.5", "cifar10-shifts": "0.1"}  # the largest rise of an error on other images, in points
+# The largest rise of an error where calibration sets show other images, in points.
+DISJOINT = {"digits-shifts": "0.5", "cifar10-shifts": "0.1"}
 DATA = {"digits-shifts": "digits", "cifar10-shifts": "photographs"}
 
 
