@@ -21,6 +21,7 @@ from matcheval.study.catalogue import Model
 from matcheval.study.study import Study
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import TrainingSettings
+from studies import ROOT
 
 PAIR = Pair("p", original="old", replication="new")
 TRAINING = TrainingSettings(train="train", validation="val")
@@ -183,3 +184,24 @@ RATES = [{"learning_rate": rate} for rate in (0.1, 0.05, 0.2)]
 def test_findings_are_said_in_words(kind, rows, said):
     page = page_of(kind, *rows)
     assert [text for text in said if text not in page] == []
+
+
+def test_what_the_page_tells_of_photographs():
+    page = " ".join((ROOT / "docs" / "analyses.md").read_text("utf-8").split())
+    table = pd.read_csv(ROOT / "docs" / "analyses" / "cifar10-retraining-small.csv")
+    percent = table.assign(accuracy=100 * table["accuracy"]).set_index("experiment")
+    told = []
+    for name in ("random", "blurred"):
+        one = percent.loc[f"origins-{name}"]
+        low, high = (100 * one[f"accuracy_{end}"] for end in ("low", "high"))
+        told.append(f"in {one['accuracy']:.1f} % [{low:.1f}, {high:.1f}]")
+        halves = percent.loc[f"half-{name}"].query("test != 'cifar10-first'")["accuracy"]
+        first, second = halves.iloc[1::2].to_numpy() - halves.iloc[::2].to_numpy()
+        told.append(
+            f"{first:.1f} and {second:.1f} {'points where' if name == 'random' else 'with'}"
+        )
+    old, new, *folds = percent.loc["folds", "accuracy"]
+    told.append(f"{old - new:.1f} points, is {(old - new) / (max(folds) - min(folds)):.1f} times")
+    grid = percent.loc["grid", "accuracy"].to_numpy().reshape(-1, 2)
+    told.append(f"of nine hyper-parameters leave {grid[grid[:, 0].argmax()] @ [1, -1]:.1f}.")
+    assert [one for one in told if one not in page] == []
