@@ -68,9 +68,9 @@ class ErrorCollector:
         return bool(self._messages)
 
     def raise_any(self) -> None:
-        """Raise the recorded errors as one, which counts those after the first."""
+        """Raise all recorded errors as one."""
         if self._messages:
-            raise InputError(listed(self._messages, separator="; "))
+            raise InputError("; ".join(self._messages))
 
 
 def unknown_name_error(
@@ -81,11 +81,11 @@ def unknown_name_error(
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
 
 
-def listed(names: Iterable[object], most: int = 10, separator: str = ", ") -> str:
+def listed(names: Iterable[object], most: int = 10) -> str:
     """Name the first of several things in a message, and count the others."""
     texts = list(map(str, names))
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return f"{separator.join(texts[:most])}{more}"
+    return f"{', '.join(texts[:most])}{more}"
 
 
 def check_known(
