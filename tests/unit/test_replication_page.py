@@ -121,6 +121,9 @@ def test_numbers_in_prose_are_in_the_comparisons():
     page = PAGE.read_text(encoding="utf-8")
     assert len(taking.PROSE.findall(page)) == 2
     assert taking.untold_numbers(page, in_digits) == []
+    small = "<!-- begin t -->\n| 4.0 | 0.12 |\n<!-- end -->\n<!-- numbers t -->\n{}\n<!-- end -->\n"
+    told = small.format("4.0 of 7 points, not 4.1 [0.12, 3.5]")
+    assert taking.untold_numbers(told, lambda file: {"3.5"}) == ["t: 4.1"]
     counts = pd.concat(
         pd.read_csv(making.KEPT / f"{name}-comparison.csv") for name in STUDIES[:2]
     ).dropna(subset="computed")

@@ -176,7 +176,7 @@ def plot_missing_classes(results: Results) -> "Figure":
 
 
 def _counted(results: Results) -> pd.DataFrame:
-    """Return predictions of models that count, on all parts of sets, by one procedure."""
+    """Return predictions on sets and on their parts by one protocol, of models in the means."""
     return _one_procedure(drawing.with_titles(results.of(results.predicted)))
 
 
@@ -185,7 +185,7 @@ def _procedure_of(rows: pd.DataFrame) -> str:
 
 
 def _one_procedure(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions left out one by one; without any, those without or by a regression."""
+    """Select leave-one-out predictions, or else direct ones, or else the first regression's."""
     for protocol in (LEAVE_ONE_OUT, DIRECT):
         if (is_shown := rows["protocol"] == protocol).any():
             return rows[is_shown]

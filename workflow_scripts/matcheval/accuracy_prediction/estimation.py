@@ -312,7 +312,7 @@ class _Estimator:
         }
 
     def _of_means(self, score: Score, sides: Sides, stream: int) -> Floats:
-        """Predict from resampled means of values that are computed once; the base stays."""
+        """Predict from resampled means of values computed once; the base is not resampled."""
         assert score.values is not None
         whole = self._fitted[score.name, WHOLE]
         of_target, found = score.values(sides, whole.state), np.empty(self._n_resamples)
@@ -324,14 +324,14 @@ class _Estimator:
         return found
 
     def _refitted(self, whole: _Fitted, resample: int) -> _Fitted:
-        """Fit the regression of a mean of values to a resample of the sets to calibrate on."""
+        """Fit a regression on means of values to a resample of the sets to calibrate on."""
         assert whole.score.values is not None
         points = []
-        for i, one in enumerate(self._sides):
-            if len(whole.x) and whole.is_used[i]:
-                rows = self._draw(one.target, resample, -1 - i)
-                values = one.once(whole.score.values, whole.state)
-                points.append((values[rows].mean(), one.target.correct[rows].mean()))
+        for i in np.flatnonzero(whole.is_used).tolist():  # none if the score needs no regression
+            one = self._sides[i]
+            rows = self._draw(one.target, resample, -1 - i)
+            values = one.once(whole.score.values, whole.state)
+            points.append((values[rows].mean(), one.target.correct[rows].mean()))
         x, y = np.array(points).reshape(-1, 2).T
         return replace(whole, x=x, y=y)
 

@@ -48,7 +48,7 @@ class BuiltDataset:
         File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
         empty if there is none.
     is_vectors : bool
-        Whether its datapoints are no images but vectors of features.
+        Whether its datapoints are feature vectors, not images.
     """
 
     sources: tuple[str, ...]
@@ -145,7 +145,7 @@ class StudyPart:
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """Datasets that models are run on for it, besides those of pairs and suites."""
+        """Datasets on which it needs predictions, besides those of pairs and suites."""
         return ()
 
     @property
@@ -231,7 +231,7 @@ class StudyContents:
 
     @cached_property
     def paired(self) -> list[str]:
-        """Names of the datasets that are in a pair."""
+        """Names of the datasets of all pairs."""
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
@@ -240,13 +240,13 @@ class StudyContents:
 
     @cached_property
     def single(self) -> list[str]:
-        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        """Names of the datasets evaluated individually: those of pairs, and others of analyses."""
         asked = {name for each in self.analyses.values() for name in each.evaluated}
         return sorted({*self.paired, *asked.difference(self._in_suites)})
 
     @cached_property
     def evaluated(self) -> list[str]:
-        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
+        """Names of all datasets that models are evaluated on, individually or in a suite."""
         return list(dict.fromkeys([*self.single, *self._in_suites]))
 
     @property
@@ -421,7 +421,7 @@ class StudyContents:
 
     @property
     def report_page(self) -> str:
-        """The page with all its results."""
+        """Path of the study's HTML report."""
         return f"{self.folder}/report.html"
 
     def weights_file(self, model: str) -> str | None:
@@ -434,7 +434,7 @@ class StudyContents:
         return source.own_weights or f"{self.results}/checkpoints/{model}.safetensors"
 
     def history_file(self, model: str) -> str:
-        """Return the history of a training."""
+        """Return the path of a model's training history, a CSV file with a row per epoch."""
         return f"{self.results}/checkpoints/{model}.history.csv"
 
     def predictions_file(self, dataset: str, model: str) -> str:

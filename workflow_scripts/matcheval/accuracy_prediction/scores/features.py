@@ -78,7 +78,7 @@ def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) 
     r"""Compute the Fréchet distance of two normal distributions."""
     if other.deviations is None:
         product = one.root.T @ other.covariance @ one.root
-    else:  # the same eigenvalues other than 0, of a smaller matrix
+    else:  # a smaller matrix with the same nonzero eigenvalues
         rows = other.deviations @ one.root
         product = rows @ rows.T
     values = np.linalg.eigvalsh(product)
@@ -142,20 +142,20 @@ _MAX_ITER = 1000
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Standardisation of features."""
+    """Standardisation of features: to mean 0 and standard deviation 1."""
 
     mean: Floats
     deviation: Floats
 
     @classmethod
     def of(cls, features: npt.NDArray[Any]) -> "Scaling":
-        """Compute mean and standard deviation of features."""
+        """Estimate the mean and standard deviation of each feature; constant ones get 1."""
         deviation = features.std(axis=0, dtype=np.float64)
         mean = features.mean(axis=0, dtype=np.float64)
         return cls(mean, np.where(deviation > 0, deviation, 1.0))
 
     def apply(self, features: npt.NDArray[Any]) -> Floats:
-        """Return standardised features."""
+        """Subtract the means and divide by the standard deviations."""
         scaled: Floats = features - self.mean
         scaled /= self.deviation
         return scaled

@@ -21,7 +21,8 @@ _ROWS = 8192  # converted to float64 at a time
 class Moments:
     """Mean and covariance of features.
 
-    Of fewer datapoints than features, `deviations` D has a row each, with Dᵀ D the covariance.
+    With fewer datapoints than features, `deviations` is D, a row per datapoint, such that Dᵀ D is
+    the covariance.
     """
 
     n: int

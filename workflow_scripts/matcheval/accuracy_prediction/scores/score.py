@@ -107,7 +107,7 @@ class Sides:
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Return what a function computes of both sets; its result is cached for all scores."""
+        """Call a function of both sets, or return its cached result, which all scores share."""
         if (key := (function, *arguments)) not in self._shared:
             self._shared[key] = function(self, *arguments)
         return self._shared[key]
@@ -115,7 +115,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a score is fitted on, once per model.
+    """The data and options that a score is fitted to, once per model.
 
     Attributes
     ----------
@@ -187,8 +187,8 @@ class Score(Described):
     of_confidences : bool
         Whether it says nothing where all confidences on the set are 1.
     values : callable or None
-        Takes the two sets and what `fit` returned; returns a value per datapoint of the target, of
-        which the score is the mean, to first order that of a resample, too.
+        Takes the two sets and what `fit` returned; returns a value per datapoint of the target.
+        Their mean is the score; the mean over a resample approximates the resample's score.
     """
 
     function: Callable[..., float]

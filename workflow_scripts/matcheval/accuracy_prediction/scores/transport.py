@@ -91,9 +91,10 @@ def transport_costs(
 def _transport(
     probabilities: Floats, class_distribution: Floats | None, seed: int
 ) -> tuple[Floats, Floats]:
-    """Return costs, and by how much each datapoint moves their mean: the dual's values.
+    """Return the costs of datapoints, and their contributions by the dual solution.
 
-    Both have the same mean. That of the second over a resample is its optimum to first order.
+    Both have the same mean. The mean contribution over a resample is, to first order, the mean cost
+    of the resample's own optimal transport.
     """
     p = np.asarray(probabilities, np.float64)
     n, k = p.shape
@@ -109,7 +110,7 @@ def _transport(
         )  # fmt: skip
     costs = (1 + p.sum(axis=1, keepdims=True)) / 2 - p
     order = np.random.default_rng(seed).permutation(n) if n > _MOST else np.arange(n)
-    found, influence = np.empty(n), np.empty(n)
+    found, contributions = np.empty(n), np.empty(n)
     for rows in np.array_split(order, -(-n // _MOST)):
         part = costs[rows]
         shares = given * (len(rows) / given.sum())
@@ -117,8 +118,8 @@ def _transport(
         if log["warning"] is not None:
             raise NotAvailableError(f"no transport was found: {log['warning']}")
         found[rows] = (plan * part).sum(axis=1)
-        influence[rows] = log["u"] + shares @ log["v"] / len(rows)
-    return found, influence
+        contributions[rows] = log["u"] + shares @ log["v"] / len(rows)
+    return found, contributions
 
 
 def cot(probabilities: Floats, class_distribution: Floats | None = None, *, seed: int = 0) -> float:
@@ -173,7 +174,7 @@ def _moved_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
 
 
 def _values(sides: Sides, of_base: _OfBase) -> Floats:
-    """Values of the target's datapoints, of which COT is the mean."""
+    """Return a value per datapoint of the target, whose mean is COT."""
     return 1 - sides.once(_moved_target, of_base.temperature)[1]
 
 
