@@ -229,7 +229,7 @@ def test_custom_images_that_are_missing_are_all_named(mine):
     with pytest.raises(InputError) as refused:
         check_custom_images(study)
     for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
-        assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
+        assert f"{path} (datasets.{name})" in str(refused.value)
 
 
 HEADER = "name,kind\n"

@@ -13,6 +13,7 @@ from matcheval.errors import (
     InputError,
     check_known,
     configuration_error,
+    listed,
     suggest,
 )
 from matcheval.io.files import readable
@@ -41,7 +42,7 @@ def check_study(study: Study) -> None:
     _check_training(study)
     for trained in study.trained.values():
         recipe = trained.model.recipe
-        # Files of the user's are looked for when the first job starts (`missing_files`).
+        # Files of the user's are looked for when the first job starts.
         if recipe is not None and recipe.pretrained and not is_file_of_weights(recipe.pretrained):
             pretrained_weights(recipe.pretrained, trained.model.name)
     _check_predictions(study)
@@ -76,42 +77,51 @@ def _check_function(model: str, function: str, file: Path) -> None:
 def check_custom_images(study: Study) -> None:
     """Check that the user's images are there, in folders of the classes."""
     problems = ErrorCollector()
-    for field, paths in _missing_files(study).items():
-        for path in paths:
-            with problems.collected():
+    # Together for all datasets, all suites and all models: a study may lack hundreds of folders.
+    for missing in (_missing_images(study), _missing_weights(study)):
+        with problems.collected():
+            if missing:
                 remedy = "Put it there, or say where it is (docs/datasets.md)"
-                raise configuration_error(
-                    f"no such file or folder: {path}", field=field, remedy=remedy
-                )
+                files = listed(f"{path} ({field})" for field, path in missing)
+                raise configuration_error(f"no such file or folder: {files}", remedy=remedy)
     for name in study.used:
         with problems.collected():
             _check_class_folders(name, study.datasets[name].settings)
     problems.raise_any()
 
 
-def _missing_files(study: Study) -> dict[str, list[Path]]:
-    """Return the user's images and checkpoints that are not there, by the key that names them.
+def _missing_images(study: Study) -> list[tuple[str, Path]]:
+    """Return the user's images, and labels of them, that are not there, with their keys.
 
     Not part of loading a study, so that it can be planned without ImageNet at hand.
     """
-    missing = {
-        f"datasets.{name}.{key}": [path for path in paths if not path.exists()]
+    images = [
+        (f"datasets.{name}.{key}", path)
         for name in study.used
         for key, paths in study.datasets[name].settings.custom_paths.items()
-    }
-    files: dict[str, Path] = {}
-    for suite in study.suites.values():
-        for member in (one for one in suite.members if one.all_labels):
-            field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
-            files[field] = Path(member.all_labels)
+        for path in paths
+        if not path.exists()
+    ]
+    labels = [
+        (f"suites.{suite.name}: all_labels of '{member.dataset}'", Path(member.all_labels))
+        for suite in study.suites.values()
+        for member in suite.members
+        if member.all_labels and not Path(member.all_labels).is_file()
+    ]
+    return images + labels
+
+
+def _missing_weights(study: Study) -> list[tuple[str, Path]]:
+    """Return the user's checkpoints that are not there, with the keys that name them."""
+    files: dict[Path, str] = {}
     for name, model in study.models.items():
         if model.source and model.source.own_weights:
-            files[f"model '{name}': source"] = Path(model.source.own_weights)
+            files[Path(model.source.own_weights)] = f"model '{name}': source"
     for name, trained in study.trained.items():
         start = trained.model.recipe.pretrained if trained.model.recipe else ""
-        if is_file_of_weights(start) and Path(start) not in files.values():
-            files[f"model '{name}': pretrained"] = Path(start)
-    return missing | {field: [file] for field, file in files.items() if not file.is_file()}
+        if is_file_of_weights(start):
+            files.setdefault(Path(start), f"model '{name}': pretrained")
+    return [(field, path) for path, field in files.items() if not path.is_file()]
 
 
 def _check_class_folders(name: str, settings: DatasetKind) -> None:
