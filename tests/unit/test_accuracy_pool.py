@@ -30,6 +30,7 @@ from matcheval.accuracy_prediction.scoring import (
     SuiteReader,
     Views,
     score_pool,
+    score_suite,
 )
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -164,7 +165,7 @@ def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset, whol
     cut = {m: restrict(outputs_of(dataset, m), rule, is_base=False) for m in MODELS}
     base = restrict(outputs_of("base", "m0"), rule, is_base=True)
     seen = set()
-    for view, draw, rows in views.parts(cut["m0"], dataset, NAMES[dataset]):
+    for view, draw, rows in views.parts(cut["m0"], dataset, NAMES[dataset], CLASSES):
         first, *others = (one if rows is None else one.rows(rows) for one in cut.values())
         row = found.loc[dataset, view, draw, "m0"]
         agree = [(first.predicted == one.predicted).mean() for one in others]
@@ -174,7 +175,7 @@ def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset, whol
         assert (row["n"], row["n_base"]) == (len(first), len(base))
         assert row["accuracy_base"] == base.accuracy
         seen.add((view, draw))
-    missing = {(f"without {name}", 0) for name in NAMES[dataset]}
+    missing = {(f"without {name}", 0) for name in CLASSES}
     assert seen == {("all", 0), ("n=20", 0), ("n=20", 1), *missing}
 
 
@@ -248,7 +249,7 @@ def test_outputs_of_other_classes_and_of_no_numbers():
 
 
 def parts(views, target, name="set"):
-    _, *found = views.parts(target, name, CLASSES)
+    _, *found = views.parts(target, name, CLASSES, CLASSES)
     return [(view, draw, target.rows(rows)) for view, draw, rows in found]
 
 
@@ -265,12 +266,32 @@ def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
     assert any((a[2].features != b[2].features).any() for a, b in zip(one, other, strict=True))
 
 
-def test_missing_classes_are_those_of_the_set_singly_and_in_pairs():
-    labels = np.array([0, 0, 1, 1, 1, 2])  # no dog is in the set
+def test_missing_classes_are_those_of_the_suite_singly_and_in_pairs():
+    labels = np.array([0, 0, 1, 1, 1, 2])  # no dog is in the set, which stays whole without dogs
     found = parts(Views(missing_classes="pairs"), labelled(labels))
     assert {view.removeprefix("without "): len(part) for view, _, part in found} == {
-        "ape": 4, "bee": 3, "cat": 5, "ape+bee": 1, "ape+cat": 3, "bee+cat": 2,
+        "ape": 4, "bee": 3, "cat": 5, "dog": 6, "ape+bee": 1, "ape+cat": 3, "ape+dog": 4,
+        "bee+cat": 2, "bee+dog": 3, "cat+dog": 5,
     }  # fmt: skip
     several = labelled(np.stack([labels, [-1, -1, 2, -1, -1, -1]], axis=1))
     found = parts(Views(missing_classes="singles"), several)
-    assert [len(part) for *_, part in found] == [4, 3, 4]
+    assert [len(part) for *_, part in found] == [4, 3, 4, 6]
+
+
+def test_a_class_is_missing_from_all_sets_of_a_suite_or_from_none():
+    """Sets that lack it anyway stay whole; a class that no set has makes no part."""
+    files = {}
+    for name in ("base", "whole", "part"):
+        every = outputs_of(name, "m0")
+        files[name] = every.rows((every.label_rows != 3).any(axis=1))  # no dogs
+    scorer = ModelScorer(Sources(files["base"]), [SCORES["ac"]])
+    own = score_suite("m0", SuiteReader(given(), files.get), [scorer], Views((), 1, "singles"))
+    of_pool = score(lambda name, _: files[name], (), Views((), 1, "singles"))
+    for found in (own, of_pool[of_pool["model"] == "m0"]):
+        assert list(dict.fromkeys(found["view"])) == [
+            "all", *(f"without {name}" for name in CLASSES[:3]),
+        ]  # fmt: skip
+        n = found.set_index(["dataset", "view"])["n"]
+        counts = np.bincount(files["whole"].label_rows.ravel())
+        assert n["whole", "without bee"] == counts[[0, 2]].sum()
+        assert n["part", "without bee"] == n["part", "all"] > n["part", "without ape"]

@@ -1,5 +1,6 @@
 """What the figures of accuracy prediction show, against the tables they are drawn from."""
 
+import dataclasses
 from dataclasses import replace
 from itertools import combinations
 
@@ -207,6 +208,21 @@ def test_sizes_and_missing_classes():
     figure = laid_out("missing_classes", VIEWS)
     change = means[["without ape", "without ape+bee"]] - means["all"]
     np.testing.assert_allclose(figure.axes[0].images[0].get_array(), [change])
+
+
+def test_sizes_and_missing_classes_compare_the_same_sets():
+    """The set left out has the largest errors: to count it on one side only would tell."""
+    last = VIEWS.predicted["dataset"].iloc[-1]
+    predicted = VIEWS.predicted.query("dataset != @last or view in ('all', 'n=20')")
+    predicted = predicted.assign(error=predicted["error"].where(predicted["dataset"] != last, 9))
+    lacking = dataclasses.replace(VIEWS, predicted=predicted)
+    rows = predicted.query("model != 'both' and protocol == 'leave_one_out' and dataset != @last")
+    means = 100 * rows.groupby("view")["error"].mean()
+    (line,) = points(laid_out("sizes", lacking).axes[0]).values()
+    np.testing.assert_allclose(line[:, 1], means[["n=20", "n=50", "all"]])
+    change = means[["without ape", "without ape+bee"]] - means["all"]
+    shown = laid_out("missing_classes", lacking).axes[0].images[0].get_array()
+    np.testing.assert_allclose(shown, [change])
 
 
 def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():

@@ -136,12 +136,10 @@ def plot_sizes(results: Results) -> "Figure":
     rows = _counted(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
-    counts = rows.groupby("view")["dataset"].nunique()
-    labels = [f"{tick.removeprefix('n=')}\n({counts.get(tick, 0)} sets)" for tick in ticks]
-    errors = _by_view(rows).reindex(columns=ticks)
-    with drawing.drawing(
-        5.5, max(3.2, 0.14 * len(errors) + 0.6), f"{_procedure_of(rows)}."
-    ) as figure:
+    compared = _on_sets_of(rows, ticks[-2]) if sizes else rows  # of the largest size
+    errors = _by_view(compared).reindex(columns=ticks)
+    note = f"{_procedure_of(rows)}. {compared['dataset'].nunique()} sets, the same at all sizes."
+    with drawing.drawing(5.5, max(3.2, 0.14 * len(errors) + 0.6), note) as figure:
         axes = figure.add_subplot()
         for number, (method, by_view) in enumerate(errors.iterrows()):
             axes.plot(
@@ -149,8 +147,8 @@ def plot_sizes(results: Results) -> "Figure":
                 marker="osv^DPX"[number // len(COLORS) % 7],
                 linestyle=("-", "--", ":")[number // len(COLORS) % 3], label=method,
             )  # fmt: skip
-        axes.set_xticks(range(len(ticks)), labels)
-        axes.set_xlabel("Datapoints per set (sets that have more)")
+        axes.set_xticks(range(len(ticks)), [tick.removeprefix("n=") for tick in ticks])
+        axes.set_xlabel("Datapoints per set")
         axes.set_ylabel("Mean error (points)")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside right upper")
@@ -161,16 +159,20 @@ def plot_missing_classes(results: Results) -> "Figure":
     """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
     rows = _counted(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
-    errors = _by_view(rows).reindex(columns=[*views, WHOLE])
-    change = errors[views].sub(errors[WHOLE], axis=0).to_numpy()
+    titles = list(rows["title"].unique())
+    changes = []
+    for view in views:
+        errors = _by_view(_on_sets_of(rows, view)).reindex(titles)
+        changes.append(errors[view] - errors[WHOLE])
+    change = np.stack(changes, axis=1)
     sizes = np.abs(np.nan_to_num(change)).mean(axis=0)
     shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_VIEWS])
     note = f"{_procedure_of(rows)}. Errors without some classes minus errors with all."
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
     return drawing.heat_map(
-        change[:, shown], [views[i].removeprefix("without ") for i in shown], list(errors.index),
-        (2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(errors), 0.9)), "Change (points)", note,
+        change[:, shown], [views[i].removeprefix("without ") for i in shown], titles,
+        (2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(titles), 0.9)), "Change (points)", note,
         limit=np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, xlabel="Missing classes",
     )  # fmt: skip
 
@@ -178,6 +180,11 @@ def plot_missing_classes(results: Results) -> "Figure":
 def _counted(results: Results) -> pd.DataFrame:
     """Return predictions on sets and on their parts by one protocol, of models in the means."""
     return _one_procedure(drawing.with_titles(results.of(results.predicted)))
+
+
+def _on_sets_of(rows: pd.DataFrame, view: str) -> pd.DataFrame:
+    """Select the sets that have a part: small ones, or those of one class, may lack it."""
+    return rows[rows["dataset"].isin(rows.loc[rows["view"] == view, "dataset"])]
 
 
 def _procedure_of(rows: pd.DataFrame) -> str:

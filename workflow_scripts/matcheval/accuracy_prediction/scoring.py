@@ -72,6 +72,7 @@ LOGGER = logging.getLogger(__name__)
 
 WHOLE = "all"
 _SIZE = "n="
+_WITHOUT = "without "
 
 
 Floats = npt.NDArray[np.float64]
@@ -92,21 +93,25 @@ class Views:
         return whole if self.test_size_accuracy == "whole" and view.startswith(_SIZE) else part
 
     def parts(
-        self, target: Outputs, name: str, classes: Sequence[str]
+        self, target: Outputs, name: str, classes: Sequence[str], of_suite: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, Rows | None]]:
-        """Yield name, number of the draw and rows: of a whole set, and of its parts."""
+        """Yield name, number of the draw and rows: of a whole set, and of its parts.
+
+        Sets without a class of the suite's stay whole where that class is left out, so that errors
+        with and without it are of the same sets.
+        """
         yield WHOLE, 0, None
         for size in self.test_sizes:
             for draw in range(self.draws if size < len(target) else 0):
                 rng = np.random.default_rng([draw, size, crc32(name.encode())])
                 yield f"{_SIZE}{size}", draw, rng.permutation(len(target))[:size]
         counts = {"none": (), "singles": (1,), "pairs": (1, 2)}[self.missing_classes]
-        present = np.unique(target.label_rows)
         for count in counts:
-            for chosen in combinations(range(len(classes)), count):
-                kept = np.asarray(~np.isin(target.label_rows, chosen).any(axis=1))
-                if np.isin(chosen, present).all() and kept.any():
-                    yield f"without {'+'.join(classes[label] for label in chosen)}", 0, kept
+            for chosen in combinations(of_suite, count):
+                labels = [label for label, one in enumerate(classes) if one in chosen]
+                kept = np.asarray(~np.isin(target.label_rows, labels).any(axis=1))
+                if kept.any():
+                    yield f"{_WITHOUT}{'+'.join(chosen)}", 0, kept
 
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
@@ -226,15 +231,17 @@ def score_suite(
     model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], views: Views = _NO_VIEWS
 ) -> pd.DataFrame:
     """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
-    rows = []
-    for member in reader.given.suite.members:
+    rows, members = [], reader.given.suite.members
+    of_suite = list(dict.fromkeys(name for one in members for name in reader.names(one)))
+    for member in members:
         base, target = reader.sides(member)
         named = reader.given.columns(model, member) | {
             "n_base": len(base), "accuracy_base": base.accuracy,
         }  # fmt: skip
         for scorer in scorers:
             own, seed = views if scorer is scorers[0] else _NO_VIEWS, scorer.sources.seed
-            for view, draw, chosen in own.parts(target, member.dataset, reader.names(member)):
+            names = reader.names(member)
+            for view, draw, chosen in own.parts(target, member.dataset, names, of_suite):
                 part = target if chosen is None else target.rows(chosen)
                 truth = {
                     "seed": seed if chosen is None else draw, "view": view, "n": len(part),
@@ -242,7 +249,14 @@ def score_suite(
                 }  # fmt: skip
                 found = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
                 rows += [named | truth | row for row in found]
-    return pd.DataFrame(rows, columns=SCORES.names)
+    return _of_present_classes(pd.DataFrame(rows, columns=SCORES.names))
+
+
+def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
+    """Drop the parts without classes that no set of the suite has."""
+    whole = scores[scores["view"] == WHOLE].drop_duplicates("dataset").set_index("dataset")["n"]
+    cut = scores["view"][scores["n"] < scores["dataset"].map(whole)]
+    return scores[~scores["view"].str.startswith(_WITHOUT) | scores["view"].isin(cut)]
 
 
 @dataclass
@@ -264,12 +278,12 @@ class _Pool:
         self.correct.append(outputs.correct)
 
     def parts(
-        self, views: Views, classes: Sequence[str]
+        self, views: Views, classes: Sequence[str], of_suite: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, int, Floats, Floats]]:
         """Yield the whole and its parts: name, draw, size, agreements and accuracies of models."""
         assert self.first is not None
         predicted, correct = np.stack(self.predicted), np.stack(self.correct)
-        for view, draw, chosen in views.parts(self.first[1], self.dataset, classes):
+        for view, draw, chosen in views.parts(self.first[1], self.dataset, classes, of_suite):
             rows = slice(None) if chosen is None else chosen
             part = correct[:, rows]
             accuracy = views.accuracy(view, correct.mean(axis=1), part.mean(axis=1))
@@ -290,6 +304,7 @@ def score_pool(
     reader = SuiteReader(given, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.rule_of(member) for member in members}
     names = {member.dataset: reader.names(member) for member in members}
+    of_suite = list(dict.fromkeys(name for each in names.values() for name in each))
     del reader  # it holds the outputs
     pools = {rule: _Pool(given.base) for rule in rules.values()}
     for model in models:
@@ -303,7 +318,9 @@ def score_pool(
         for model in models:
             pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
         *_, n_base, of_base, accuracy_base = bases[rule]
-        for view, draw, n, of_target, accuracy in pool.parts(views, names[member.dataset]):
+        for view, draw, n, of_target, accuracy in pool.parts(
+            views, names[member.dataset], of_suite
+        ):
             agreements = Agreements(of_target, of_base, accuracy_base, of_recipes)
             for one in scores:
                 try:
@@ -320,7 +337,7 @@ def score_pool(
                             "reason": reason or undetermined,
                         }
                     )  # fmt: skip
-    return pd.DataFrame(rows, columns=SCORES.names)
+    return _of_present_classes(pd.DataFrame(rows, columns=SCORES.names))
 
 
 def write_scores(
