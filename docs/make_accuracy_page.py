@@ -42,7 +42,9 @@ def take(study: str) -> None:
     """
     results = ROOT / "results" / study
     table = pd.read_parquet(results / "accuracy_prediction" / "errors" / f"{SUITE}.parquet")
-    groups = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
+    # Of parts of sets, the means over all sets.
+    is_kept = (table["view"] == WHOLE) | (table["group"] == ALL)
+    groups = table[is_kept & (table["subgroup"] == ALL)]
     groups.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
     paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
     rows = pd.read_parquet(paired).query("group == @ALL").round(DECIMALS)

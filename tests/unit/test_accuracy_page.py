@@ -79,6 +79,17 @@ def test_sentences_tell_what_the_tables_say():
     told.append(
         f"ATC-MC have {ends[0]} to {ends[1]} points; BoP+JS, lowest on Syn2, has {points(bop)}"
     )
+    by_view = kept("cifar10-shifts-figures", protocol="leave_one_out", group="all", variant="")
+    assert set(by_view["n_sets"]) == {100, 101}  # the same for all classes; 100 of 500 images
+    means = by_view.pivot_table("mae", "method", "view")
+    without = means[[view for view in means if view.startswith("without ")]]
+    change = without.sub(means["all"], axis=0)
+    least, most = change.min().min(), change.max().max()
+    told.append(f"change by {points(least)} to +{points(most)} points")
+    assert change.loc["cot", "without cat"] == most
+    cot = means.loc["cot"]
+    told.append(f"most, from {points(cot['all'])} to {points(cot['without cat'])}, that of COT")
+    told.append(f"On 100 images of each set, COT's is {points(cot['n=100'])}")
     rules = pd.read_csv(ROOT / "benchmarks" / "results" / "recommendation.csv")
     for _, rows in rules.groupby("study", sort=False):
         taken, rest = (rows.iloc[i] for i in (0, 1))
