@@ -129,7 +129,8 @@ def test_missing_weights_are_named_before_the_first_job(tmp_path, monkeypatch):
     study = load(digit_domains("cifar10-warehouse-dg"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        InputError, match=r"no such file.*weights/resnet18\.pth \(model '.*erm-0.*': pretrained\)"
+        InputError,
+        match=r"no such file.*weights/resnet18\.pth \(model '[^']*diff-C.erm-0[^']*': pretrained\)",
     ):
         check_custom_images(study)
 

@@ -1,6 +1,5 @@
 """What the figures of accuracy prediction show, against the tables they are drawn from."""
 
-import dataclasses
 from dataclasses import replace
 from itertools import combinations
 
@@ -215,7 +214,7 @@ def test_sizes_and_missing_classes_compare_the_same_sets():
     last = VIEWS.predicted["dataset"].iloc[-1]
     predicted = VIEWS.predicted.query("dataset != @last or view in ('all', 'n=20')")
     predicted = predicted.assign(error=predicted["error"].where(predicted["dataset"] != last, 9))
-    lacking = dataclasses.replace(VIEWS, predicted=predicted)
+    lacking = replace(VIEWS, predicted=predicted)
     rows = predicted.query("model != 'both' and protocol == 'leave_one_out' and dataset != @last")
     means = 100 * rows.groupby("view")["error"].mean()
     (line,) = points(laid_out("sizes", lacking).axes[0]).values()

@@ -183,7 +183,7 @@ def _counted(results: Results) -> pd.DataFrame:
 
 
 def _on_sets_of(rows: pd.DataFrame, view: str) -> pd.DataFrame:
-    """Select the sets that have a part: small ones, or those of one class, may lack it."""
+    """Select the sets for which a view exists; small or single-class sets may lack it."""
     return rows[rows["dataset"].isin(rows.loc[rows["view"] == view, "dataset"])]
 
 
@@ -220,7 +220,7 @@ BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 def plot_two_methods(
     results: Results, first: str, second: str, by: str, procedure: Sequence[str]
 ) -> "Figure":
-    """Draw the errors of two methods, joined by a line: the longer, the more they differ."""
+    """Draw the mean errors of two methods as pairs of points joined by lines."""
     rows = drawing.by_procedure(results.whole if by == "model" else results.rows(), procedure)
     errors, titles = _errors(rows, (first, second), by)
     n_panels = max(1, -(-len(errors) // PAIRS))
@@ -247,7 +247,7 @@ def plot_two_methods(
 
 
 def _errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return mean errors, a column per method, where both are known; and titles."""
+    """Return the mean errors, a column per method, of rows that have both; and the titles."""
     rows = rows[rows["method"].isin(methods) & (rows["variant"] == "") & rows["error"].notna()]
     titles = [rows.loc[rows["method"] == method, "title"].iloc[0] for method in methods]
     if by == "subgroup":

@@ -150,7 +150,7 @@ class SuiteOutputs:
 
 
 class SuiteReader:
-    """Reads a model's outputs on the base and the sets of a suite, of the classes that count."""
+    """Reads a model's outputs on base and test sets, restricted to the classes to be scored."""
 
     def __init__(self, given: SuiteOutputs, read: Callable[[str], Outputs]) -> None:
         self.given, self.read = given, read
@@ -163,7 +163,7 @@ class SuiteReader:
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member) -> tuple[Outputs, Outputs]:
-        """Return the outputs on base and set, of the classes that count."""
+        """Return the outputs on base and test set, restricted to the classes to be scored."""
         target = self.read(member.dataset)
         widths = self.base.n_classes, target.n_classes
         if all(widths) and widths[0] != widths[1]:
@@ -178,17 +178,23 @@ class SuiteReader:
         return self._bases[rule], restrict(target, rule, is_base=False)
 
     def rule_of(self, member: Member) -> ClassRule:
-        """Return which classes count on a set."""
+        """Return which classes are scored on a set."""
         if not member.counting:
             return _WHOLE_RULE
         return class_rule(self.classes, dict(member.groups) or member.classes, self.given.rule)
 
     def names(self, member: Member) -> list[str]:
-        """Return the names of the classes that count on a set, by label of the cut outputs."""
+        """Return the names of the classes scored on a set, in the order of the labels."""
         if member.groups:
             return [name for name, _ in member.groups]
         columns = self.rule_of(member).columns
         return [self.classes[column[0]] for column in columns] or list(self.classes)
+
+    @property
+    def all_names(self) -> list[str]:
+        """Names of the classes scored on any set of the suite."""
+        names = (name for member in self.given.suite.members for name in self.names(member))
+        return list(dict.fromkeys(names))
 
 
 @dataclass
@@ -231,9 +237,8 @@ def score_suite(
     model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], views: Views = _NO_VIEWS
 ) -> pd.DataFrame:
     """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
-    rows, members = [], reader.given.suite.members
-    of_suite = list(dict.fromkeys(name for one in members for name in reader.names(one)))
-    for member in members:
+    rows = []
+    for member in reader.given.suite.members:
         base, target = reader.sides(member)
         named = reader.given.columns(model, member) | {
             "n_base": len(base), "accuracy_base": base.accuracy,
@@ -241,7 +246,7 @@ def score_suite(
         for scorer in scorers:
             own, seed = views if scorer is scorers[0] else _NO_VIEWS, scorer.sources.seed
             names = reader.names(member)
-            for view, draw, chosen in own.parts(target, member.dataset, names, of_suite):
+            for view, draw, chosen in own.parts(target, member.dataset, names, reader.all_names):
                 part = target if chosen is None else target.rows(chosen)
                 truth = {
                     "seed": seed if chosen is None else draw, "view": view, "n": len(part),
@@ -253,7 +258,7 @@ def score_suite(
 
 
 def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
-    """Drop the parts without classes that no set of the suite has."""
+    """Drop views without a class that no set of the suite has."""
     whole = scores[scores["view"] == WHOLE].drop_duplicates("dataset").set_index("dataset")["n"]
     cut = scores["view"][scores["n"] < scores["dataset"].map(whole)]
     return scores[~scores["view"].str.startswith(_WITHOUT) | scores["view"].isin(cut)]
@@ -261,7 +266,7 @@ def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass
 class _Pool:
-    """What all models predict on a set, cut to the classes that count."""
+    """Predictions of all models on a set, restricted to the classes to be scored."""
 
     dataset: str
     predicted: list[npt.NDArray[np.int16]] = field(default_factory=list)
@@ -280,7 +285,7 @@ class _Pool:
     def parts(
         self, views: Views, classes: Sequence[str], of_suite: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, int, Floats, Floats]]:
-        """Yield the whole and its parts: name, draw, size, agreements and accuracies of models."""
+        """Yield view, draw, number of datapoints, models' pairwise agreements and accuracies."""
         assert self.first is not None
         predicted, correct = np.stack(self.predicted), np.stack(self.correct)
         for view, draw, chosen in views.parts(self.first[1], self.dataset, classes, of_suite):
@@ -304,7 +309,7 @@ def score_pool(
     reader = SuiteReader(given, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.rule_of(member) for member in members}
     names = {member.dataset: reader.names(member) for member in members}
-    of_suite = list(dict.fromkeys(name for each in names.values() for name in each))
+    of_suite = reader.all_names
     del reader  # it holds the outputs
     pools = {rule: _Pool(given.base) for rule in rules.values()}
     for model in models:

@@ -1,4 +1,7 @@
-"""Checks of the core settings against each other and against files; analyses check their own."""
+"""Check a study's core settings for consistency and for files that exist.
+
+Every analysis checks its own settings.
+"""
 
 import ast
 from pathlib import Path
@@ -30,7 +33,7 @@ _RESIZE = "Add 'resize: 32', or another number of pixels, to this and the other 
 
 
 def check_study(study: Study) -> None:
-    """Check names, choices and files of the core settings, before any job."""
+    """Check that the core settings are consistent and their files exist, before any job runs."""
     if Path(study.results).exists() and not Path(study.results).is_dir():
         remedy = "Name a folder, which need not exist"
         raise configuration_error(
@@ -53,7 +56,7 @@ def check_study(study: Study) -> None:
 
 
 def _check_function(model: str, function: str, file: Path) -> None:
-    """Check that a module defines a function, as far as that can be told without running it."""
+    """Check, without importing it, that a Python file defines a function."""
     if file.suffix != ".py":
         return
     with readable(file, "readable as Python", SyntaxError):
@@ -77,7 +80,7 @@ def _check_function(model: str, function: str, file: Path) -> None:
 def check_custom_images(study: Study) -> None:
     """Check that the user's images are there, in folders of the classes."""
     problems = ErrorCollector()
-    # Together for all datasets, all suites and all models: a study may lack hundreds of folders.
+    # One error for all images, one for all weights: a study may lack hundreds of folders.
     for missing in (_missing_images(study), _missing_weights(study)):
         with problems.collected():
             if missing:
@@ -91,7 +94,7 @@ def check_custom_images(study: Study) -> None:
 
 
 def _missing_images(study: Study) -> list[tuple[str, Path]]:
-    """Return the user's images, and labels of them, that are not there, with their keys.
+    """Return the setting and the path of every missing image file, folder or label file.
 
     Not part of loading a study, so that it can be planned without ImageNet at hand.
     """
@@ -112,7 +115,7 @@ def _missing_images(study: Study) -> list[tuple[str, Path]]:
 
 
 def _missing_weights(study: Study) -> list[tuple[str, Path]]:
-    """Return the user's checkpoints that are not there, with the keys that name them."""
+    """Return the setting and the path of every missing file of weights."""
     files: dict[Path, str] = {}
     for name, model in study.models.items():
         if model.source and model.source.own_weights:
@@ -171,7 +174,7 @@ def _check_pair(study: Study, pair: Pair) -> None:
 
 
 def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
-    """Check that two datasets have the same classes, as far as these are known before any job."""
+    """Check that two datasets have the same classes, if both are known before any job runs."""
     one, other = (study.labelled_like(name).settings for name in (first, second))
     problem = ""
     counts = one.n_classes, other.n_classes
@@ -225,7 +228,7 @@ def _check_like_training_set(study: Study, first: str, name: str, field: str) ->
 
 
 def _check_sizes_of_images(study: Study) -> None:
-    """Check that images are large enough for the networks that are trained on them."""
+    """Check that the training images are not too small for the network architectures."""
     for name, trained in study.trained.items():
         first, recipe = study.datasets.get(trained.train[0]), trained.model.recipe
         images = first.settings.pixel_format if first else None
@@ -261,7 +264,7 @@ def _check_predictions(study: Study) -> None:
 
 
 def _check_files_of_results(spec: DatasetSpec, field: str) -> None:
-    """Check the suffixes of files with predictions, and that the file of labels exists."""
+    """Check that prediction files have a supported suffix, and that the label file exists."""
     suffixes = spec.settings.suffixes
     # In an archive, `labels` is the name of an array.
     keys = ("file",) if "file" in spec.options else ("files", "labels")
