@@ -120,8 +120,8 @@ docs: demo
 	mkdir -p docs/digits
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) \
 		results/digits/score_comparison/new-writers.md results/digits/few_labels/new-writers.csv \
-		--config 'inference={outputs: [logits]}' 'few_labels={pairs: [new-writers]}' \
-		'score_comparison={pairs: [new-writers], validation: digits-validation}'
+		--config 'inference={outputs: [logits, features]}' 'few_labels={pairs: [new-writers]}' \
+		'score_comparison={pairs: [new-writers], validation: digits-validation, class_means: digits-train}'
 	cp results/digits/score_comparison/new-writers.md docs/digits/score_comparison.md
 	cp results/digits/few_labels/new-writers.csv docs/digits/few_labels.csv
 	cp results/digits/summary.md docs/digits/summary.md

@@ -6,13 +6,14 @@ are taken into docs/accuracy/. Then the page's tables are written from there.
 
 import shutil
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 from take_over import table, update_page
 
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.predicting import CALIBRATED, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import titles
 
@@ -47,8 +48,10 @@ def take(study: str) -> None:
     groups = table[is_kept & (table["subgroup"] == ALL)]
     groups.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
     paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
-    rows = pd.read_parquet(paired).query("group == @ALL").round(DECIMALS)
-    rows.to_csv(KEPT / f"{study}-differences.csv", index=False)
+    # Corruptions and other sets are never pooled.
+    rows = pd.read_parquet(paired).dropna(subset="difference_low").round(DECIMALS)
+    is_one = rows.groupby("calibrated_on")["group"].transform("nunique") == 1
+    rows[(rows["group"] != ALL) | is_one].to_csv(KEPT / f"{study}-differences.csv", index=False)
     page = PAGE.read_text(encoding="utf-8")
     for name, figure in FIGURES.items():
         kept = KEPT / f"{study}-{name}.png"
@@ -69,7 +72,8 @@ def errors(study: str) -> str:
     -------
     str
         A row per method that gave any prediction, without a regression or by one on `FITTED_ON`,
-        and a column per group of several other sets; percentage points.
+        and a column per group of several other sets; percentage points. Those of many sets have a
+        second column, over the cases in which no regression is flagged.
     """
     found = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]
@@ -80,26 +84,69 @@ def errors(study: str) -> str:
     sizes = found.groupby("group", sort=False)["n_sets"].max()
     sizes = sizes.drop([ALL, FITTED_ON], errors="ignore")
     n_sets = sizes[sizes > 1].sort_values(ascending=False, kind="stable")
-    heads = [f"{name}, {n} sets" for name, n in n_sets.items()]
+    heads = []
+    for name, n in n_sets.items():
+        heads.append(f"{name}, {n} sets")
+        if n >= MIN_SETS:
+            of_group = found[(found["group"] == name) & (found["protocol"] == CALIBRATED)]
+            heads.append(f"none flagged, {of_group['n_unflagged'].max()} cases")
     lines = []
     for _, rows in found.groupby(["protocol", "regressor", "method", "variant"], sort=False):
         if not rows["n_sets"].any():
             continue
         by_group = rows.set_index("group")
-        lines.append([*titles(rows[:1]), *(_error(by_group.loc[group]) for group in n_sets.index)])
+        cells = (_cells(by_group.loc[group], n) for group, n in n_sets.items())
+        lines.append([*titles(rows[:1]), *chain.from_iterable(cells)])
     return table(["method", *heads], lines)
 
 
-def _error(row: pd.Series) -> str:
+def disjoint() -> str:
+    """Lay out errors of regressions that were fitted on the tested images, and on others."""
+    columns, names = {}, {}
+    for study, title in (("digits-shifts", "digits"), ("cifar10-shifts", "photographs")):
+        found = pd.read_csv(KEPT / f"{study}-disjoint.csv", converters={"variant": str})
+        is_shown = (found["protocol"] == CALIBRATED) & ~found["method"].isin(LEFT_OUT)
+        found = found[is_shown & (found["n_models"] > 0)]
+        for fitted, tested in (("Syn1", "Syn2"), ("Syn2", "Syn1")):
+            rows = found[found["group"] == tested].set_index("calibrated_on")
+            both = [rows.loc[on].set_index("method")["mae"] for on in (fitted, f"{fitted}-others")]
+            head = f"{title}, {fitted} → {tested}"
+            columns[head] = [*both, both[1] - both[0]]
+            names |= dict(zip(rows["method"], titles(rows), strict=True))
+    lines = [
+        [title, *(_three(method, *of) for of in columns.values())]
+        for method, title in names.items()
+    ]
+    return table(["method", *columns], lines)
+
+
+def _three(method: str, same: pd.Series, other: pd.Series, change: pd.Series) -> str:
+    if method not in same.index:
+        return ""
+    rise = f"{100 * change[method]:+.1f}".replace("-", "−")
+    return f"{_points(same[method])} → {_points(other[method])} ({rise})"
+
+
+def _cells(row: pd.Series, n_sets: int) -> list[str]:
+    missing = f" ({row['n_missing']} missing)" if row["n_missing"] else ""
+    if n_sets < MIN_SETS:
+        flagged = f" ({row['n_flagged']} flagged)" if row["n_flagged"] else ""
+        return [_points(row["mae"]) + flagged + missing]
     bounds = ", ".join(_points(row[f"mae_subgroups_{end}"]) for end in ("low", "high"))
-    return _points(row["mae"]) + (f" [{bounds}]" if row["n_sets"] >= MIN_SETS else "")
+    unflagged = _points(row["mae_unflagged"]) if row["protocol"] == CALIBRATED else ""
+    return [f"{_points(row['mae'])} [{bounds}]{missing}", unflagged]
 
 
 def _points(value: float | None) -> str:
     return "" if value is None or pd.isna(value) else f"{100 * value:.1f}"
 
 
+def block(name: str) -> str:
+    """Return the table of a block of the page."""
+    return disjoint() if name == "disjoint" else errors(name)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         take(name)
-    update_page(PAGE, errors)
+    update_page(PAGE, block)

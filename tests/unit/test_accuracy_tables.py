@@ -21,6 +21,7 @@ from matcheval.accuracy_prediction.published import (
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.tables import error_columns
 from matcheval.analyses.published_values import read_published
+from matcheval.io.tables import write_table
 from studies import ROOT
 
 METHODS = ("ac", "doe", "mmd", "frechet")
@@ -116,6 +117,23 @@ def test_counts_are_correlated_with_mean_errors_of_subgroups():
         ALL: [4, 570, pytest.approx(-2 / 3)],  # of six pairs, one agrees
     }
     assert cells(tables.count_columns(table))["Images"] == ["520", "570"]
+
+
+def test_one_model_has_a_table_of_counts_of_its_own(tmp_path):
+    unused = {"base": "b", "reason": "", "n_base": 9, "n_fitted": 2, "n_groups": 0}
+    predicted = predictions().assign(**unused)
+    lower = (predicted["model"] == "n") & (predicted["subgroup"] == "snow")
+    predicted.loc[lower, ["predicted", "error"]] = [0.81, 0.01]
+    predicted.loc[lower & (predicted["method"] == "doe"), ["predicted", "error"]] = [1.1, 0.3]
+    write_table(PREDICTED.from_frame(predicted), tmp_path / "predicted.parquet")
+    for model, kendall in {"m": -1, "n": 1}.items():  # fog 200 images, 3.5; snow 300, 2.5 or 8.25
+        outputs = {name: [tmp_path / f"{name}-{model}.parquet"] for name in ("errors", "counts")}
+        tables.write_model_errors(
+            scored=model, suite="s", predicted=tmp_path / "predicted.parquet", settings={},
+            confidence=0.95, published="none", **outputs,
+        )  # fmt: skip
+        found = errors.COUNTS.read(outputs["counts"][0]).to_pandas().set_index("group")
+        assert found.loc["Syn", "kendall"] == pytest.approx(kendall)
 
 
 def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
@@ -219,13 +237,13 @@ def test_the_text_of_p1_agrees_with_its_tables():
     p1, place = published_errors("p1", "any"), {"Synthetic": "Syn2", "ImageNet-A": "Adv"}
     values = read_published(ROOT / "studies" / "guillory-published.csv", "doc-imagenet")
     printed = {(one.source, one.name, one.quantity): float(one.published[0]) for one in values}
-    assert len(printed) == 3 * 13 + 15
+    assert len(printed) == 3 * 13 + 15 + 8
     for name in ("Natural", *place):
         *gaps, mean = (v for key, v in printed.items() if key[2] == f"Gap on {name} (points)")
         base = p1[Key("direct", "", "base_accuracy", place.get(name, name), "all")]
         assert np.mean(gaps) == pytest.approx(100 * base.error, abs=0.3)
         assert mean == pytest.approx(100 * base.error, abs=0.51)
-    for one in values[3 * 13 :]:
+    for one in (one for one in values[3 * 13 :] if one.table):
         of = dict(one.rows)
         key = Key(of["protocol"], of.get("calibrated_on", ""), of["method"], of["group"], "all")
         assert float(one.published[0]) == pytest.approx(100 * p1[key].error, abs=0.51)

@@ -1,6 +1,6 @@
 """Random damage to what people and servers give: it is read rightly, or refused in one message.
 
-MATCHEVAL_EXAMPLES=10000 makes a campaign of it; docs/reliability.md has the results of one.
+MATCHEVAL_EXAMPLES=10000 makes a campaign of it.
 """
 
 import argparse

@@ -3,15 +3,20 @@
 import csv
 import json
 from collections import Counter
+from itertools import product
 
 import make_warehouse
+import numpy as np
 import pack_vid_robust
+import pandas as pd
 import pytest
 
 from matcheval.accuracy_prediction import differences, errors
+from matcheval.analyses import suite_accuracies
+from matcheval.analyses.published_values import compare_published
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
-from matcheval.domain_generalization import tables
+from matcheval.domain_generalization import results, tables
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
 from network_costs import check_costs
@@ -42,7 +47,9 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
 
 PRINTED = {
     "gaps_by_group": errors.GROUP_GAPS, "errors": errors.ERRORS, "counts": errors.COUNTS,
-    "correlations": errors.CORRELATIONS, "between_suites": differences.BETWEEN,
+    "counts_of_models": errors.COUNTS, "correlations": errors.CORRELATIONS,
+    "rankings": errors.RANKINGS, "between_suites": differences.BETWEEN,
+    "suite_accuracies": suite_accuracies.SCHEMA,
     "image_counts": tables.IMAGE_COUNTS, "spread": tables.SPREAD, "gains": tables.GAINS,
 }  # fmt: skip
 
@@ -50,10 +57,99 @@ PRINTED = {
 @pytest.mark.parametrize("name", ["doc-imagenet", "cifar10-warehouse", "cifar10-warehouse-dg"])
 def test_printed_values_are_looked_up_in_columns_that_there_are(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    values = load(digit_domains(name)).analyses["published_values"].values
-    for value in values:
-        columns = PRINTED[value.table.split("/")[1]].names
-        assert {value.column, *dict(value.rows)} <= set(columns), value.place
+    for value in load(digit_domains(name)).analyses["published_values"].values:
+        if value.table:
+            (kind,) = PRINTED.keys() & set(value.table.split("/"))
+            named = {*filter(None, [value.column]), *dict(value.rows)}
+            assert named <= set(PRINTED[kind].names), value.place
+
+
+def predictions_by_chance(study):
+    """Predictions for the single classifiers and two more, by all methods, on both suites."""
+    settings, rng = study.analyses["accuracy_prediction"].settings, np.random.default_rng(0)
+    rows = [
+        {
+            "suite": suite, "model": model, "method": method, "dataset": one.dataset,
+            "group": one.group, "subgroup": one.subgroup, "n": number,
+        }
+        for suite in settings.suites
+        for number, one in enumerate(study.suites[suite].members, start=300)
+        for model, method in product((*settings.single, "a", "b"), settings.methods)
+    ]  # fmt: skip
+    way = {"protocol": "leave_one_out", "regressor": "linear", "calibrated_on": ""}
+    table = pd.DataFrame(rows).assign(view="all", variant="", flagged=False, **way)
+    table[["score", "accuracy", "predicted"]] = rng.random((len(table), 3))
+    return table.assign(error=(table["predicted"] - table["accuracy"]).abs()), settings
+
+
+def predicted_tables(study):
+    """Tables of predictions by chance, and of the sizes of sets."""
+    predicted, settings = predictions_by_chance(study)
+    for suite, of_suite in predicted.groupby("suite", sort=False):
+        counted = of_suite[~of_suite["model"].isin(settings.single)]
+        found = errors.tabulate_errors(counted, resamples=2)
+        yield f"errors/{suite}", found
+        yield f"rankings/{suite}", errors.tabulate_rankings(found)
+        yield f"counts/{suite}", errors.tabulate_counts(found, of_suite)
+        yield f"correlations/{suite}", errors.tabulate_correlations(of_suite)
+        for model in settings.figure_models:
+            own = of_suite[of_suite["model"] == model]
+            counts = errors.tabulate_counts(errors.tabulate_errors(own, resamples=2), own)
+            yield f"counts_of_models/{suite}/{model}", counts
+        sets = of_suite.drop_duplicates(["model", "dataset"]).rename(columns={"n": "n_set"})
+        yield (
+            f"../suite_accuracies/{suite}",
+            sets[["model", "dataset", "group", "subgroup", "n_set"]],
+        )
+    yield "between_suites", differences.tabulate_between(predicted, settings.single)
+
+
+def domain_tables(study):
+    """Tables of two runs by three algorithms, in all blocks and selections of the study."""
+    analysis, rng = study.analyses["domain_generalization"], np.random.default_rng(0)
+    runs = list(product(analysis.selections, ("erm", "sd", "sagnet"), (0, 1)))
+    rows = [
+        {
+            "design": "", "block": block.name, "n_sources": len(block.sources),
+            "selection": selection, "algorithm": algorithm, "same_as_erm": False, "seed": seed,
+            "group": 0, "dataset": dataset, "column": column, "n": number,
+            "accuracy": rng.random(),
+        }
+        for block in analysis.expansion.blocks
+        for selection, algorithm, seed in runs
+        for number, (dataset, column) in enumerate(zip(block.targets, block.columns, strict=True))
+    ]  # fmt: skip
+    chosen = pd.DataFrame(rows)
+    yield "gains", results.tabulate_gains(chosen)
+    yield "spread", results.tabulate_spread(results.tabulate_results(chosen, 0.95))
+    yield "image_counts", results.tabulate_image_counts(chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "analysis", "made", "compared"),
+    [
+        ("cifar10-warehouse", "accuracy_prediction", predicted_tables, 28),
+        ("cifar10-warehouse-dg", "domain_generalization", domain_tables, 10),
+    ],
+)
+def test_printed_values_of_the_warehouse_have_one_counterpart(
+    name, analysis, made, compared, tmp_path, monkeypatch
+):
+    """By numbers drawn by chance: every row that is named is there, and only once."""
+    monkeypatch.chdir(ROOT)
+    study = load(digit_domains(name))
+    values = study.analyses["published_values"].values
+    for table, found in made(study):
+        file = tmp_path / analysis / f"{table}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        found.to_parquet(file)
+    table = compare_published(values, tmp_path)
+    assert table["computed"].notna().sum() == (table["table"] != "").sum() == compared
+    counted = table.set_index(["name", "quantity"])["computed"]
+    if analysis == "accuracy_prediction":
+        sets = 180 * np.array([1, 300]) + [0, 179 * 180 / 2]
+        assert counted["C10-W"][["Sets", "Images"]].tolist() == sets.tolist()
+        assert counted["C10-Cs", "Sets"] == 188
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Numbers on pages are those of their tables, and those of the digits near other processors'."""
 
+import re
+
 import make_readme
 import pandas as pd
 import pytest
@@ -25,6 +27,19 @@ def test_tables_of_pages_are_made_by_their_script():
         entered = lambda block: named.add(block) or make_readme.BLOCKS[block]()  # noqa: E731
         assert take_over(page, entered) == page, name
     assert named == set(make_readme.BLOCKS)
+
+
+def test_what_the_page_says_of_scores():
+    rows = [line.split(" | ") for line in make_readme.scores().splitlines()[2:]]
+    narrowed = [[float(n) for n in re.findall(r"[−\d]+", row[5])] for row in rows if row[4]]
+    *others, distance = narrowed
+    least, without = (
+        f"{value:.0f} %" for value in (min(n[0] for n in others), max(n[1] for n in others))
+    )
+    assert distance[0] < min(n[0] for n in others)
+    said = f"all but the distance narrow the gap by {least} or more, for all four networks, and"
+    assert f"{said} without warning by {without} or less" in words_of("results.md")
+    assert {row[6].strip(" |") for row in rows[:-1] if row[4]} == {"4 of 4"}
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

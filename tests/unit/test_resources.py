@@ -145,7 +145,7 @@ def test_a_search_fits_what_was_measured():
 
 
 def test_image_files_are_streamed_where_a_dataset_is_prepared():
-    """docs/datasets.md: 140 MB for 5,000 files, 132 MB for 1,000."""
+    """docs/datasets.md: memory hardly grows with their number."""
     prepared, derived = (resources.of_preparing(IMAGENET, streamed=s) for s in (True, False))
     assert prepared.mem_mb == resources.BASE_TORCH_MB
     assert derived.mem_mb > 2 * IMAGENET.images * 0.15

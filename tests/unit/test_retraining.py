@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import hypot
 
 import pandas as pd
 import pytest
@@ -189,19 +190,32 @@ def test_findings_are_said_in_words(kind, rows, said):
 def test_what_the_page_tells_of_photographs():
     page = " ".join((ROOT / "docs" / "analyses.md").read_text("utf-8").split())
     table = pd.read_csv(ROOT / "docs" / "analyses" / "cifar10-retraining-small.csv")
-    percent = table.assign(accuracy=100 * table["accuracy"]).set_index("experiment")
+    of = table.set_index("experiment")
+
+    def points(value):
+        return f"{100 * value:.1f}".replace("-", "−")
+
+    def difference(one, other):
+        """Of two accuracies, with the interval that follows from theirs (Newcombe 1998)."""
+        found = one.accuracy - other.accuracy
+        low = hypot(one.accuracy - one.accuracy_low, other.accuracy_high - other.accuracy)
+        high = hypot(one.accuracy_high - one.accuracy, other.accuracy - other.accuracy_low)
+        return f"{points(found)} [{points(found - low)}, {points(found + high)}]"
+
     told = []
     for name in ("random", "blurred"):
-        one = percent.loc[f"origins-{name}"]
-        low, high = (100 * one[f"accuracy_{end}"] for end in ("low", "high"))
-        told.append(f"in {one['accuracy']:.1f} % [{low:.1f}, {high:.1f}]")
-        halves = percent.loc[f"half-{name}"].query("test != 'cifar10-first'")["accuracy"]
-        first, second = halves.iloc[1::2].to_numpy() - halves.iloc[::2].to_numpy()
-        told.append(
-            f"{first:.1f} and {second:.1f} {'points where' if name == 'random' else 'with'}"
-        )
-    old, new, *folds = percent.loc["folds", "accuracy"]
-    told.append(f"{old - new:.1f} points, is {(old - new) / (max(folds) - min(folds)):.1f} times")
-    grid = percent.loc["grid", "accuracy"].to_numpy().reshape(-1, 2)
-    told.append(f"of nine hyper-parameters leave {grid[grid[:, 0].argmax()] @ [1, -1]:.1f}.")
+        one = of.loc[f"origins-{name}"]
+        ends = f"[{points(one['accuracy_low'])}, {points(one['accuracy_high'])}]"
+        told.append(f"in {points(one['accuracy'])} % {ends}")
+        halves = of.loc[f"half-{name}"].query("test != 'cifar10-first'")
+        first, with_first, second, with_second = halves.itertuples()
+        gains = f"{difference(with_first, first)} and {difference(with_second, second)}"
+        told.append(f"{gains} {'points where' if name == 'random' else 'with'}")
+    old, new, *folds = of.loc["folds"].itertuples()
+    accuracies = [fold.accuracy for fold in folds]
+    times = (old.accuracy - new.accuracy) / (max(accuracies) - min(accuracies))
+    told.append(f"{difference(old, new)} points, is {times:.1f} times")
+    grid = list(of.loc["grid"].itertuples())
+    best = max(range(0, len(grid), 2), key=lambda i: grid[i].accuracy)
+    told.append(f"nine hyper-parameters leave {difference(*grid[best : best + 2])}.")
     assert [one for one in told if one not in page] == []

@@ -4,13 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import mahalanobis
 from scipy.special import softmax
 
 from compared import BOTH
 from helpers import matched_gap
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
-from matcheval.analyses.score_comparison import AS_IS, RANKS, Uncertainty, measure, tabulate, votes
+from matcheval.analyses.score_comparison import (
+    AS_IS,
+    RANKS,
+    ClassMeans,
+    Uncertainty,
+    measure,
+    tabulate,
+    votes,
+)
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
@@ -54,7 +63,32 @@ class TestScores:
         for score in (Uncertainty.ENERGY, Uncertainty.TEMPERATURE):
             assert "no logits on file" in measure(score, probabilities_only, confidence, 1.0)
         one = Outputs(None, np.zeros(2, int), np.ones(2), probabilities=np.ones((2, 1)))
+        assert "labelled features" in measure(Uncertainty.CLASS_MEANS, outputs, confidence)
         assert "two classes" in measure(Uncertainty.ENTROPY, one, np.ones(2), None)
+
+    def test_distance_to_the_nearest_class_mean(self):
+        rng = np.random.default_rng(1)
+        labels = np.repeat([0, 2, -1], [40, 60, 5])  # 2 is the second class; the last is unknown
+        features = rng.normal(0, [1, 5], (105, 2)).astype(np.float32) + 9 * labels[:, None]
+        known = Outputs(labels, labels, P.max(1), features=features)
+        fitted = ClassMeans.of(known)
+        means = [features[labels == k].mean(axis=0) for k in (0, 2)]
+        within = np.vstack([features[:40] - means[0], features[40:100] - means[1]])
+        inverse = np.linalg.inv(np.cov(within.T))
+        found = measure(Uncertainty.CLASS_MEANS, known, P.max(1), None, fitted)
+        nearest = [-min(mahalanobis(point, m, inverse) for m in means) for point in features]
+        assert found == pytest.approx(nearest, 1e-5)
+        assert ClassMeans.of(replace(known, labels=None)) is None
+        missing = measure(Uncertainty.CLASS_MEANS, replace(known, features=None), P, None, fitted)
+        assert "inference.outputs" in missing
+
+    def test_means_without_spread_in_a_direction(self):
+        """A feature that is constant within classes is left out of the distance."""
+        labels = np.array([0, 0, 1, 1])
+        features = np.array([[0, 7], [2, 7], [10, 7], [12, 7]], np.float32)
+        found = ClassMeans.of(Outputs(labels, labels, P.max(1), features=features))
+        nearness = found.nearness(np.array([[1, 7], [4, 70]], np.float32))
+        assert nearness.tolist() == pytest.approx([0, -3 / np.sqrt(4 / 3)])
 
 
 def write(folder, name, n, seed, *, logits=True):
@@ -108,7 +142,7 @@ class TestTable:
         table = tabulate(known)
         of_one = table[(table.model == "m0") & (table.matching == "probability")]
         assert of_one[of_one.scale == RANKS].score.tolist() == [
-            "confidence", "margin", "entropy", "energy", "temperature"
+            "confidence", "margin", "entropy", "energy", "temperature", "class_means"
         ]  # fmt: skip
         assert "energy" not in set(of_one[of_one.scale == AS_IS].score)
         scaled = table[table.score == "temperature"]
@@ -118,7 +152,11 @@ class TestTable:
         parts = rows.confidence_part + rows.conditional_part
         np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
         cells = {column.head: column.cells for column in score_comparison.text_columns(table)}
-        assert cells["Models"] == ["2", "2", "2", "2", "0"] * 2
+        assert cells["Models"] == ["2", "2", "2", "2", "0", "0"] * 2
+        chosen = rows[(rows.scale == RANKS) & (rows.matching == "probability")]
+        means = chosen[chosen.score == "margin"][["reference_gap", "reference_matched_gap"]].mean()
+        narrowing = 1 - means["reference_matched_gap"] / means["reference_gap"]  # of mean gaps
+        assert cells["Without warning"][-5] == f"{100 * narrowing:.0f}".replace("-", "−")
         panels = score_comparison.plot(table).axes
         assert len(panels) == 4
         means = 100 * rows.groupby(["matching", "scale", "score"]).matched_gap.mean().to_numpy()
@@ -167,9 +205,11 @@ def test_settings_are_checked(block, message):
         load(given)
 
 
-def test_models_are_run_on_the_validation_set():
+def test_models_are_run_on_the_sets_that_scores_are_fitted_on():
     block = {"pairs": ["new-writers"], "validation": "digits-validation"}
+    block["class_means"] = "digits-train"
     study = load(configuration("digits") | {"score_comparison": block})
-    assert "digits-validation" in study.evaluated
+    assert {"digits-validation", "digits-train"} <= set(study.evaluated)
     job = study.analyses["score_comparison"].arguments(type("W", (), {"pair": "new-writers"}))
-    assert set(job["options"]["validation"]) == set(study.models)
+    for name in ("validation", "class_means"):
+        assert set(job["options"][name]) == set(study.models)

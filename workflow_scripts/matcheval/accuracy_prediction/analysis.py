@@ -64,6 +64,10 @@ _OF_MODEL = (
     "Mean absolute errors of the accuracies predicted for **{{ snakemake.wildcards.scored }}** on "
     f"{_OF_SUITE}, by method and group of sets."
 )
+_COUNTS_OF_MODEL = (
+    "Whether the errors for **{{ snakemake.wildcards.scored }}** on the subgroups of "
+    f"{_OF_SUITE} go with their numbers of images."
+)
 
 
 class AccuracyPrediction(CheckedPrediction):
@@ -99,6 +103,10 @@ class AccuracyPrediction(CheckedPrediction):
         self.errors_of_model = table(
             "errors_of_models/{suite}/{scored}", "errors of {scored}", _OF_MODEL
         )
+        self.counts_of_model = table(
+            "counts_of_models/{suite}/{scored}", "numbers of images and errors of {scored}",
+            _COUNTS_OF_MODEL,
+        )  # fmt: skip
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}", figures.CAPTION,
             {"table": "{figure}", "of": "{suite}"},
@@ -143,7 +151,8 @@ class AccuracyPrediction(CheckedPrediction):
         ]  # fmt: skip
         targets = [path for table in of_suite for path in table.expand(suite=suites)]
         targets += self.between.files if len(suites) > 1 else []
-        targets += self.errors_of_model.expand(suite=suites, scored=self.settings.figure_models)
+        for of_model in (self.errors_of_model, self.counts_of_model):
+            targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
             names = [*self.table_figures(suite), *self.output_figures(suite)]
             targets += self.figure_of_suite.expand(suite=suite, figure=names)
@@ -213,7 +222,8 @@ class AccuracyPrediction(CheckedPrediction):
             ),
             Rule(
                 name="tabulate_model_errors", run=tables.write_model_errors,
-                input={"predicted": predicted}, output={"errors": self.errors_of_model},
+                input={"predicted": predicted},
+                output={"errors": self.errors_of_model, "counts": self.counts_of_model},
                 arguments=lambda wildcards: {
                     "settings": self._noted_settings(wildcards.suite),
                     "confidence": self.study.confidence, "published": self.settings.published,

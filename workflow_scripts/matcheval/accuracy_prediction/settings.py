@@ -145,7 +145,7 @@ class AccuracyPredictionSettings(settings.Settings):
         "C10-Cs or C10-W",
     )
     figure_models: settings.Names = Field(
-        (), description="Models or ensembles that have figures and a table of errors of their own"
+        (), description="Models or ensembles that have figures, errors and counts of their own"
     )
 
     @model_validator(mode="after")

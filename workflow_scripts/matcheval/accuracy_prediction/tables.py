@@ -327,9 +327,9 @@ def _note_on_published(paper: Paper, printed: Mapping[Key, Printed]) -> list[str
 
 def write_model_errors(
     *, scored: str, suite: str, predicted: Path, settings: Mapping[str, Any], confidence: float,
-    published: Paper, errors: Sequence[Path],
+    published: Paper, errors: Sequence[Path], counts: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the errors of the accuracies predicted for one model on a suite."""
+    """Write the errors of the accuracies predicted for one model on a suite (P2, also A.2.2)."""
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
     notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"])
@@ -338,6 +338,8 @@ def write_model_errors(
     of_errors = partial(error_columns, published=printed, paper=paper_name(published))
     mean_errors = tabulated.tabulate_errors(found, confidence)
     write_readable(mean_errors, ERRORS, of_errors, errors, notes)
+    counted = tabulated.tabulate_counts(mean_errors, found)
+    write_readable(counted, tabulated.COUNTS, count_columns, counts, setting_notes(settings))
 
 
 def write_between_suites(

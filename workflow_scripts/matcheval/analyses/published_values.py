@@ -38,7 +38,7 @@ _PUBLISHED = re.compile(rf"({_NUMBER})(?: \[({_NUMBER}), ({_NUMBER})\])?")
 
 
 # How the selected rows of a column are reduced to one number, but for the value of a single row.
-STATISTICS = ("count", "min", "mean", "max")
+STATISTICS = ("count", "min", "mean", "max", "sum")
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,14 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
 
     is_selected = np.ones(len(frame), bool)
     for name, wanted in value.rows:
-        texts = column_of(name, "rows").astype(str)
-        if wanted not in set(texts):
-            raise InputError(
-                f"'{wanted}' does not occur in column '{name}' of '{value.table}'",
-                file=value.place, field="rows", remedy=suggest(wanted, texts.unique().tolist()),
-            )  # fmt: skip
-        is_selected &= (texts == wanted).to_numpy()
+        texts, alternatives = column_of(name, "rows").astype(str), wanted.split("|")
+        for one in alternatives:
+            if one not in set(texts):
+                raise InputError(
+                    f"'{one}' does not occur in column '{name}' of '{value.table}'",
+                    file=value.place, field="rows", remedy=suggest(one, texts.unique().tolist()),
+                )  # fmt: skip
+        is_selected &= texts.isin(alternatives).to_numpy()
     if value.statistic == "count":
         return float(is_selected.sum())
     cells = column_of(column, "column")[is_selected]

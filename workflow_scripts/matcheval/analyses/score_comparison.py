@@ -1,7 +1,7 @@
 """Gaps of every model when it is matched on several uncertainty scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from typing import Any, ClassVar
@@ -14,7 +14,11 @@ from pydantic import Field
 
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
-from matcheval.accuracy_prediction.scores.outputs import Outputs
+from matcheval.accuracy_prediction.scores.outputs import (
+    Outputs,
+    moments_of_features,
+    rounded_to_zero,
+)
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
@@ -35,6 +39,7 @@ from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import Name, Named, SomeNames
@@ -45,13 +50,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class Uncertainty(StrEnum):
-    """The scores; but for the energy they lie in [0, 1], and can be matched as they are."""
+    """The scores; all in [0, 1] can be matched as they are, too."""
 
     CONFIDENCE = "confidence"
     MARGIN = "margin"
     ENTROPY = "entropy"
     ENERGY = "energy"
     TEMPERATURE = "temperature"
+    CLASS_MEANS = "class_means"
     VOTE_SHARE = "vote_share"
 
 
@@ -61,6 +67,7 @@ LABELS = {
     Uncertainty.ENTROPY: "1 − normalised entropy",
     Uncertainty.ENERGY: "energy (log-sum-exp)",
     Uncertainty.TEMPERATURE: "confidence, temperature-scaled",
+    Uncertainty.CLASS_MEANS: "distance to class means",
     Uncertainty.VOTE_SHARE: "vote share of the ensemble",
 }
 
@@ -86,6 +93,37 @@ def energy(logits: npt.NDArray[Any]) -> Floats:
     return logsumexp(logits.astype(np.float64), axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class ClassMeans:
+    """Means of the classes, and a matrix W such that W Wᵀ is the inverse covariance within them."""
+
+    means: Floats
+    whitening: Floats
+
+    @classmethod
+    def of(cls, outputs: Outputs) -> "ClassMeans | None":
+        """Take the means of labelled features; None if there are none."""
+        features, labels = outputs.features, outputs.labels
+        if features is None or labels is None or labels.ndim > 1:
+            return None
+        is_known = labels >= 0
+        features, labels = features[is_known], labels[is_known]
+        _, row = np.unique(labels, return_inverse=True)
+        classes = [features[row == k] for k in range(row.max() + 1)]
+        means = np.stack([of_class.mean(axis=0, dtype=np.float64) for of_class in classes])
+        within = moments_of_features((features - means[row]).astype(np.float32))
+        values, vectors = np.linalg.eigh(within.covariance)
+        kept = values > rounded_to_zero(values)
+        return cls(means, vectors[:, kept] / np.sqrt(values[kept]))
+
+    def nearness(self, features: npt.NDArray[np.float32]) -> Floats:
+        """Return minus the Mahalanobis distance to the nearest mean (Lee et al. 2018, eq. 2)."""
+        from scipy.spatial.distance import cdist
+
+        distances = cdist(features @ self.whitening, self.means @ self.whitening)
+        return np.asarray(-distances.min(axis=1))
+
+
 def votes(
     predicted: Sequence[npt.NDArray[np.integer]],
 ) -> tuple[npt.NDArray[np.int16], Floats]:
@@ -101,11 +139,21 @@ def votes(
 
 
 def measure(
-    score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any], temperature: float | None
+    score: Uncertainty,
+    outputs: Outputs,
+    confidence: npt.NDArray[Any],
+    temperature: float | None = None,
+    class_means: ClassMeans | None = None,
 ) -> npt.NDArray[Any] | str:
     """Measure a score of a single model on one set, or say why there is none."""
     if score is Uncertainty.CONFIDENCE:
         return confidence
+    if score is Uncertainty.CLASS_MEANS:
+        if class_means is None:
+            return "no labelled features: name a dataset as score_comparison.class_means"
+        if outputs.features is None:
+            return "no features on file: add features to inference.outputs"
+        return class_means.nearness(outputs.features)
     of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
     given: npt.NDArray[Any] | None = outputs.probabilities if of_probabilities else outputs.logits
     if given is None:
@@ -122,12 +170,16 @@ def measure(
 
 
 RANKS, AS_IS = "ranks", "as is"
+_UNBOUNDED = (Uncertainty.ENERGY, Uncertainty.CLASS_MEANS)
 _SINGLE = tuple(score for score in Uncertainty if score is not Uncertainty.VOTE_SHARE)
 _PARTS = (
     "confidence_part", "confidence_low", "confidence_high", "conditional_part", "conditional_low",
     "conditional_high",
 )  # fmt: skip
-_NARROWINGS = ("same_size_narrowing", "reference_narrowing", "excess_narrowing")
+_REFERENCE = (
+    "same_size_gap", "same_size_matched_gap", "same_size_narrowing", "reference_gap",
+    "reference_matched_gap", "reference_narrowing", "excess_narrowing",
+)  # fmt: skip
 
 SCHEMA = TableSchema(
     "gaps by uncertainty score",
@@ -146,9 +198,7 @@ SCHEMA = TableSchema(
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal score, in bins of it"),
         *interval("conditional"),
-        fraction("same_size_narrowing", "narrowing by matching, at the sizes of the reference"),
-        fraction("reference_narrowing", "the same, had errors risen by one factor at every score"),
-        fraction("excess_narrowing", "same_size_narrowing minus reference_narrowing"),
+        *(column for column in GAP_QUANTITIES if column.name in _REFERENCE),
         text("reason", "why values are NaN; empty if none is"),
     ),
 )
@@ -159,20 +209,22 @@ def tabulate(
     *,
     ensembles: Mapping[str, Sequence[str]] | None = None,
     validation: Mapping[str, Mapping[str, Any]] | None = None,
+    class_means: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:
     """Match every model on every score, and every ensemble on the share of votes."""
     rows: list[dict[str, Any]] = []
     for comparison, files in zip(compared.comparisons, compared.files, strict=True):
         sides = [_outputs(files[origin]) for origin in _origins(comparison)]
-        temperature = None
+        temperature = means = None
         if validation and sides[0].logits is not None:
-            given = validation[comparison.model]
-            known_outputs = _outputs(PredictionFile(given["path"], Layout(**given["layout"])))
-            if known_outputs.logits is not None and known_outputs.labels is not None:
-                temperature = fit_temperature(known_outputs.logits, known_outputs.labels)
+            known = _outputs_of(validation, comparison.model)
+            if known.logits is not None and known.labels is not None:
+                temperature = fit_temperature(known.logits, known.labels)
+        if class_means and sides[0].features is not None:
+            means = ClassMeans.of(_outputs_of(class_means, comparison.model))
         for score in _SINGLE:
             both = [
-                measure(score, outputs, side.probability, temperature)
+                measure(score, outputs, side.probability, temperature, means)
                 for outputs, side in zip(sides, (comparison.source, comparison.target), strict=True)
             ]
             shown = temperature if score is Uncertainty.TEMPERATURE else None
@@ -188,6 +240,10 @@ def _origins(comparison: Comparison) -> tuple[str, str]:
     """Origins of the source and of the target."""
     origins = ("original", "replication")
     return origins if comparison.source_is_original else (origins[1], origins[0])
+
+
+def _outputs_of(files: Mapping[str, Mapping[str, Any]], model: str) -> Outputs:
+    return _outputs(PredictionFile(files[model]["path"], Layout(**files[model]["layout"])))
 
 
 def _outputs(file: PredictionFile) -> Outputs:
@@ -220,7 +276,7 @@ def _rows(
     """Match one model on one score by all matchings, on ranks and as it is."""
     source, target = both
     for name, method in compared.methods.items():
-        for scale in (RANKS,) if score is Uncertainty.ENERGY else (RANKS, AS_IS):
+        for scale in (RANKS,) if score in _UNBOUNDED else (RANKS, AS_IS):
             row = MatchedModel(comparison, name, method, {}).identity | {
                 "score": score.value, "scale": scale, "gap": comparison.gap,
                 "temperature": float("nan") if temperature is None else temperature,
@@ -270,7 +326,7 @@ def _quantities(
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
         **parts.parts,
-        **{key: reference[key] for key in _NARROWINGS},
+        **{key: reference[key] for key in _REFERENCE},
     }  # fmt: skip
 
 
@@ -279,13 +335,20 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     ranked = table[table["scale"] == RANKS]
     by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
-    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_NARROWINGS]].mean()
-    cells = means.assign(models=groups["matched_gap"].count(), reason=groups["reason"].max())
-    cells = cells.reset_index()
+    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
+    narrowings = {  # of the mean gaps
+        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
+        for one in ("same_size", "reference")
+    }
+    warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
+    cells = means.assign(
+        models=groups["matched_gap"].count(), warned=warned, reason=groups["reason"].max(),
+        **narrowings,
+    ).reset_index()  # fmt: skip
     return lay_out_matched(cells.assign(score=cells["score"].map(LABELS)), {
         "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
         "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
-        "Part that goes with it": "{confidence_part:+.2%}",
+        "Part that goes with it": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
         "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
         "Narrower by": "{same_size_narrowing:.0%}",
         "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
@@ -351,6 +414,9 @@ class ScoreComparisonSettings(PairTableSettings):
     validation: Name | None = Field(
         None, description="Dataset that a temperature is fitted on; no set of the pairs"
     )
+    class_means: Name | None = Field(
+        None, description="Dataset of labelled features for class means, such as training images"
+    )
     ensembles: Named[SomeNames] = Field(
         {}, description="Models whose votes are counted, by name of the ensemble"
     )
@@ -381,47 +447,51 @@ class ScoreComparison(PairTableAnalysis):
                 problem = f"'{left_out[0]}' is left out"
             if problem:
                 raise configuration_error(problem, field=field)
-        if (validation := self.settings.validation) is None:
-            return
-        field = self.field("validation")
-        self.study.check_dataset(validation, field)
-        if not self.study.datasets[validation].has_probabilities:
-            raise configuration_error(f"'{validation}' has no prediction files", field=field)
-        for pair in self.settings.pairs:
-            if validation in self.study.pairs[pair].datasets.values():
-                remedy = "Fit the temperature on data that are in neither set"
-                problem = f"'{validation}' is a set of pair '{pair}'"
-                raise configuration_error(problem, field=field, remedy=remedy)
+        for name, dataset in self._known.items():
+            field = self.field(name)
+            self.study.check_dataset(dataset, field)
+            if not self.study.datasets[dataset].has_probabilities:
+                raise configuration_error(f"'{dataset}' has no prediction files", field=field)
+            for pair in self.settings.pairs:
+                if dataset in self.study.pairs[pair].datasets.values():
+                    remedy = "Name a dataset that is in neither set"
+                    problem = f"'{dataset}' is a set of pair '{pair}'"
+                    raise configuration_error(problem, field=field, remedy=remedy)
+
+    @property
+    def _known(self) -> dict[str, str]:
+        """Datasets with labels that scores are fitted on, by setting."""
+        given = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
+        return {name: dataset for name, dataset in given.items() if dataset is not None}
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """The validation set."""
-        validation = self.settings.validation
-        is_needed = validation in self.study.datasets and self.settings.pairs
-        return (validation,) if validation and is_needed else ()
+        """The sets that scores are fitted on."""
+        names = [one for one in self._known.values() if one in self.study.datasets]
+        return tuple(dict.fromkeys(names)) if self.settings.pairs else ()
 
     @property
     def runs_per_seed(self) -> int:
-        """Five scores on ranks, four as they are, and the splits of their references."""
-        return 60
+        """Six scores on ranks, four as they are, and the splits of their references."""
+        return 66
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pair, and of the validation set."""
+        """Return the files of a pair, and of the sets that scores are fitted on."""
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files on the validation set."""
+        """Return the parameters of a pair's table, with the files of these sets."""
         parameters = super().arguments(wildcards)
-        for validation in self.evaluated:
-            layout = asdict(layout_of(self.study.datasets[validation]))
-            parameters["options"]["validation"] = {
-                model: {"path": self.study.predictions_file(validation, model), "layout": layout}
+        for name, dataset in self._known.items():
+            layout = asdict(layout_of(self.study.datasets[dataset]))
+            parameters["options"][name] = {
+                model: {"path": self.study.predictions_file(dataset, model), "layout": layout}
                 for model in self.models
             }
         return parameters
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of the pair and the validation set."""
+        """Return size and time of the user's files of the pair and of these sets."""
         further = [self.study.custom_results_state(name, self.models) for name in self.evaluated]
         return list(chain(super().custom_files_state(wildcards), *further))

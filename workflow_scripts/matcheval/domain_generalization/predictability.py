@@ -145,10 +145,9 @@ def _draw_panel(
 
 def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
-    rows = table[~table["selection"].str.endswith(tables.PER_RUN)]
-    level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI" if len(table) else "CI"
     *columns, gains = lay_out(
-        tables.named(rows).assign(method=titles(rows)),
+        tables.named(table).assign(method=titles(table)),
         {
             "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
             "Method": "{method}", "Sets": "{n_sets:d}", "Runs": "{n_runs:d}",
@@ -159,7 +158,7 @@ def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
     )  # fmt: skip
     cells = [
         "" if name == ERM else cell
-        for name, cell in zip(rows["algorithm"], gains.cells, strict=True)
+        for name, cell in zip(table["algorithm"], gains.cells, strict=True)
     ]
     return [*columns, TextColumn(gains.head, cells)]
 

@@ -1,0 +1,139 @@
+"""Numbers in sentences of pages are those of the files that hold them, or of the commands shown."""
+
+import re
+import shlex
+from math import sqrt
+
+import pandas as pd
+import pytest
+from make_small_warehouse import N as PLANTED
+from test_gap_errors import COVERAGE
+from test_readme import words_of
+
+import matcheval as me
+from matcheval.cli.main import main
+from matcheval.protocol.settings import MatchingSettings
+from studies import ROOT
+
+
+def result(name):
+    return pd.read_csv(ROOT / "benchmarks" / "results" / f"{name}.csv")
+
+
+def ends(values, shown=".1f"):
+    return f"{values.min():{shown}} to {values.max():{shown}}"
+
+
+def protocol():
+    yield f"up to ε, {100 * MatchingSettings().epsilon:.1f} points"
+    yield "simulated truth in {:.0f} to {:.0f} %".format(*(100 * end for end in COVERAGE))
+    sd = [f"{value:.0f}" for value in result("reference_spread")["excess_sd"]]
+    yield f"{sd[0]} points (criterion 1) and {sd[1]} points (criterion 2) with 600 and 497"
+    yield f"datapoints, {sd[4]} and {sd[5]} with 10,000"
+    yield f"at most {result('verdicts')['wrong'].max()} % are wrong"
+    table = result("reference_variants")
+    small, middle = (
+        f"{a} to {a + b:.1f}" for a, b in table.loc[[0, 2], ["excess", "cross"]].values
+    )
+    yield f"goes from {middle} points with 2,000 datapoints, but from {small} with 600 and 497"
+    yield f"lowers the mean excess by {ends(-table['drawn'], '.2f')} points"
+    yield f"(standard errors {ends(table['drawn_se'])};"
+    table = result("binning_bias")
+    is_hard = (table["shift"] == "large") & (table["n_source"] == 50_000)
+    yield f"they held it in {ends(table['coverage_wide'], 'g')} %"
+    yield f"Those of 20 bins held it in {ends(table['coverage_20_bins'][~is_hard], 'g')} %"
+    yield f"a bias of {table['bias'][is_hard].max():.1f} points) in"
+    yield f"points) in {ends(table['coverage_20_bins'][is_hard], '.0f')} % only"
+
+
+def reliability():
+    flips = result("bit_flips")
+    assert (flips["refused"] == flips["flips"]).all()
+    each, seed = flips.loc[0, ["flips", "seed"]]
+    yield f"all {flips['flips'].sum():,} flips ({each:,} per kind, seed {seed}) were refused"
+    soak, on_slurm = result("soak"), result("soak_slurm")
+    assert not pd.concat([soak, on_slurm])[["differing", "lost"]].any(axis=None)
+    seed, rounds, minutes = soak.loc[0, ["seed", "rounds", "minutes"]]
+    yield f"{rounds} rounds ({soak['times'].sum()} events, {minutes} minutes, seed {seed})"
+    yield f"{on_slurm.loc[0, 'rounds']} rounds on a real SLURM ({on_slurm['times'].sum()} events)"
+
+
+def datasets():
+    table = result("rounding")
+    assert table["most"].max() == 1
+    yield f"Without it, 0 to {table['differ'].max():.1f} % of the grey levels"
+    yield f"(mean {table['differ'].mean():.1f} %) are another, by one level, in {len(table)} sets"
+    change = table["resnet20"]
+    yield f"by 0 to {change.abs().max()} points, on average by {change.mean():.3f} ("
+
+
+def analyses():
+    table = result("robustness_coverage")
+    yield f"ρ in {ends(table['coverage_images'], 'g')} %"
+    yield f"up to {table['wider_by_counts'].max():.1f} times too wide"
+
+
+def sampled_sets():
+    table = (ROOT / "docs" / "analyses" / "sampling" / "changes.md").read_text("utf-8")
+    yield "on average by {}, {} and {} points".format(*re.findall(r"([−+][0-9.]+) \| 8", table))
+
+
+def warehouse():
+    within = PLANTED["exact"] + PLANTED["near"]
+    across = PLANTED["across"] + PLANTED["leaked"] + PLANTED["leaked train"]
+    yield f"{within} copies within sets, {across} across sets,"
+    yield f"{2 * PLANTED['two classes']} pictures under two classes"
+
+
+def reading():
+    old, new, n = 0.95, 0.949, 20_000
+    error = 1.96 * sqrt((old * (1 - old) + new * (1 - new)) / n)
+    low, high = (100 * (old - new + sign * error) for sign in (-1, 1))
+    yield f"it is {100 * (old - new):.2f} points lower [{low:.2f}, {high:.2f}]"
+
+
+SENTENCES = {
+    "analyses": analyses, "datasets": datasets, "protocol": protocol, "reading": reading,
+    "reliability": reliability, "test-sets": sampled_sets, "warehouse": warehouse,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", SENTENCES)
+def test_sentences_tell_what_the_files_say(page):
+    told = [one.replace("-", "−") for one in SENTENCES[page]()]
+    assert [one for one in told if one not in words_of(f"{page}.md")] == []
+
+
+def test_hours_are_rounded():
+    """Each to the digits that the page shows."""
+    said = "{0} to {0} of training and {0} to {0} of inference; for `imagenet`, {0} to {0}"
+    shown = re.search(said.format(r"([0-9.]+)"), words_of("results.md")).groups()
+    hours = result("paper_cost").query("`models of` == 'all'").filter(like="GPU hours")
+    for number, value in zip(shown, hours.iloc[:, ::-1].to_numpy().ravel(), strict=True):
+        digits = len(number.replace(".", "").strip("0"))
+        assert float(number) == float(f"{value:.{digits}g}")
+
+
+def test_commands_print_what_the_pages_show(tmp_path, monkeypatch, capsys):
+    """The session of few-labels.md and the tutorial's twenty labels; all labels are filled in."""
+    monkeypatch.chdir(tmp_path)
+    main(["init", "--example", "predictions"])
+    monkeypatch.chdir("example-predictions/new-writers")
+    table = pd.read_csv("random-forest.csv")
+    page = (ROOT / "docs" / "few-labels.md").read_text(encoding="utf-8")
+    session = re.findall(r"^\$ matched-eval (.*)\n((?:(?!\$|```).*\n)*)", page, re.MULTILINE)
+    for command, shown in session:
+        capsys.readouterr()
+        main(shlex.split(command))
+        assert set(shown.splitlines()) - set(capsys.readouterr().out.splitlines()) == set()
+        if folder := re.search("--output (.*)", command):
+            work = pd.read_csv(f"{folder[1]}/worklist.csv")
+            work.assign(label=table["label"][work["index"]].array).to_csv("labels.csv", index=False)
+        if folder and folder[1] == "first":
+            found = me.estimate_accuracy("random-forest.csv", "labels.csv", plan="first/plan.json")
+            interval = f"{found.lower:.3f} to {found.upper:.3f}"
+    assert len(session) == 5
+    n, every = len(table), f"{(table['label'] == table['prediction']).mean():.3f}"
+    assert f"interval is {interval}; all {n} labels give {every}." in words_of("tutorial.md")
+    for said in (f"has {n} scans", f"All labels give {every}", f"differ on {len(work)} datapoints"):
+        assert said in words_of("few-labels.md")
