@@ -12,28 +12,39 @@ from pathlib import Path
 import pandas as pd
 from take_over import update_page
 
-from matcheval.domain_generalization.tables import PER_RUN, RESULTS, by_group, result_columns
+from matcheval.domain_generalization.tables import (
+    PER_RUN,
+    RESULTS,
+    RUNS,
+    by_group,
+    result_columns,
+)
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "domain-generalization.md"
 KEPT = ROOT / "docs" / "domains"
-SELECTION, BY_MEAN = "source_validation" + PER_RUN, "source_validation"  # as in DomainBed, and ours
+BY_MEAN = "source_validation"
+SELECTION = BY_MEAN + PER_RUN  # as in DomainBed
 COMPARED = {"pacs": "PACS", "digit-domains-real": "real digits"}
 DECIMALS = 6
 
 
 def take(study: str) -> None:
-    """Copy a study's results.
+    """Copy a study's results, and count after which steps the weights were kept.
 
     Parameters
     ----------
     study : str
         Its name.
     """
-    file = ROOT / "results" / study / "domain_generalization" / "results.parquet"
-    table = RESULTS.read(file).to_pandas()
+    folder = ROOT / "results" / study / "domain_generalization"
+    table = RESULTS.read(folder / "results.parquet").to_pandas()
     table.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
+    if study in COMPARED:
+        runs = RUNS.read(folder / "runs.parquet").to_pandas()
+        steps = runs[runs["purpose"] != "selection"].groupby("best_step")["model"].count()
+        steps.rename("trainings").to_csv(KEPT / f"{study}-steps.csv")
 
 
 def read(study: str) -> pd.DataFrame:
