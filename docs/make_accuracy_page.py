@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "accuracy-prediction.md"
 KEPT = ROOT / "docs" / "accuracy"
 SUITE = "shifts"
 MIN_SETS = 8  # of an interval over subgroups
-FITTED_ON = "Syn1"  # regressions on other groups are in the CSV files only
+TESTED, FITTED_ON = "Syn2", "Syn1"  # regressions on other groups are in the CSV files only
 # In the CSV files only: two of three thresholds and of three class-wise methods, what a regression
 # cannot tell from DoE, and the other measure of the discriminators.
 LEFT_OUT = (
@@ -43,13 +43,14 @@ def take(study: str) -> None:
     """
     results = ROOT / "results" / study
     table = pd.read_parquet(results / "accuracy_prediction" / "errors" / f"{SUITE}.parquet")
-    # Of parts of sets, the means over all sets.
-    is_kept = (table["view"] == WHOLE) | (table["group"] == ALL)
+    # Of parts of sets, the means over the corruptions that the page shows.
+    is_kept = (table["view"] == WHOLE) | (table["group"] == TESTED)
     groups = table[is_kept & (table["subgroup"] == ALL)]
     groups.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
     paired = results / "accuracy_prediction" / "differences" / f"{SUITE}.parquet"
     # Corruptions and other sets are never pooled.
     rows = pd.read_parquet(paired).dropna(subset="difference_low").round(DECIMALS)
+    rows = rows[rows["protocol"] != LEAVE_ONE_OUT]
     is_one = rows.groupby("calibrated_on")["group"].transform("nunique") == 1
     rows[(rows["group"] != ALL) | is_one].to_csv(KEPT / f"{study}-differences.csv", index=False)
     page = PAGE.read_text(encoding="utf-8")
@@ -75,9 +76,7 @@ def errors(study: str) -> str:
         and a column per group of several other sets; percentage points. Those of many sets have a
         second column, over the cases in which no regression is flagged.
     """
-    found = pd.read_csv(KEPT / f"{study}.csv")
-    texts = ["variant", "calibrated_on", "regressor"]
-    found[texts] = found[texts].astype(object).fillna("")
+    found = _read(study)
     is_shown = found["calibrated_on"].isin(["", FITTED_ON]) & (found["protocol"] != LEAVE_ONE_OUT)
     is_shown &= ~found["method"].isin(LEFT_OUT)
     found = found[is_shown].sort_values("calibrated_on", kind="stable")
@@ -104,7 +103,7 @@ def disjoint() -> str:
     """Lay out errors of regressions that were fitted on the tested images, and on others."""
     columns, names = {}, {}
     for study, title in (("digits-shifts", "digits"), ("cifar10-shifts", "photographs")):
-        found = pd.read_csv(KEPT / f"{study}-disjoint.csv", converters={"variant": str})
+        found = _read(f"{study}-disjoint")
         is_shown = (found["protocol"] == CALIBRATED) & ~found["method"].isin(LEFT_OUT)
         found = found[is_shown & (found["n_models"] > 0)]
         for fitted, tested in (("Syn1", "Syn2"), ("Syn2", "Syn1")):
@@ -125,6 +124,12 @@ def _three(method: str, same: pd.Series, other: pd.Series, change: pd.Series) ->
         return ""
     rise = f"{100 * change[method]:+.1f}".replace("-", "−")
     return f"{_points(same[method])} → {_points(other[method])} ({rise})"
+
+
+def _read(study: str) -> pd.DataFrame:
+    table, texts = pd.read_csv(KEPT / f"{study}.csv"), ["variant", "calibrated_on", "regressor"]
+    table[texts] = table[texts].astype(object).fillna("")
+    return table
 
 
 def _cells(row: pd.Series, n_sets: int) -> list[str]:
