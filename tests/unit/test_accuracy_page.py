@@ -90,15 +90,13 @@ def test_sentences_tell_what_the_tables_say():
     on_pacs = direct[direct["group"] == "PACS"].set_index("method")["mae"]
     three = [points(on_pacs[method]) for method in ("cott", "cot", "atc_mc")]
     told.append(f"ATC-MC, without one, have {min(three)} to {max(three)} points there")
-    for study, group, words in (
-        ("cifar10-shifts", "all", "one set left out change by {} to +{} points"),
-        ("digits-shifts", "Syn2", "on digits' Syn2 by {} to +{} ("),
-    ):
-        views = kept(f"{study}-figures", protocol="leave_one_out", group=group, variant="")
+    for study, data in DATA.items():
+        views = kept(f"{study}-figures", protocol="leave_one_out", group="Syn2", variant="")
         means = views.pivot_table("mae", "method", "view")
         without = means[[view for view in means if view.startswith("without ")]]
         change = without.sub(means["all"], axis=0)
-        told.append(words.format(points(change.min().min()), points(change.max().max())))
+        ends = points(change.min().min()), points(change.max().max())
+        told.append("{} to +{} points on".format(*ends) + f" {data}")
     rules = pd.read_csv(ROOT / "benchmarks" / "results" / "recommendation.csv")
     for _, rows in rules.groupby("study", sort=False):
         taken, rest = (rows.iloc[i] for i in (0, 1))
