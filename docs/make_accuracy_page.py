@@ -110,19 +110,18 @@ def disjoint() -> str:
             rows = found[found["group"] == tested].set_index("calibrated_on")
             both = [rows.loc[on].set_index("method")["mae"] for on in (fitted, f"{fitted}-others")]
             head = f"{title}, {fitted} → {tested}"
-            columns[head] = [*both, both[1] - both[0]]
+            columns[head] = both
             names |= dict(zip(rows["method"], titles(rows), strict=True))
     lines = [
-        [title, *(_three(method, *of) for of in columns.values())]
-        for method, title in names.items()
+        [title, *(_both(method, *of) for of in columns.values())] for method, title in names.items()
     ]
     return table(["method", *columns], lines)
 
 
-def _three(method: str, same: pd.Series, other: pd.Series, change: pd.Series) -> str:
+def _both(method: str, same: pd.Series, other: pd.Series) -> str:
     if method not in same.index:
         return ""
-    rise = f"{100 * change[method]:+.1f}".replace("-", "−")
+    rise = f"{100 * (other[method] - same[method]):+.1f}".replace("-", "−")
     return f"{_points(same[method])} → {_points(other[method])} ({rise})"
 
 

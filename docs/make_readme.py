@@ -88,24 +88,18 @@ def scores() -> str:
         text = (folder / "score_comparison.md").read_text().splitlines()
         head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text)
         found = pd.DataFrame(rows, columns=head).set_index("Score, on ranks")
+        found["Narrower by (without warning)"] = (
+            found["Narrower by"] + " (" + found["Without warning"] + ")"
+        )
+        found["Models warned"] = found["Above 0"] + " of " + found["Models"]
         tables.append(found[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
-    rows = []
-    for score in tables[0].index:
-        cells = [score]
-        for of in tables:
-            if score not in of.index:
-                cells += ["", "", ""]
-                continue
-            row = of.loc[score]
-            cells += [
-                row["Matched gap"],
-                f"{row['Narrower by']} ({row['Without warning']})",
-                f"{row['Above 0']} of {row['Models']}",
-            ]
-        rows.append(cells)
-    shown = ("matched gap", "narrower by (without warning)", "models warned")
-    heads = [f"{name}, {of}" for of in ("digits", "photographs") for name in shown]
-    return table(["score", *heads], rows)
+    shown = ("Matched gap", "Narrower by (without warning)", "Models warned")
+    rows = [
+        [score, *(of[name].get(score, "") for of in tables for name in shown)]
+        for score in tables[0].index
+    ]
+    names = [f"{name}, {of}" for of in ("digits", "photographs") for name in map(str.lower, shown)]
+    return table(["score", *names], rows)
 
 
 def simulated_verdicts() -> str:

@@ -8,6 +8,7 @@ from make_accuracy_page import KEPT, block, errors
 from take_over import take_over
 from test_accuracy_differences import SETS
 from test_accuracy_tables import errors_of, predictions
+from test_readme import interval_of, points, words_of
 
 from studies import ROOT
 
@@ -30,19 +31,10 @@ def kept(file, **chosen):
     return found
 
 
-def points(value):
-    return f"{100 * value:.1f}".replace("-", "−")
-
-
 def paired(study, first, **chosen):
     """Differences of other methods' errors on Syn2 from that of the method with the lowest."""
     found = kept(f"{study}-differences", group="Syn2", **chosen)
     return found[found["method_1"] == first].set_index("method_2")
-
-
-def with_interval(row):
-    low, high = (points(row[f"difference_{end}"]) for end in ("low", "high"))
-    return f"{points(row['difference'])} [{low}, {high}]"
 
 
 def on_syn2(study, **chosen):
@@ -50,7 +42,7 @@ def on_syn2(study, **chosen):
 
 
 def test_sentences_tell_what_the_tables_say():
-    page = " ".join((ROOT / "docs" / "accuracy-prediction.md").read_text("utf-8").split())
+    page = words_of("accuracy-prediction.md")
     told, calibrated = [], {"protocol": "calibrated", "calibrated_on": "Syn1"}
     cot, norm = (
         [points(on_syn2(study, **calibrated)[method]) for study in DATA]
@@ -59,7 +51,9 @@ def test_sentences_tell_what_the_tables_say():
     told.append(f"COT has mean errors on Syn2 of {cot[0]} points on digits and {cot[1]} on photo")
     told.append(f"that on the nuclear norm of {norm[0]} and {norm[1]}.")
     differences = [paired(study, "cot_fitted", **calibrated) for study in DATA]
-    told.append(" and ".join(with_interval(one.loc["nuclear_norm"]) for one in differences))
+    told.append(
+        " and ".join(interval_of(one.loc["nuclear_norm"], "difference") for one in differences)
+    )
     lowest = on_syn2("digits-shifts", **calibrated).index[:3].tolist()
     assert lowest == ["cot_fitted", "ms_aol", "nuclear_norm"]
     every = kept("digits-shifts-differences", group="Syn2", **calibrated)

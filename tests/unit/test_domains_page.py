@@ -3,6 +3,7 @@
 import pandas as pd
 from make_domains_page import BLOCKS, KEPT, PAGE, read
 from take_over import take_over
+from test_readme import interval_of, points, words_of
 
 from studies import ROOT
 
@@ -16,16 +17,7 @@ def averages(study):
 
 
 def words():
-    return " ".join(PAGE.read_text(encoding="utf-8").split())
-
-
-def points(value, shown=".1f"):
-    return f"{100 * value:{shown}}".replace("-", "−")
-
-
-def with_interval(row):
-    low, high = (points(row[f"gain_{end}"], "+.1f") for end in ("low", "high"))
-    return f"{points(row['gain'], '+.1f')} [{low}, {high}]"
+    return words_of(PAGE.name)
 
 
 def test_the_page_is_made_by_its_script():
@@ -78,7 +70,8 @@ def test_what_is_said_of_real_digits():
         row = table.loc[(f"{selection}_per_run", name.lower())]
         told.append(said.format(points(row["gain"]), row["p_holm"]))
     coral, sagnet = default.loc["coral"], default.loc["sagnet"]
-    told.append(f"{with_interval(coral)} and {with_interval(sagnet)}, with adjusted p of")
+    both = " and ".join(interval_of(one, "gain", "+.1f") for one in (coral, sagnet))
+    told.append(f"{both}, with adjusted p of")
     told.append(f"{coral['p_holm']:.2f} and {sagnet['p_holm']:.2f}.")
     chosen = table.loc["oracle_per_run"].query("gain > 0 and p_holm < 0.05")["gain"]
     told.append(

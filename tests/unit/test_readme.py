@@ -20,6 +20,15 @@ def words_of(page):
     return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
 
 
+def points(value, shown=".1f"):
+    return f"{100 * value:{shown}}".replace("-", "−")
+
+
+def interval_of(row, name, shown=".1f"):
+    low, high = (points(row[f"{name}_{end}"], shown) for end in ("low", "high"))
+    return f"{points(row[name], shown)} [{low}, {high}]"
+
+
 def test_tables_of_pages_are_made_by_their_script():
     named = set()
     for name in make_readme.PAGES:

@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import replace
-from math import hypot
 
 import pandas as pd
 import pytest
 from test_catalogues import ROW
+from test_readme import interval_of, points, words_of
 
 from helpers import predictions
 from matcheval.analyses import retraining
@@ -14,6 +14,7 @@ from matcheval.analyses.retraining import Trial, tabulate
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
+from matcheval.few_labels.differences import mover_difference
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.records import write_predictions
@@ -188,25 +189,22 @@ def test_findings_are_said_in_words(kind, rows, said):
 
 
 def test_what_the_page_tells_of_photographs():
-    page = " ".join((ROOT / "docs" / "analyses.md").read_text("utf-8").split())
+    page = words_of("analyses.md")
     table = pd.read_csv(ROOT / "docs" / "analyses" / "cifar10-retraining-small.csv")
     of = table.set_index("experiment")
 
-    def points(value):
-        return f"{100 * value:.1f}".replace("-", "−")
+    def bounds(one):
+        return one.accuracy, one.accuracy_low, one.accuracy_high
 
     def difference(one, other):
-        """Of two accuracies, with the interval that follows from theirs (Newcombe 1998)."""
-        found = one.accuracy - other.accuracy
-        low = hypot(one.accuracy - one.accuracy_low, other.accuracy_high - other.accuracy)
-        high = hypot(one.accuracy_high - one.accuracy, other.accuracy - other.accuracy_low)
-        return f"{points(found)} [{points(found - low)}, {points(found + high)}]"
+        ends = mover_difference(bounds(one), bounds(other))
+        found = points(one.accuracy - other.accuracy)
+        return f"{found} [{points(ends.lower)}, {points(ends.upper)}]"
 
     told = []
     for name in ("random", "blurred"):
         one = of.loc[f"origins-{name}"]
-        ends = f"[{points(one['accuracy_low'])}, {points(one['accuracy_high'])}]"
-        told.append(f"in {points(one['accuracy'])} % {ends}")
+        told.append("in " + interval_of(one, "accuracy").replace(" [", " % ["))
         halves = of.loc[f"half-{name}"].query("test != 'cifar10-first'")
         first, with_first, second, with_second = halves.itertuples()
         gains = f"{difference(with_first, first)} and {difference(with_second, second)}"

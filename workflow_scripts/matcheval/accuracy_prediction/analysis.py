@@ -381,7 +381,7 @@ class AccuracyPrediction(CheckedPrediction):
         return self.settings.model_dump(include=names)
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the scores of a model or ensemble on a suite."""
+        """Return the arguments of the job that scores a model or ensemble on a suite."""
         members, suite = self.members_of(wildcards.scored), wildcards.suite
         in_pool = self.has_agreement and wildcards.scored not in self.settings.ensembles
         return {
@@ -396,7 +396,7 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the agreement of models on a suite."""
+        """Return the arguments of the job that measures how often models agree on a suite."""
         return {
             "given": self._given(wildcards.suite, self.models),
             "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
@@ -416,7 +416,7 @@ class AccuracyPrediction(CheckedPrediction):
         return json.dumps([recipe, model.train], sort_keys=True)
 
     def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the matched gaps of a model on a suite."""
+        """Return the arguments of the job that matches a model on a suite."""
         matching = self.study.analysis(Matching).settings
         return {
             "given": self._given(wildcards.suite, [wildcards.model]),
@@ -454,7 +454,7 @@ class AccuracyPrediction(CheckedPrediction):
         return noted
 
     def _of_all_models(self, suite: str) -> dict[str, Any]:
-        """Return the arguments of tables with means over models."""
+        """Return the arguments that all jobs share which average over models."""
         noted = {**self._noted_settings(suite), "models": len(self.pool)}
         if self.settings.single:
             noted["single models, not counted"] = ", ".join(self.settings.single)
@@ -469,7 +469,7 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the predicted accuracies on a suite."""
+        """Return the arguments of the job that predicts the accuracies on a suite."""
         names = {"leave_one_out", "regressors", "clip", "published"}
         regressions = self.settings.suites[wildcards.suite].regressions
         return {
@@ -480,12 +480,12 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def table_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of a figure that is drawn from tables."""
+        """Return the arguments of the job that draws a figure from tables."""
         kind, options = self.table_figures(wildcards.suite)[wildcards.figure]
         return {"kind": kind, "options": options, "uncounted": self.uncounted}
 
     def output_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of a figure that is drawn from outputs of models."""
+        """Return the arguments of the job that draws a figure from outputs of models."""
         suite, members = wildcards.suite, self._models_of(wildcards)
         kind, options = self.output_figures(suite)[wildcards.figure]
         return {
@@ -519,7 +519,7 @@ class AccuracyPrediction(CheckedPrediction):
         return f"{self._kept_folder}/*/*/{wildcards.model}.*.npz"
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that computes rotation scores."""
+        """Return the arguments of the job that computes a model's rotation scores."""
         study, suite, inference = self.study, wildcards.suite, self.study.inference
         source = study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run

@@ -71,7 +71,7 @@ class SuitePredictionSettings(settings.Settings):
 
 
 class AccuracyPredictionSettings(settings.Settings):
-    """How accuracies on sets are predicted without their labels, and compared with the truth."""
+    """How accuracies are predicted without labels, and the predictions checked against labels."""
 
     suites: settings.Named[SuitePredictionSettings] = Field(
         {}, description="What is predicted, by suite"

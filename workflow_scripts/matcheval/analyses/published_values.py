@@ -43,7 +43,7 @@ STATISTICS = ("count", "min", "mean", "max", "sum")
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A printed value, and where the study's tables have its counterpart."""
+    """A value printed in a paper, and which cell of the study's tables it is compared with."""
 
     source: str
     name: str
@@ -77,7 +77,7 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
 
 
 def tables_of(values: Sequence[PublishedValue]) -> list[str]:
-    """List the tables that values are looked up in, each once."""
+    """List the tables that printed values are compared with, each once."""
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 
@@ -332,7 +332,7 @@ class PublishedValues(Analysis):
         return read_published(self.settings.file, self.study.name) if self.settings.file else []
 
     def check(self) -> None:
-        """Check that the study writes the tables that values are looked up in."""
+        """Check that the study makes every table that a printed value is compared with."""
         written = self._tables_of_the_study if self.values else []
         for value in self.values:
             if value.table and value.table not in written:

@@ -14,11 +14,7 @@ from pydantic import Field
 
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
-from matcheval.accuracy_prediction.scores.outputs import (
-    Outputs,
-    moments_of_features,
-    rounded_to_zero,
-)
+from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
@@ -95,7 +91,7 @@ def energy(logits: npt.NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ClassMeans:
-    """Means of the classes, and a matrix W such that W Wᵀ is the inverse covariance within them."""
+    """Mean features of the classes, and what whitens the covariance within classes."""
 
     means: Floats
     whitening: Floats
@@ -112,9 +108,7 @@ class ClassMeans:
         classes = [features[row == k] for k in range(row.max() + 1)]
         means = np.stack([of_class.mean(axis=0, dtype=np.float64) for of_class in classes])
         within = moments_of_features((features - means[row]).astype(np.float32))
-        values, vectors = np.linalg.eigh(within.covariance)
-        kept = values > rounded_to_zero(values)
-        return cls(means, vectors[:, kept] / np.sqrt(values[kept]))
+        return cls(means, within.whitening)
 
     def nearness(self, features: npt.NDArray[np.float32]) -> Floats:
         """Return minus the Mahalanobis distance to the nearest mean (Lee et al. 2018, eq. 2)."""
@@ -460,13 +454,13 @@ class ScoreComparison(PairTableAnalysis):
 
     @property
     def _known(self) -> dict[str, str]:
-        """Datasets with labels that scores are fitted on, by setting."""
+        """Labelled datasets that a temperature or class means are fitted on, by setting."""
         given = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
         return {name: dataset for name, dataset in given.items() if dataset is not None}
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """The sets that scores are fitted on."""
+        """Datasets that a temperature or class means are fitted on: models are run on them, too."""
         names = [one for one in self._known.values() if one in self.study.datasets]
         return tuple(dict.fromkeys(names)) if self.settings.pairs else ()
 
@@ -476,12 +470,12 @@ class ScoreComparison(PairTableAnalysis):
         return 66
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pair, and of the sets that scores are fitted on."""
+        """Return the prediction files on a pair and on the datasets of `evaluated`."""
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files of these sets."""
+        """Return the parameters of a pair's table, with the files on the datasets to fit on."""
         parameters = super().arguments(wildcards)
         for name, dataset in self._known.items():
             layout = asdict(layout_of(self.study.datasets[dataset]))
@@ -492,6 +486,6 @@ class ScoreComparison(PairTableAnalysis):
         return parameters
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of the pair and of these sets."""
+        """Return size and time of the user's own files among `inputs`."""
         further = [self.study.custom_results_state(name, self.models) for name in self.evaluated]
         return list(chain(super().custom_files_state(wildcards), *further))

@@ -144,7 +144,7 @@ def _draw_panel(
 
 
 def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    """Format, for readers, how well scores predict target accuracies (Sun et al. 2024, Fig. 5B)."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI" if len(table) else "CI"
     *columns, gains = lay_out(
         tables.named(table).assign(method=titles(table)),

@@ -33,9 +33,21 @@ class Moments:
     @cached_property
     def root(self) -> Floats:
         """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance."""
+        deviations, directions = self._principal
+        return directions * deviations
+
+    @property
+    def whitening(self) -> Floats:
+        """A matrix W of the same shape such that W Wᵀ is the (pseudo-)inverse covariance."""
+        deviations, directions = self._principal
+        return directions / deviations
+
+    @cached_property
+    def _principal(self) -> tuple[Floats, Floats]:
+        """Standard deviations in the principal directions that have any, and these directions."""
         values, vectors = np.linalg.eigh(self.covariance)
         kept = values > rounded_to_zero(values)
-        return vectors[:, kept] * np.sqrt(values[kept])
+        return np.sqrt(values[kept]), vectors[:, kept]
 
 
 def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
