@@ -36,8 +36,9 @@ def protocol():
         f"{a} to {a + b:.1f}" for a, b in table.loc[[0, 2], ["excess", "cross"]].values
     )
     yield f"goes from {middle} points with 2,000 datapoints, but from {small} with 600 and 497"
-    yield f"lowers the mean excess by {ends(-table['drawn'], '.2f')} points"
+    yield f"the mean excess is lower by {ends(-table['drawn'], '.2f')} points"
     yield f"(standard errors {ends(table['drawn_se'])};"
+    assert (table["drawn"].abs() < 1.96 * table["drawn_se"]).all()
     table = result("binning_bias")
     is_hard = (table["shift"] == "large") & (table["n_source"] == 50_000)
     yield f"they held it in {ends(table['coverage_wide'], 'g')} %"

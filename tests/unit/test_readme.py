@@ -46,8 +46,8 @@ def test_what_the_page_says_of_scores():
         f"{value:.0f} %" for value in (min(n[0] for n in others), max(n[1] for n in others))
     )
     assert distance[0] < min(n[0] for n in others)
-    said = f"all but the distance narrow the gap by {least} or more, for all four networks, and"
-    assert f"{said} without warning by {without} or less" in words_of("results.md")
+    said = f"all but the distance narrow the mean gap by {least} or more, and without warning by"
+    assert f"{said} {without} or less; all four networks are warned" in words_of("results.md")
     assert {row[6].strip(" |") for row in rows[:-1] if row[4]} == {"4 of 4"}
 
 
