@@ -284,7 +284,10 @@ class TestRecommendation:
     def test_a_regression_comes_first_unless_it_extrapolates(self):
         rows = [predicted("atc_mc", 0.8), predicted("doc", 0.7), predicted("nuclear_norm", 0.6)]
         assert recommend(rows)[0].method == "nuclear_norm"
-        assert recommend([*rows, predicted("cot_fitted", 0.5)])[0].method == "cot_fitted"
+        assert "class frequencies" not in recommend(rows)[0].reason
+        (one,) = recommend([*rows, predicted("cot_fitted", 0.5)])
+        assert one.method == "cot_fitted"
+        assert "that it changed as they did, with the base's class frequencies, is" in one.reason
         assert recommend(rows[:2])[0].method == "doc"
         (one,) = recommend([*rows[:2], predicted("nuclear_norm", 0.6, EXTRAPOLATED)])
         assert (one.method, math.isnan(one.predicted)) == ("", True)
