@@ -12,12 +12,12 @@ r"""Whether errors of predicted accuracies are those of a base that shows other 
 
 Each half of the known writers' scans is the base once, and both halves are corrupted (Syn2) and
 predicted: the base's own scans, and the others, whose class frequencies differ. Regressions are
-fitted to Syn1 of the base's scans. Mean errors over 20 models and both halves, in points;
-differences with Student's 95 % interval over the 8 corruptions.
+fitted to Syn1 of the own scans, or of the others. Mean errors over 20 models and both bases, in
+points; differences with Student's 95 % interval over the 8 corruptions.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,32 +25,32 @@ import pandas as pd
 from common import write_results
 from scipy.stats import t
 
-GROUPS = {"digits-sheets-1-5": "", "digits-sheets-6-11": "-others"}  # endings of their groups
+ENDINGS = {"digits-sheets-1-5": "", "digits-sheets-6-11": "-others"}  # of groups, by their scans
 METHODS = ("base_accuracy", "ac_temperature", "atc_mc", "cot", "cott", "cot_fitted", "nuclear_norm")
 
 
 def errors_of(file: Path) -> pd.DataFrame:
-    """Errors on Syn2 of one base, with whether the set shows the base's scans."""
+    """Errors on Syn2 of one base, and whether sets show the scans of the base."""
     table = pd.read_parquet(file)
-    own = GROUPS[table["base"].iloc[0]]
     is_shown = table["group"].str.startswith("Syn2") & (table["variant"] == "")
-    is_shown &= table["calibrated_on"].isin(["", f"Syn1{own}"]) & table["method"].isin(METHODS)
-    return table[is_shown].assign(own=table["group"] == f"Syn2{own}")
+    found = table[is_shown & table["method"].isin(METHODS)]
+    ending = ENDINGS[found["base"].iloc[0]]
+    whose = {"": "", f"Syn1{ending}": "own"}
+    fitted = found["calibrated_on"].map(lambda name: whose.get(name, "others"))
+    return found.assign(own=found["group"] == f"Syn2{ending}", fitted=fitted)
 
 
-def summaries(files: Iterator[Path]) -> Iterator[dict[str, Any]]:
+def summaries(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
     """Mean errors by method on the base's own scans and on others, and their difference."""
     errors = pd.concat(map(errors_of, files))
-    means = 100 * errors.pivot_table("error", ["method", "subgroup"], "own")
-    for method in METHODS:
-        other, own = means.loc[method][False], means.loc[method][True]
-        rise = other - own
+    means = 100 * errors.pivot_table("error", ["method", "fitted", "subgroup"], "own")
+    for (method, fitted), rows in means.groupby(["method", "fitted"], sort=False):
+        rise = rows[False] - rows[True]
         half = t.ppf(0.975, len(rise) - 1) * rise.sem()
-        yield {
-            "method": method, "own": round(own.mean(), 1), "others": round(other.mean(), 1),
-            "difference": round(rise.mean(), 1),
-            "low": round(rise.mean() - half, 1), "high": round(rise.mean() + half, 1),
-        }  # fmt: skip
+        values = rows[True].mean(), rows[False].mean(), rise.mean(), rise.mean() - half
+        shown = (round(float(value), 1) for value in (*values, rise.mean() + half))
+        names = ("own", "others", "difference", "low", "high")
+        yield {"method": method, "fitted_to": fitted, **dict(zip(names, shown, strict=True))}
 
 
 if __name__ == "__main__":

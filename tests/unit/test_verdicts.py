@@ -287,7 +287,7 @@ class TestRecommendation:
         assert "class frequencies" not in recommend(rows)[0].reason
         (one,) = recommend([*rows, predicted("cot_fitted", 0.5)])
         assert one.method == "cot_fitted"
-        assert "that it changed as they did, with the base's class frequencies, is" in one.reason
+        assert "that it changed as they did, and has their class frequencies, is" in one.reason
         assert recommend(rows[:2])[0].method == "doc"
         (one,) = recommend([*rows[:2], predicted("nuclear_norm", 0.6, EXTRAPOLATED)])
         assert (one.method, math.isnan(one.predicted)) == ("", True)

@@ -85,7 +85,7 @@ def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
             return _none(target, f"{why} to {_percent([row['predicted']])}", row)
         why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
-        also = ", with the base's class frequencies," if row["method"] == _WITH[0] else ""
+        also = ", and has their class frequencies," if row["method"] == _WITH[0] else ""
         why += f"; that it changed as they did{also} is assumed. {_of_sets(row)}"
         return _one(target, row, why)
     if len(plain) < 2:
