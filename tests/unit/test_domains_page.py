@@ -70,7 +70,8 @@ def test_what_is_said_of_real_digits():
     assert len(sagnet) == fair.index.get_level_values("selection").nunique() == 5
     assert (sagnet["p_holm"] < 0.001).all()
     others = sagnet["gain"].drop("source_validation_per_run")
-    told.append(f"SagNet gains* {points(every.loc['sagnet', 'gain'])} points if every run chooses")
+    of_sagnet = points(every.loc["sagnet", "gain"])
+    told.append(f"SagNet gains within 200 steps* {of_sagnet} points if every run chooses")
     told.append(f"{points(others.min())} to {points(others.max())} by the other fair choices")
     rest = gain.drop("sagnet", level="algorithm")
     assert list(rest.index) == [("source_validation_per_run", "vrex")]
@@ -80,6 +81,12 @@ def test_what_is_said_of_real_digits():
     told.append(f"Fishr and EQRM lose* {lost[0]} and {lost[1]} points")
     assert (table.loc[(slice(None), ["fishr", "eqrm"]), "p_holm"] < 0.001).all()
     told.append(f"so does RCS, by {points(-default.loc['rcs', 'gain'])}: it stays at chance")
+    longer = averages("digits-longer").loc["default"]
+    told.append(f"it is {interval_of(longer.loc['sagnet'], 'gain', '+.1f')}, where ERM has")
+    erm = points(longer.loc["erm", "mean"]), points(default.loc["erm", "mean"])
+    told.append("{} % in place of {}".format(*erm))
+    ends = (points(-longer.loc["eqrm", f"gain{end}"]) for end in ("", "_high", "_low"))
+    told.append("within 800 steps, EQRM loses {} [{}, {}]".format(*ends))
     assert (default.loc[["vrex", "rcs"], "p_holm"] < 0.001).all()
     chosen = table.loc["oracle_per_run"].query("gain > 0 and p_holm < 0.05")["gain"]
     by_mean = table.loc["oracle"].query("gain > 0 and p_holm < 0.05")
