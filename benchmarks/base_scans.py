@@ -23,7 +23,8 @@ from typing import Any
 
 import pandas as pd
 from common import write_results
-from scipy.stats import t
+
+from matcheval.domain_generalization.results import mean_over_runs
 
 ENDINGS = {"digits-sheets-1-5": "", "digits-sheets-6-11": "-others"}  # of groups, by their scans
 METHODS = ("base_accuracy", "ac_temperature", "atc_mc", "cot", "cott", "cot_fitted", "nuclear_norm")
@@ -45,12 +46,13 @@ def summaries(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
     errors = pd.concat(map(errors_of, files))
     means = 100 * errors.pivot_table("error", ["method", "fitted", "subgroup"], "own")
     for (method, fitted), rows in means.groupby(["method", "fitted"], sort=False):
-        rise = rows[False] - rows[True]
-        half = t.ppf(0.975, len(rise) - 1) * rise.sem()
-        values = rows[True].mean(), rows[False].mean(), rise.mean(), rise.mean() - half
-        shown = (round(float(value), 1) for value in (*values, rise.mean() + half))
-        names = ("own", "others", "difference", "low", "high")
-        yield {"method": method, "fitted_to": fitted, **dict(zip(names, shown, strict=True))}
+        rise = mean_over_runs(rows[False] - rows[True], 0.95)  # a corruption is a run here
+        yield {
+            "method": method, "fitted_to": fitted,
+            "own": round(rows[True].mean(), 1), "others": round(rows[False].mean(), 1),
+            "difference": round(rise.mean, 1),
+            "low": round(rise.low, 1), "high": round(rise.high, 1),
+        }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ _COUNTS_OF_MODEL = (
 
 
 class AccuracyPrediction(CheckedPrediction):
-    """Predict the accuracies on the sets of a suite without their labels, by many methods."""
+    """Predict accuracies on a suite's sets without their labels, and compare the methods."""
 
     name: ClassVar[str] = "accuracy_prediction"
     Settings: ClassVar[type[AccuracyPredictionSettings]] = AccuracyPredictionSettings
@@ -381,7 +381,7 @@ class AccuracyPrediction(CheckedPrediction):
         return self.settings.model_dump(include=names)
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that scores a model or ensemble on a suite."""
+        """Return the parameters of the script that scores a model or ensemble on a suite."""
         members, suite = self.members_of(wildcards.scored), wildcards.suite
         in_pool = self.has_agreement and wildcards.scored not in self.settings.ensembles
         return {
@@ -396,7 +396,7 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that measures how often models agree on a suite."""
+        """Return the parameters of the script that measures how often models agree on a suite."""
         return {
             "given": self._given(wildcards.suite, self.models),
             "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
@@ -416,7 +416,7 @@ class AccuracyPrediction(CheckedPrediction):
         return json.dumps([recipe, model.train], sort_keys=True)
 
     def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that matches a model on a suite."""
+        """Return the parameters of the script that computes a model's matched gaps on a suite."""
         matching = self.study.analysis(Matching).settings
         return {
             "given": self._given(wildcards.suite, [wildcards.model]),
@@ -454,7 +454,7 @@ class AccuracyPrediction(CheckedPrediction):
         return noted
 
     def _of_all_models(self, suite: str) -> dict[str, Any]:
-        """Return the arguments that all jobs share which average over models."""
+        """Return the parameters shared by all scripts that average over models."""
         noted = {**self._noted_settings(suite), "models": len(self.pool)}
         if self.settings.single:
             noted["single models, not counted"] = ", ".join(self.settings.single)
@@ -469,7 +469,7 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that predicts the accuracies on a suite."""
+        """Return the parameters of the script that predicts accuracies from the scores."""
         names = {"leave_one_out", "regressors", "clip", "published"}
         regressions = self.settings.suites[wildcards.suite].regressions
         return {
@@ -480,12 +480,12 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     def table_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that draws a figure from tables."""
+        """Return the parameters of the script that plots a figure from result tables."""
         kind, options = self.table_figures(wildcards.suite)[wildcards.figure]
         return {"kind": kind, "options": options, "uncounted": self.uncounted}
 
     def output_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of the job that draws a figure from outputs of models."""
+        """Return the parameters of the script that plots a figure from logits and features."""
         suite, members = wildcards.suite, self._models_of(wildcards)
         kind, options = self.output_figures(suite)[wildcards.figure]
         return {
@@ -519,7 +519,7 @@ class AccuracyPrediction(CheckedPrediction):
         return f"{self._kept_folder}/*/*/{wildcards.model}.*.npz"
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of the job that computes a model's rotation scores."""
+        """Return the command-line arguments for computing a model's rotation scores."""
         study, suite, inference = self.study, wildcards.suite, self.study.inference
         source = study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run

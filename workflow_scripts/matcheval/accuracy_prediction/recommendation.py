@@ -1,7 +1,7 @@
-"""Which of several predicted accuracies to rely on, if any; truth is never looked at.
+"""Choose which prediction of an accuracy to rely on, if any, without using any target label.
 
-The rules are of the methods' inputs and of how their predictions agree. docs/accuracy-prediction.md
-begins with them, and has the methods' errors on the sets of two studies.
+The choice depends on what each method needs and on how far the predictions agree.
+docs/accuracy-prediction.md begins with the rules, and has the methods' errors in two studies.
 """
 
 import math
@@ -19,7 +19,8 @@ from matcheval.statistics.claims import Strength
 # are no logits, which COTT needs, those that there are.
 _WITHOUT = ("atc_mc", "cott", "ac_temperature")
 _WITHOUT_LOGITS = ("atc_mc", "doc_feat", "ac_temperature", "atc_ne")
-_WITH = ("cot_fitted", "nuclear_norm", "doc")  # regressions, the first that there is
+_COT = "cot_fitted"  # assumes that class frequencies are those of the sets it is fitted to
+_WITH = (_COT, "nuclear_norm", "doc")  # regressions, the first that there is
 _AGREE = 0.05  # most that the methods without further sets may differ
 _ROUNDING = 1e-9
 _HALF_WIDTH = 0.05  # of the interval that labels are recommended for
@@ -85,7 +86,7 @@ def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
             return _none(target, f"{why} to {_percent([row['predicted']])}", row)
         why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
-        also = ", and has their class frequencies," if row["method"] == _WITH[0] else ""
+        also = ", and has their class frequencies," if row["method"] == _COT else ""
         why += f"; that it changed as they did{also} is assumed. {_of_sets(row)}"
         return _one(target, row, why)
     if len(plain) < 2:

@@ -91,14 +91,14 @@ def energy(logits: npt.NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ClassMeans:
-    """Mean features of the classes, and what whitens the covariance within classes."""
+    """Mean features of each class, and a matrix that whitens the within-class covariance."""
 
     means: Floats
     whitening: Floats
 
     @classmethod
     def of(cls, outputs: Outputs) -> "ClassMeans | None":
-        """Take the means of labelled features; None if there are none."""
+        """Compute them from labelled features; None without features or with several labels."""
         features, labels = outputs.features, outputs.labels
         if features is None or labels is None or labels.ndim > 1:
             return None
@@ -111,7 +111,10 @@ class ClassMeans:
         return cls(means, within.whitening)
 
     def nearness(self, features: npt.NDArray[np.float32]) -> Floats:
-        """Return minus the Mahalanobis distance to the nearest mean (Lee et al. 2018, eq. 2)."""
+        """Return the negative Mahalanobis distance to the nearest class mean.
+
+        Source: Lee et al. 2018, equation 2.
+        """
         from scipy.spatial.distance import cdist
 
         distances = cdist(features @ self.whitening, self.means @ self.whitening)

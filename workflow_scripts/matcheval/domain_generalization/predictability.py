@@ -1,4 +1,4 @@
-"""What goes with accuracies on target sets: scores without labels, and distances."""
+"""How label-free scores relate to accuracies on target sets, and distances to gains over ERM."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -99,7 +99,7 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
-    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    """Plot label-free scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
     means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
@@ -144,7 +144,7 @@ def _draw_panel(
 
 
 def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format, for readers, how well scores predict target accuracies (Sun et al. 2024, Fig. 5B)."""
+    """Lay out how well label-free scores predict target accuracies (Sun et al. 2024, Fig. 5B)."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI" if len(table) else "CI"
     *columns, gains = lay_out(
         tables.named(table).assign(method=titles(table)),

@@ -63,7 +63,7 @@ def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
 
 
 def rounded_to_zero(values: npt.NDArray[Any]) -> float:
-    """Return the size up to which eigenvalues of a symmetric matrix are zero up to rounding."""
+    """Return the threshold up to which eigenvalues count as zero, given floating-point rounding."""
     return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
 
 
@@ -145,7 +145,7 @@ class Outputs:
     index: npt.NDArray[np.integer] | None = None
 
     def __len__(self) -> int:
-        """Return the number of datapoints."""
+        """Return the number of datapoints that the model predicted."""
         return len(self.predicted)
 
     @property
@@ -398,7 +398,7 @@ def _lookup(rule: ClassRule, others: Classes) -> Classes:
 
 
 def _positive_sums(probabilities: Floats) -> Floats:
-    """Return the sums of rows, of which none may be 0."""
+    """Sum the probabilities of each datapoint; raise `InputError` if a sum is 0."""
     sums: Floats = probabilities.sum(axis=1, keepdims=True)
     if zero := int((sums == 0).sum()):
         raise InputError(
