@@ -16,7 +16,7 @@ SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
 sys.path.insert(0, str(SCRIPTS))
 
-from matcheval.downloads.sources import published_file, published_files
+from matcheval.downloads.sources import published_files
 from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
@@ -95,7 +95,7 @@ LEASE_GPU = "python -m lease_gpu {resources.gpu} "
 
 
 wildcard_constraints:
-    file=one_of(published_files()),
+    file=one_of([*published_files(), *STUDY.listed_downloads]),
     dataset=one_of([*STUDY.datasets, *STUDY.derivations]),
     reference=one_of(STUDY.datasets),
     model=one_of(STUDY.runnable),

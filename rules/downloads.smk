@@ -1,7 +1,8 @@
 # Downloads: published files of datasets and weights of models, once for all studies.
 #
 # A file that the user put there is kept, and verified when it is read. Addresses and checksums are
-# in workflow_scripts/matcheval/downloads/sources.yaml.
+# in workflow_scripts/matcheval/downloads/sources.yaml, those of published predictions in a list
+# that the study file names.
 
 
 # These rules need the network, which the nodes of a cluster may not have.
@@ -20,9 +21,9 @@ rule download_file:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("download_file"),
-        machine=JOBS.download_options,
+        machine=JOBS.file_options,
     params:
-        identity=lambda wildcards: published_file(wildcards.file).identity,
+        identity=lambda wildcards: STUDY.published_file(wildcards.file).identity,
     message:
         "Downloading {wildcards.file}"
     shell:

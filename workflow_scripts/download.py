@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.downloads.fetching import HOURS, LEAST_RATE, download
-from matcheval.downloads.sources import published_file
+from matcheval.downloads.sources import PublishedFile, published_file
+from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
 
 
 def download_file(
-    name: str, output: str, mirror: str, hours: float, least_rate: float, log: str
-) -> None:
+    name: str, url: str, sha256: str, size: int, path: str, output: str, mirror: str, hours: float,
+    least_rate: float, log: str,
+) -> None:  # fmt: skip
     """Download a published file; messages go to `log`, as standard error has the progress bar."""
     if log:
         logging.getLogger().addHandler(logging.FileHandler(log, mode="w", encoding="utf-8"))
     try:
-        file = published_file(name)
+        listed = PublishedFile(name, (url,), Expected(sha256, size=size), path)
+        file = listed if url else published_file(name)
         download(
-            file.urls, output, file.expected,
-            mirror=mirror or None, hours=hours, least_rate=least_rate, progress=show_progress(),
+            file.urls, output, file.expected, mirror=mirror or None, mirrored=file.path,
+            hours=hours, least_rate=least_rate, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:
         if log:
@@ -47,7 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(required=True)
     file = commands.add_parser("file", help="a file of a dataset")
     file.set_defaults(function=download_file)
-    file.add_argument("--name", required=True, help="its name in downloads/sources.yaml")
+    file.add_argument("--name", required=True, help="its name, for example in sources.yaml")
+    file.add_argument("--url", default="", help="its address, if it is not in sources.yaml")
+    file.add_argument("--sha256", help="its digest, with --url")
+    file.add_argument("--size", type=int, help="its size in bytes, with --url")
+    file.add_argument("--path", default="", help="where a mirror has it, if not by its name")
     file.add_argument("--log", default="", help="file for messages, besides standard error")
     weights = commands.add_parser("weights", help="the weights of a pretrained model")
     weights.set_defaults(function=download_weights)

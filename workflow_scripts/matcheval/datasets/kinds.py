@@ -100,6 +100,6 @@ class DatasetSpec:
     def results_files(self, models: Iterable[str]) -> list[str]:
         """Return all of the user's files with results of some models, each once, labels last."""
         files = [self.results_file(model) for model in models]
-        if self.kind == LABELS_KIND:
+        if "files" in self.options and "labels" in self.options:
             files.append(str(self.options["labels"]))
         return list(dict.fromkeys(files))

@@ -42,12 +42,29 @@ class PredictionColumns(Settings):
         return self
 
 
+class PublishedPredictions(Settings):
+    """Published prediction files, which are downloaded and verified."""
+
+    files: PathText = Field(
+        description="CSV file with the columns `model`, `dataset`, `path`, `bytes` and `sha256`"
+    )
+    dataset: str = Field(description="Which rows of it")
+    address: Annotated[str, Field(pattern="^(https?|file)://")] = Field(
+        description="What the paths are relative to"
+    )
+
+
 @dataset_kind
 class Predictions(_WithoutImages):
     """A prediction file per model."""
 
     kind: Literal["predictions"]
-    files: PathOfModel = Field(description="With {model} for the model's name")
+    files: PathOfModel | None = Field(None, description="With {model} for the model's name")
+    download: PublishedPredictions | None = Field(None, description="Or published files")
+    labels: PathText | None = Field(
+        None, description="File of the true classes, in place of those in the files: a path, or "
+        "the name of a published file"
+    )  # fmt: skip
     aliases: Aliases = {}
     columns: PredictionColumns = Field(
         PredictionColumns(), description="Names of the files' columns where they differ from ours"
@@ -61,6 +78,14 @@ class Predictions(_WithoutImages):
         0, description="The number of the first class in the files"
     )
     suffixes: ClassVar[tuple[str, ...]] = (*PREDICTION_SUFFIXES, *NAMED_SUFFIXES)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> "Predictions":
+        if (self.files is None) == (self.download is None):
+            raise ValueError("give either 'files' or 'download'")
+        if self.labels and self.columns.label:
+            raise ValueError("true classes are in the column label or in the file labels, not both")
+        return self
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:

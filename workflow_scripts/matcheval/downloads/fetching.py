@@ -57,10 +57,10 @@ class MissingError(Exception):
 
 def download(
     url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
-    mirror: str | None = None, hours: float = HOURS, least_rate: float = LEAST_RATE,
-    progress: bool = False,
+    mirror: str | None = None, mirrored: str = "", hours: float = HOURS,
+    least_rate: float = LEAST_RATE, progress: bool = False,
 ) -> str:  # fmt: skip
-    """Download a file, unless it exists already."""
+    """Download a file, unless it exists already; a mirror has it as `mirrored`, or by its name."""
     path, end = Path(path), monotonic() + 3600 * hours
     part = path.with_name(f"{path.name}.part")
     job = _Download(part, expected, end, least_rate, progress)
@@ -74,7 +74,8 @@ def download(
                 remedy = "Delete it, or replace it by the published file"
                 raise InputError(str(error), remedy=remedy) from error
         failures = []
-        for address in _addresses([url] if isinstance(url, str) else list(url), path.name, mirror):
+        urls = [url] if isinstance(url, str) else list(url)
+        for address in _addresses(urls, mirrored or path.name, mirror):
             try:
                 sha256 = job.fetch(address)
             except (MissingError, TransferError) as error:

@@ -47,6 +47,8 @@ KEYS = (
     "key", "filename", "file_name", "filepath", "file_path", "path", "image_path", "image_file",
     "img_path", "image", "img", "image_name", "file", "name", "row_id", "datapoint",
 )  # fmt: skip
+# Of the model on this set, as a single number.
+ACCURACIES = ("acc", "accuracy", "test_acc", "test_accuracy", "top1_acc", "top1_accuracy")
 # Scores of all classes: lists, arrays of two dimensions. Others follow from their values.
 MATRICES: dict[str, Kind | None] = {
     **dict.fromkeys((
@@ -102,7 +104,7 @@ def is_known(name: str) -> bool:
     """Whether a column of this name may be read."""
     small = plain(name)
     known = small in COLUMNS or small in _ROLES or small in MATRICES or small in KEYS
-    return known or small in OF_CLASS_1 or split_prefix(name) is not None
+    return known or small in (*OF_CLASS_1, *ACCURACIES) or split_prefix(name) is not None
 
 
 def split_prefix(name: str) -> tuple[str, str] | None:

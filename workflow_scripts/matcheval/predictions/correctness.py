@@ -30,7 +30,7 @@ from matcheval.predictions.published_files import (
 )  # fmt: skip
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import read_top_k
-from matcheval.predictions.suspicions import SameModels
+from matcheval.predictions.suspicions import SameModels, SameScores
 
 ACCURACIES = TableSchema(
     "accuracies of a dataset",
@@ -171,6 +171,7 @@ def _read_all(
 ) -> tuple[Predictions, list[Any]]:
     """Read the predictions of all models; return the first one's, and what `use` gives of each."""
     layout, errors, used = layout_of(spec), ErrorCollector(), list[Any]()
+    same = SameScores(spec.name)
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
@@ -179,6 +180,7 @@ def _read_all(
             if found.datapoints_digest != first[1].datapoints_digest:
                 problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
                 raise InputError(problem, file=file)
+            same.check(model, file, found)
             used.append(use(model, found))
     errors.raise_any()
     assert first is not None

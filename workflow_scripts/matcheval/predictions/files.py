@@ -19,7 +19,7 @@ from matcheval.io.files import check_is_file
 from matcheval.predictions import formats
 from matcheval.predictions.column_names import COLUMNS, KINDS
 from matcheval.predictions.formats import Column, Source
-from matcheval.predictions.labels_beside import with_labels_beside
+from matcheval.predictions.labels_beside import with_labels_beside, with_labels_of
 from matcheval.predictions.layout import Layout, as_numbers, names_in
 from matcheval.predictions.recognition import (
     RawFile,
@@ -46,6 +46,8 @@ _DEFAULT = Layout()
 def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
     """Read a prediction file of any format, with required labels from a file beside if need be."""
     raw = recognise(formats.load(source), layout)
+    if layout.labels_file is not None and not isinstance(source, formats.InMemory):
+        return with_labels_of(raw, Path(source), Path(layout.labels_file))
     has_labels = "label" in raw.columns and raw.either is None
     if isinstance(source, formats.InMemory) or has_labels or labels == "optional":
         return raw
@@ -73,7 +75,27 @@ def read_predictions(
         found.columns, file=source, n_classes=n_classes, metadata=found.metadata,
         first_label=raw.layout.say("first_label"),
     )  # fmt: skip
+    _check_accuracy(checked, raw)
     return with_keys(checked, found.columns, raw)
+
+
+def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
+    """Compare the accuracy that a file states with that of its predictions, as far as it is exact.
+
+    This is how labels in another order than the predictions, or of another set, are found.
+    """
+    if raw.accuracy is None:
+        return
+    (name, stated), counted = raw.accuracy, float(checked.correct.mean())
+    decimals = len(f"{stated:.7g}".partition(".")[2])
+    factor = 100 if stated > 1 else 1
+    if not abs(stated - factor * counted) <= 0.5 * 10.0**-decimals + 1e-9:
+        raise InputError(
+            f"states an accuracy of {stated:.7g}, but {factor * counted:.7g} of the predictions "
+            "are right by the labels", file=raw.file, field=name,
+            remedy="Labels and predictions must be of the same datapoints in the same order. If it "
+            "is the accuracy of something else, leave it out of the file",
+        )  # fmt: skip
 
 
 def with_keys(

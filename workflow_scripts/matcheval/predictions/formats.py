@@ -18,6 +18,7 @@ from matcheval.io.tables import read_parquet
 from matcheval.names import COMPRESSED, NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.predictions import array_files
 from matcheval.predictions.array_files import Arrays
+from matcheval.predictions.column_names import ACCURACIES, plain
 
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
@@ -140,6 +141,8 @@ def _of_arrays(
 
 
 def _usual_shape(array: npt.NDArray[Any], name: str, file: object) -> npt.NDArray[Any]:
+    if array.ndim == 0 and plain(name) in ACCURACIES:
+        return array.reshape(1)
     if array.ndim == 0:
         raise InputError("is a single value, not an array", file=file, field=name)
     if array.dtype.kind == "S":

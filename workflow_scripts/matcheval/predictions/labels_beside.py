@@ -1,4 +1,4 @@
-"""True classes in a file beside the predictions: `labels.npy` beside `logits.npy`, and the like."""
+"""True classes in a file of their own, such as `labels.npy` beside `logits.npy`."""
 
 import re
 from dataclasses import replace
@@ -23,14 +23,17 @@ _SCORES = re.compile(
 
 
 def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
-    """Add the true classes from the one file beside that is named like them, if there is one.
+    """Add the true classes from the one file beside that is named like them, if there is one."""
+    file = _labels_file(path)
+    return raw if file is None else with_labels_of(raw, path, file)
+
+
+def with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
+    """Take the true classes from another file.
 
     Rows are those of equal key, such as a file name, where both files have one; otherwise both have
     the same rows.
     """
-    file = _labels_file(path)
-    if file is None:
-        return raw
     layout = replace(raw.layout, columns={})
     loaded = load(file)
     found = recognise(loaded, layout)
@@ -41,7 +44,7 @@ def with_labels_beside(raw: RawFile, path: Path) -> RawFile:
         label = loaded.read(names)[names[0]]
     else:
         raise InputError(
-            f"is beside {path.name}, which has no true classes, but has no column of them either; "
+            f"is to have the true classes of {path.name}, but has no column of them; "
             f"found {found.shown}", file=file, remedy="Name the column 'label'",
         )  # fmt: skip
     columns = dict(raw.columns)

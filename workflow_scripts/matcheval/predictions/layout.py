@@ -36,6 +36,8 @@ class Layout:
         Names of the classes in the order of their labels.
     first_label : int
         The number of the first class, 0 or 1.
+    labels_file : str, optional
+        File of the true classes, in place of those in the file.
     order_is_known : bool
         False if the classes are those that occur, sorted: no number is known to mean one of them.
     caller : str
@@ -45,6 +47,7 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] | None = None
     first_label: int = 0
+    labels_file: str | None = None
     order_is_known: bool = field(default=True, compare=False)
     caller: Caller = field(default="python", compare=False)
 
@@ -116,6 +119,7 @@ def layout_of(spec: "DatasetSpec") -> Layout:
         columns=dict(spec.options.get("columns", {})),
         classes=spec.settings.known_classes,
         first_label=int(spec.options.get("first_label", 0)),
+        labels_file=spec.options.get("labels"),
     )
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.predictions.column_names import (
+    ACCURACIES,
     COLUMNS,
     EITHER,
     KEYS,
@@ -75,6 +76,8 @@ class RawFile:
         What was recognised by other names than the standard ones.
     unused : mapping of str to str
         What the other columns hold, as `form_of` says it.
+    accuracy : tuple of str and float, optional
+        The model's accuracy, as a single number of the file says it, with its name.
     """
 
     file: object
@@ -90,6 +93,7 @@ class RawFile:
     told: Sequence[str] = ()
     unused: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
+    accuracy: tuple[str, float] | None = None
 
 
 def recognise(loaded: Loaded, layout: Layout) -> RawFile:
@@ -172,8 +176,16 @@ class _Search:
             groups=None if group is None else self.loaded.read([group])[group],
             either=either, told=self._told(classes, key, layout),
             unused={name: self.forms[name] for name in self._free()},
-            is_arrays=self.loaded.is_arrays,
+            is_arrays=self.loaded.is_arrays, accuracy=self._accuracy(),
         )  # fmt: skip
+
+    def _accuracy(self) -> tuple[str, float] | None:
+        """Return the accuracy that an array of one number says, with its name."""
+        for name in (n for n in self.columns if plain(n) in ACCURACIES):
+            value = self.columns[name]
+            if isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind == "f":
+                return name, float(value.item())
+        return None
 
     def _named(self, theirs: str, ours: str) -> str:
         """Return the column that a person named."""

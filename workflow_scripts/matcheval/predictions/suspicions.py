@@ -1,5 +1,6 @@
 """What looks wrong about valid predictions: mistakes that would spoil a study unnoticed."""
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import TIED
 
 # Keys of the metadata in which predictions that are compared must agree, and what they mean.
@@ -50,6 +52,29 @@ class SameModels:
         first, theirs = self._first.setdefault(model, (dataset, metadata))
         names = (f"the predictions on {first}", f"those on {dataset}")
         check_same_model(theirs, metadata, names, model)
+
+
+@dataclass
+class SameScores:
+    """Checks that no two models have the same scores on a dataset, as after a mistake in copying."""
+
+    dataset: str
+    _first: dict[str, str] = field(default_factory=dict)
+
+    def check(self, model: str, file: object, found: Predictions) -> None:
+        """Compare a model's predictions with those of the models before it."""
+        p = found.probability
+        if len(np.unique(p[p < 1])) < _MIN_ROWS:
+            return  # rounded or saturated scores may agree by chance
+        digest = hashlib.sha256(found.prediction.tobytes() + p.tobytes()).hexdigest()
+        other = self._first.setdefault(digest, model)
+        if other != model:
+            raise InputError(
+                f"models '{other}' and '{model}' have the same {len(found):,} predictions and "
+                f"probabilities on {self.dataset}", file=file,
+                remedy="One of the files is a copy: replace it, or leave the model out of the "
+                "catalogue",
+            )  # fmt: skip
 
 
 _MIN_ROWS = 50  # with fewer datapoints, all of this may be chance

@@ -259,7 +259,7 @@ class Replication(Analysis):
                 arguments=lambda w: {
                     "dataset": asdict(study.datasets[w.dataset]),
                     "models": list(study.models),
-                    "results": study.results_files(w.dataset),
+                    "results": study.probability_files(w.dataset, study.models),
                     "top_k_files": self._top_k_files(w.dataset),
                 },
                 custom_files=lambda w: study.custom_results_state(w.dataset),

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,9 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
         raise InputError(f"'{name}' cannot be a name", file=place, field="name", remedy=remedy)
     check_known("kind of model", [kind], KINDS, file=place, field="kind")
     if kind == PREDICTIONS_KIND:
-        if filled := ", ".join(key for key, value in cells.items() if value):
+        # Other columns are the user's, for tables of their own.
+        of_others = {"source", "train", *(one.name for one in fields(Recipe))}
+        if filled := ", ".join(key for key in cells if cells[key] and key in of_others):
             problem = f"'{name}' is known by its predictions only, yet {filled} is filled"
             raise InputError(problem, file=place)
         return Model(name, None, None, family=family)

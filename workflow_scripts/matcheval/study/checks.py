@@ -254,16 +254,18 @@ def _check_predictions(study: Study) -> None:
                     remedy = "Give the set as kind 'predictions', with 'files'"
                     raise configuration_error(problem, field=field, remedy=remedy)
             continue
-        _check_files_of_results(spec, field)
+        _check_files_of_results(study, spec, field)
         for model in study.models.values():
             file = study.predictions_file(dataset, model.name)
-            if not Path(file).is_file():
+            if not (file in study.downloaded or Path(file).is_file()):
                 field += ".file" if "file" in spec.options else ".files"
-                problem = f"no predictions of model '{model.name}' at {file}"
+                is_listed = any(f.name.count("/") for f in study.published.get(dataset, ()))
+                where = "in the list of published files" if is_listed else f"at {file}"
+                problem = f"no predictions of model '{model.name}' {where}"
                 raise configuration_error(problem, field=field)
 
 
-def _check_files_of_results(spec: DatasetSpec, field: str) -> None:
+def _check_files_of_results(study: Study, spec: DatasetSpec, field: str) -> None:
     """Check that prediction files have a supported suffix, and that the label file exists."""
     suffixes = spec.settings.suffixes
     # In an archive, `labels` is the name of an array.
@@ -275,5 +277,6 @@ def _check_files_of_results(spec: DatasetSpec, field: str) -> None:
             remedy = f"Use {', '.join(suffixes)}"
             raise configuration_error(problem, field=f"{field}.{key}", remedy=remedy)
     labels = spec.options.get("labels")
-    if "files" in spec.options and labels and not Path(labels).is_file():
+    is_there = labels in study.downloaded or Path(labels or "").is_file()
+    if "files" in spec.options and labels and not is_there:
         raise configuration_error(f"no labels at {labels}", field=f"{field}.labels")

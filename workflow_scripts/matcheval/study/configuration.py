@@ -14,10 +14,12 @@ from matcheval import settings
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS, DatasetSpec
 from matcheval.datasets.suites import Pair
+from matcheval.downloads.sources import PublishedFile, listed_files, published_files
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.user_files import read_yaml
 from matcheval.models.published import describe_published
+from matcheval.names import MODEL, PREDICTIONS_KIND
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
@@ -149,6 +151,26 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _with_downloads(
+    kinds: Mapping[str, DatasetKind], results: str
+) -> tuple[dict[str, DatasetSpec], dict[str, list[PublishedFile]]]:
+    """Return all datasets, those of published predictions with the paths that are downloaded to."""
+    specs, published = {}, dict[str, list[PublishedFile]]()
+    for name, kind in kinds.items():
+        options = kind.options
+        if "download" in options:
+            found = listed_files(**options.pop("download"))
+            published[name] = [*found.values()]
+            folder, _, first = next(iter(found.values())).name.rpartition("/")
+            suffix = first.removeprefix(next(iter(found)))
+            options["files"] = f"{results}/downloads/{folder}/{MODEL}{suffix}"
+        if kind.kind == PREDICTIONS_KIND and options.get("labels") in published_files():
+            published.setdefault(name, []).append(published_files()[options["labels"]])
+            options["labels"] = f"{results}/downloads/{options['labels']}"
+        specs[name] = DatasetSpec(name, kind.kind, options)
+    return specs, published
+
+
 def load_study(
     given: Mapping[str, Any],
     *,
@@ -167,6 +189,7 @@ def load_study(
     models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]
     published = describe_published(sources, Path(read.results) / "weights")
+    specs, downloads = _with_downloads(kinds, read.results)
     study = Study(
         name=read.study,
         results=read.results,
@@ -175,7 +198,8 @@ def load_study(
         confidence=read.confidence,
         formats=read.figures.formats,
         models=models,
-        datasets={name: DatasetSpec(name, kind.kind, kind.options) for name, kind in kinds.items()},
+        datasets=specs,
+        published=downloads,
         pairs={
             name: Pair(name, **pair.model_dump(exclude={"groups"}), confidence=read.confidence)
             for name, pair in read.pairs.items()

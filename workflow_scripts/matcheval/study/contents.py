@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
+from matcheval.downloads.sources import PublishedFile, published_file
 from matcheval.errors import InputError, check_known, configuration_error
 from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.settings import InferencePlan, InferenceSettings
@@ -170,6 +171,7 @@ class StudyContents:
     inference: InferenceSettings
     inference_plan: InferencePlan
     download_options: str = ""
+    published: Mapping[str, Sequence[PublishedFile]] = field(default_factory=dict)
     group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     analyses: dict[str, StudyPart] = field(default_factory=dict)
@@ -473,7 +475,7 @@ class StudyContents:
     def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
         """Return the prediction files of models on a dataset, none if it has no probabilities."""
         has_predictions = self.datasets[dataset].has_probabilities
-        return self.results_files(dataset, models) if has_predictions else []
+        return [self.predictions_file(dataset, model) for model in models if has_predictions]
 
     def custom_results_state(
         self, dataset: str, models: Iterable[str] | None = None
@@ -481,7 +483,8 @@ class StudyContents:
         """Return size and time of the user's files that accuracies are counted from."""
         if self.datasets[dataset].has_images:
             return []
-        return file_states(self.results_files(dataset, models))
+        files = self.results_files(dataset, models)
+        return file_states([file for file in files if file not in self.downloaded])
 
     def custom_suite_state(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
@@ -502,8 +505,23 @@ class StudyContents:
         used = (self.datasets[name].settings.published_files for name in self.used)
         asked = (one.published_files for one in self.analyses.values())
         published = sorted({file for files in (*used, *asked) for file in files})
+        published += [file.name for name in self.used for file in self.published.get(name, ())]
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
-        return [*map(self.download, published), *weights]
+        return list(dict.fromkeys([*map(self.download, published), *weights]))
+
+    @cached_property
+    def listed_downloads(self) -> dict[str, PublishedFile]:
+        """Files of published predictions, and of their true classes, by name."""
+        return {file.name: file for files in self.published.values() for file in files}
+
+    def published_file(self, name: str) -> PublishedFile:
+        """Return a published file of a list of the user's, or of the package's."""
+        return self.listed_downloads.get(name) or published_file(name)
+
+    @cached_property
+    def downloaded(self) -> frozenset[str]:
+        """All files that are downloaded."""
+        return frozenset(self.downloads)
 
     def download(self, file: str) -> str:
         """Return where a published file is downloaded to."""

@@ -51,6 +51,8 @@ def _predictions(study: Study, problems: ErrorCollector) -> Iterator[str]:
         spec = study.datasets[name]
         if spec.kind == PREDICTIONS_KIND:
             file = Path(study.predictions_file(name, next(iter(study.models))))
+            if str(file) in study.downloaded and not file.exists():
+                continue
             classes = spec.settings.known_classes
             with problems.collected():
                 read_predictions(file, len(classes) if classes else None, layout_of(spec))

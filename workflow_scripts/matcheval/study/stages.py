@@ -34,6 +34,14 @@ class StageJobs:
         mirror = f"--mirror {shlex.quote(self._study.mirror)}" if self._study.mirror else ""
         return mirror + self._study.download_options
 
+    def file_options(self, wildcards: Wildcards) -> str:
+        """Return the command-line options for the download of a published file."""
+        file, options = self._study.listed_downloads.get(wildcards.file), self.download_options
+        if file is None or not file.path:
+            return options
+        sizes = f"--size {file.expected.size} --path {shlex.quote(file.path)}"
+        return f"--url {shlex.quote(file.urls[0])} --sha256 {file.expected.sha256} {sizes} {options}"
+
     @property
     def training_options(self) -> str:
         """Command-line options for the device, speed and saving of training."""

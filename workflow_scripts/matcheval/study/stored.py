@@ -33,7 +33,8 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
             models[name] |= {"recipe": json.loads(model.recipe_json), "training": sets}
     specs = {name: spec for name, spec in study.datasets.items() if spec.has_images}
     datasets = {name: {"kind": spec.kind, **spec.options} for name, spec in specs.items()}
-    found: dict[str, Any] = {"dataset": datasets, "model": models}
+    listed = {n: file.identity for n, file in study.listed_downloads.items()}
+    found: dict[str, Any] = {"dataset": datasets, "model": models, "published file": listed}
     for analysis in study.analyses.values():
         found |= analysis.shared_meanings
     return json.loads(json.dumps(found))  # no tuples
