@@ -272,6 +272,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Match one model on one score by all matchings, on ranks and as it is."""
     source, target = both
+    parts: dict[str, dict[str, float]] = {}  # of the gap, by scale: the same for all matchings
     for name, method in compared.methods.items():
         for scale in (RANKS,) if score in _UNBOUNDED else (RANKS, AS_IS):
             row = MatchedModel(comparison, name, method, {}).identity | {
@@ -284,7 +285,9 @@ def _rows(
             score_on = Score.CONFIDENCE_RANK if scale == RANKS else Score.CONFIDENCE
             scored = _scored(comparison, source, target)
             on_scale = method.model_copy(update={"score": score_on})
-            yield row | _quantities(compared, scored, name, on_scale)
+            quantities = _quantities(compared, scored, name, on_scale, parts.get(scale))
+            parts[scale] = {key: quantities[key] for key in _PARTS}
+            yield row | quantities
 
 
 def _scored(
@@ -301,6 +304,7 @@ def _quantities(
     comparison: Comparison,
     name: str,
     method: MatchingMethod,
+    parts: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     """Match one model once per seed, with the random numbers of the study's runs."""
     measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
@@ -315,14 +319,14 @@ def _quantities(
     terms = error_terms(source, target, rows)
     reference = no_warning_reference(comparison, method).columns
     found = error_of_model(matched, compared.blocks, terms)
-    parts = decompose(
+    parts = parts or decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks,
         level=compared.pair.confidence,
-    )  # fmt: skip
+    ).parts  # fmt: skip
     return {
         **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
-        **parts.parts,
+        **parts,
         **{key: reference[key] for key in _REFERENCE},
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The published files that can be downloaded: those in `sources.yaml`, and those in users' lists."""
+"""The published files that can be downloaded: of `sources.yaml`, and of lists that users write."""
 
 import os
 import re

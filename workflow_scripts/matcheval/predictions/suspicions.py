@@ -56,7 +56,7 @@ class SameModels:
 
 @dataclass
 class SameScores:
-    """Checks that no two models have the same scores on a dataset, as after a mistake in copying."""
+    """Checks that no two models have the same scores on a dataset, as a file and its copy do."""
 
     dataset: str
     _first: dict[str, str] = field(default_factory=dict)

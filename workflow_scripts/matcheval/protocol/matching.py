@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.settings import Criterion, MatchingMethod, MeasuredScores, Order
+from matcheval.protocol.settings import (
+    Criterion,
+    MatchingMethod,
+    MeasuredScores,
+    Order,
+    ranks_of_positions,
+)
 
 UNMATCHED = -1
 
@@ -96,6 +102,34 @@ class SortedSets:
     def plan_within(self, side: "_Side") -> MatchingPlan:
         """Return the plan of one of the sets with itself, of which parts are matched."""
         return _plan(side, side, self.largest_difference)
+
+
+class PooledPlans:
+    """Plans, on ranks of pooled scores, for many pairs of parts of the same two sets."""
+
+    def __init__(self, source: Predictions, target: Predictions, criterion: Criterion) -> None:
+        sides = (source, target)
+        scores = [side.probability for side in sides]
+        _, which = np.unique(np.concatenate(scores), return_inverse=True)
+        self._positions = np.split(which, [len(source)])
+        self._groups = [_groups(side, criterion) for side in sides]
+        self._orders = [_order(*one) for one in zip(self._groups, scores, strict=True)]
+
+    def plan(
+        self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_], epsilon: float
+    ) -> MatchingPlan:
+        """Find the candidates of every target of a part; sources are rows of the whole set."""
+        masks = (in_source, in_target)
+        positions = (p[mask] for p, mask in zip(self._positions, masks, strict=True))
+        ranks = ranks_of_positions(*positions, epsilon)
+        sides = [
+            _Side(score, group[mask], (np.cumsum(mask) - 1)[order[mask[order]]])
+            for score, group, order, mask in zip(
+                (ranks.source, ranks.target), self._groups, self._orders, masks, strict=True
+            )
+        ]
+        plan = _plan(*sides, ranks.largest_difference)
+        return replace(plan, source_order=np.flatnonzero(in_source)[plan.source_order])
 
 
 class DividedPlans:

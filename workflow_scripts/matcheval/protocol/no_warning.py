@@ -222,12 +222,6 @@ class Part:
             return int(right) / int(np.count_nonzero(self.masks[split]))
         return float(self.correct.compress(self.masks[split]).mean())
 
-    def taken(self, split: int) -> Predictions:
-        """Return the predictions of a split."""
-        names, rows = ("index", "label", "prediction", "probability"), self.masks[split]
-        columns = {name: getattr(self.predictions, name)[rows] for name in names}
-        return replace(self.predictions, **columns)
-
 
 def _gaps(
     original: Part,
@@ -241,8 +235,10 @@ def _gaps(
     sides = (original, replication) if source_is_original else (replication, original)
     source, target = sides
     if method.score.is_pooled:  # scores, and candidates, depend on what is in the parts
+        pooled = matching.PooledPlans(source.predictions, target.predictions, method.criterion)
         rows = np.stack([
-            _matched_rows(source, target, method, *one) for one in enumerate(sequences)
+            matching.match_once(pooled.plan(*masks, method.epsilon), method.order, sequence)
+            for *masks, sequence in zip(source.masks, target.masks, sequences, strict=True)
         ])  # fmt: skip
     else:
         rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
@@ -256,12 +252,3 @@ def _gaps(
             matched = source.correct[picked[is_matched]].mean() - right[is_matched].mean()
             found[split, 1] = matched if source_is_original else -matched
     return found
-
-
-def _matched_rows(
-    source: Part, target: Part, method: MatchingMethod, split: int, seeds: np.random.SeedSequence
-) -> matching.Rows:
-    """Match the parts of a split by a plan of their own; return rows of the whole source."""
-    plan = matching.plan_matching(source.taken(split), target.taken(split), method)
-    whole = replace(plan, source_order=np.flatnonzero(source.masks[split])[plan.source_order])
-    return matching.match_once(whole, method.order, seeds)

@@ -61,13 +61,18 @@ def pooled_ranks(
     source: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float
 ) -> MeasuredScores:
     """Rank the scores of both sets together."""
-    _, which, counts = np.unique(
-        np.concatenate([source, target]), return_inverse=True, return_counts=True
-    )
-    last = np.cumsum(counts)  # the highest rank of each distinct score
-    ranks = (last - (counts - 1) / 2)[which]
-    bound = max(epsilon * len(ranks), MIN_RANKS) + _RANK_ROUNDING
-    return MeasuredScores(ranks[: len(source)], ranks[len(source) :], bound)
+    _, which = np.unique(np.concatenate([source, target]), return_inverse=True)
+    return ranks_of_positions(which[: len(source)], which[len(source) :], epsilon)
+
+
+def ranks_of_positions(
+    source: npt.NDArray[np.int64], target: npt.NDArray[np.int64], epsilon: float
+) -> MeasuredScores:
+    """Rank scores of both sets together, given the positions that they have among all in order."""
+    counts = np.bincount(np.concatenate([source, target]))
+    ranks = np.cumsum(counts) - (counts - 1) / 2  # from the highest rank of each distinct score
+    bound = max(epsilon * (len(source) + len(target)), MIN_RANKS) + _RANK_ROUNDING
+    return MeasuredScores(ranks[source], ranks[target], bound)
 
 
 class Score(StrEnum):

@@ -40,7 +40,9 @@ class StageJobs:
         if file is None or not file.path:
             return options
         sizes = f"--size {file.expected.size} --path {shlex.quote(file.path)}"
-        return f"--url {shlex.quote(file.urls[0])} --sha256 {file.expected.sha256} {sizes} {options}"
+        return (
+            f"--url {shlex.quote(file.urls[0])} --sha256 {file.expected.sha256} {sizes} {options}"
+        )
 
     @property
     def training_options(self) -> str:
