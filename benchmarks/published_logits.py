@@ -20,7 +20,7 @@ import yaml
 from matcheval.downloads.verification import file_digest
 from matcheval.io.user_files import read_yaml
 
-STUDIES = Path(__file__).parents[1] / "studies"
+STUDIES = Path(__file__).resolve().parents[1] / "studies"
 STUDY = STUDIES / "cifar10.1-published.yaml"
 
 

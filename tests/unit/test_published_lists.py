@@ -1,0 +1,147 @@
+"""Lists of published prediction files, and the published networks on CIFAR-10 and CIFAR-10.1."""
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matcheval as me
+from matcheval.downloads.sources import listed_files, published_files
+from matcheval.errors import InputError
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
+from matcheval.study.catalogue import read_catalogue
+from reference import match
+
+ROOT = Path(__file__).parents[2]
+FILES, MODELS = (ROOT / f"studies/cifar10.1-published-{name}.csv" for name in ("files", "models"))
+DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "cifar10_1"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published logits in {DATA}")
+LABELS = {"cifar10": "cifar10_test_set_original_labels", "cifar10.1-v6": "cifar10.1_v6_labels"}
+ADDRESS = "https://example.org/at/"
+HEAD = "model,dataset,path,bytes,sha256\n"
+
+
+def listed(tmp_path, *rows, dataset="old"):
+    path = tmp_path / "list.csv"
+    path.write_text(HEAD + "".join(f"{row}\n" for row in rows))
+    return listed_files(str(path), dataset, ADDRESS)
+
+
+def test_addresses_are_quoted(tmp_path):
+    found = listed(tmp_path, f"a,old,net|1/ of #2?.npz,12,{'a' * 64}", f"a,new,b.csv,3,{'b' * 64}")
+    (file,) = found.values()
+    assert file.urls == ("https://example.org/at/net%7C1/%20of%20%232%3F.npz",)
+    assert (file.name, file.path) == ("list/old/a.npz", "net|1/ of #2?.npz")
+    assert (file.expected.size, file.expected.sha256) == (12, "a" * 64)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["a b,old,x.npz,1,{a}"], "line 2: 'model': 'a b' is not valid"),
+        (["a,old,,1,{a}"], "line 2: 'path'"),
+        (["a,old,x.npz,1 kB,{a}"], "line 2: 'bytes': '1 kB'"),
+        (["a,old,x.npz,1,12ab"], "line 2: 'sha256': '12ab'"),
+        (["a,old,x.npz"], "line 2: 'bytes': '' is not valid"),
+        (["a,old,x.npz,1,{a}", "a,old,y.npz,1,{b}"], "line 3: a on old is listed twice"),
+        (["a,old,x.npz,1,{a}", "b,old,y.npz,1,{a}"], "b on old is the same file as a on old"),
+        (["a,new,x.npz,1,{a}"], "files of dataset 'old' of 0 formats"),
+        (["a,old,x.npz,1,{a}", "b,old,y.csv,1,{b}"], "of 2 formats"),
+    ],
+)
+def test_what_is_wrong_in_a_list_is_told(tmp_path, rows, told):
+    digests = {"a": "a" * 64, "b": "b" * 64}
+    with pytest.raises(InputError, match=told):
+        listed(tmp_path, *(row.format(**digests) for row in rows))
+
+
+def test_the_shipped_list_is_of_the_catalogue():
+    models = list(read_catalogue(MODELS))
+    assert len(models) == 84
+    for dataset, n in (("cifar10", 10_000), ("cifar10.1-v6", 2000)):
+        found = listed_files(str(FILES), dataset, ADDRESS)
+        assert list(found) == models
+        # Logits and probabilities of ten classes as float32, predicted classes as int64.
+        assert all(0 < file.expected.size - 88 * n < 2000 for file in found.values())
+        assert f"{LABELS[dataset]}.npy" in published_files()
+
+
+def test_a_stated_accuracy_is_compared(tmp_path):
+    logits, labels = np.eye(4)[[0, 1, 2, 3, 3, 3]], [0, 1, 2, 3, 0, 0]
+
+    def read(**stated):
+        np.savez(tmp_path / "a.npz", logits=logits, labels=labels, **stated)
+        return read_predictions(tmp_path / "a.npz")
+
+    for stated in ({"acc": 4 / 6}, {"accuracy": np.float32(66.67)}, {"acc": [0.67]}, {"loss": 1.0}):
+        assert read(**stated).correct.mean() == pytest.approx(4 / 6)
+    for stated, told in ((0.6667, ""), (0.66, "0.66, but 0.6666667 of"), (66.6, "66.6, but 66.66")):
+        if not told:
+            read(test_acc=stated)
+            continue
+        with pytest.raises(InputError, match=f"states an accuracy of {told}"):
+            read(test_acc=stated)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    "file", sorted((DATA / "as_published/model_results").glob("*/*.npz")), ids=str
+)
+def test_published_files_are_read_as_they_are(file):
+    """Accuracies by the true classes are those that the files state."""
+    dataset = "cifar10.1-v6" if "CIFAR101" in file.name else "cifar10"
+    labels = DATA / "as_published" / "labels" / f"{LABELS[dataset]}.npy"
+    layout = Layout(columns={"logits": "preds"}, labels_file=str(labels))
+    found = read_predictions(file, layout=layout)
+    with np.load(file) as published:
+        assert found.correct.mean() == published["acc"]
+        assert np.array_equal(found.prediction, published["labels"])
+        assert np.allclose(found.probability, published["probs"].max(axis=1), atol=1e-6)
+
+
+@needs_data
+def test_gaps_of_eight_networks_agree_with_a_naive_computation():
+    """Greedy random matching as in the paper, with random numbers of its own, five times."""
+    import pyarrow.parquet as pq
+
+    with MODELS.open(newline="") as stream:
+        chosen = [row["note"].replace(" at ", "|") for row in csv.DictReader(stream)][::11]
+    truth = np.load(DATA / "labels.npz")
+    sets = {}
+    for name in ("cifar10", "cifar10_1_v6"):
+        table = pq.read_table(DATA / f"logits_{name}.parquet", columns=chosen)
+        sets[name] = {
+            model: np.stack(table.column(model).to_numpy()).astype(np.float64) for model in chosen
+        }
+    assert len(chosen) == 8
+    for model in chosen:
+        sides = [{"labels": truth[name].astype(int), "logits": sets[name][model]} for name in sets]
+        found = me.compare(*sides, criteria="label_probability", seeds=5).gaps["label_probability"]
+        old, new = (Naive(side["logits"], side["labels"]) for side in sides)
+        gap = old.right.mean() - new.right.mean()
+        matched, unmatched = [], []
+        for seed in range(5):
+            picks = match(old, new, "label_probability", 0.005, np.random.default_rng(seed))
+            is_matched = picks >= 0
+            matched.append(old.right[picks[is_matched]].mean() - new.right[is_matched].mean())
+            unmatched.append(1 - is_matched.mean())
+        assert found.gap.value == pytest.approx(gap, abs=1e-12)
+        assert found.fraction_unmatched == pytest.approx(np.mean(unmatched), abs=0.003)
+        # Means of five runs of which each has a standard deviation of about 0.3 points.
+        assert found.matched_gap.value == pytest.approx(np.mean(matched), abs=0.01)
+
+
+class Naive:
+    """Predictions as the naive reference reads them."""
+
+    def __init__(self, logits, labels):
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        self.probability, self.prediction = p.max(axis=1), p.argmax(axis=1)
+        self.right = self.prediction == labels
+
+    def __len__(self):
+        return len(self.right)
