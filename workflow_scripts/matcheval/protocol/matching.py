@@ -120,15 +120,15 @@ class PooledPlans:
     ) -> MatchingPlan:
         """Find the candidates of every target of a part; sources are rows of the whole set."""
         masks = (in_source, in_target)
-        positions = (p[mask] for p, mask in zip(self._positions, masks, strict=True))
-        ranks = ranks_of_positions(*positions, epsilon)
-        sides = [
+        of_source, of_target = (p[m] for p, m in zip(self._positions, masks, strict=True))
+        ranks = ranks_of_positions(of_source, of_target, epsilon)
+        source, target = (
             _Side(score, group[mask], (np.cumsum(mask) - 1)[order[mask[order]]])
             for score, group, order, mask in zip(
                 (ranks.source, ranks.target), self._groups, self._orders, masks, strict=True
             )
-        ]
-        plan = _plan(*sides, ranks.largest_difference)
+        )
+        plan = _plan(source, target, ranks.largest_difference)
         return replace(plan, source_order=np.flatnonzero(in_source)[plan.source_order])
 
 

@@ -237,8 +237,8 @@ def _gaps(
     if method.score.is_pooled:  # scores, and candidates, depend on what is in the parts
         pooled = matching.PooledPlans(source.predictions, target.predictions, method.criterion)
         rows = np.stack([
-            matching.match_once(pooled.plan(*masks, method.epsilon), method.order, sequence)
-            for *masks, sequence in zip(source.masks, target.masks, sequences, strict=True)
+            matching.match_once(pooled.plan(one, other, method.epsilon), method.order, sequence)
+            for one, other, sequence in zip(source.masks, target.masks, sequences, strict=True)
         ])  # fmt: skip
     else:
         rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
