@@ -55,8 +55,8 @@ def test_data_in_any_form(model, expected, data):
 
 
 @pytest.mark.parametrize("wrap", [
-    lambda y: y, lambda y: (y, None), lambda y: {"logits": y}, lambda y: SimpleNamespace(logits=y),
-], ids=["tensor", "tuple", "mapping", "object"])  # fmt: skip
+    lambda y: y, lambda y: (y, None), lambda y: (y.mean(), y), lambda y: {"logits": y}, lambda y: SimpleNamespace(logits=y),
+], ids=["tensor", "tuple", "loss", "mapping", "object"])  # fmt: skip
 def test_outputs_in_any_form(model, expected, wrap):
     model.eval()
     found = me.evaluate(lambda images: wrap(model(images)), (IMAGES, LABELS), progress=False)
@@ -113,9 +113,12 @@ def test_refused_data(model, data, message):
 
 @pytest.mark.parametrize(("outputs", "message"), [
     (lambda images: [], "returns list. Return a tensor"),
+    (lambda images: (images.sum(), images.sum()), "returns tuple. Return a tensor"),
+    (lambda images: images.sum(), "returns a single number. Return a tensor"),
+    (lambda images: {"loss": images.sum()}, "returns dict. Return a tensor"),
     (lambda images: images, r"logits of shape \(10, 1, 4, 4\) for 10 images"),
     (lambda images: images.flatten(1) / 0, "logits of image 0 are not finite"),
-], ids=["list", "shape", "infinite"])  # fmt: skip
+], ids=["list", "tuple", "loss", "mapping", "shape", "infinite"])  # fmt: skip
 def test_refused_outputs(outputs, message):
     with pytest.raises(me.InputError, match=message):
         me.evaluate(outputs, (IMAGES, LABELS), progress=False)

@@ -17,6 +17,7 @@ BAD = [
     (GOOD | {"labels": None}, "'labels': is a single value, not an array"),
     (GOOD | {"labels": ["0", 1, None]}, "'label': holds 1, neither a number nor"),
     (GOOD | {"labels": [[0, 1], [2]]}, "'labels': list is no array"),
+    (GOOD | {"logits": (np.eye(2), np.eye(3))}, "Give one array of the 2: logits[0], if scores"),
     (GOOD | {"probability": np.ma.masked_less([0.9, 0.1, 0.7], 0.5)}, "1 values are masked"),
     (np.zeros((3, 2)), "original: ndarray is neither a file nor a table nor arrays"),
     (pd.DataFrame(GOOD).set_axis(["label", "label", "probability"], axis=1), "label"),

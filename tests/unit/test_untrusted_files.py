@@ -22,6 +22,7 @@ from matcheval.io.array_archives import read_arrays
 from matcheval.io.delimited_text import read_delimited
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.io.user_files import read_csv_rows
+from matcheval.predictions.array_files import read_array_file
 from matcheval.predictions.formats import load
 
 
@@ -183,6 +184,29 @@ class TestArchivesOfArrays:
         np.savez(tmp_path / "a.npz", names=np.array([2**31 - 1], "<u4").view("<U1"))
         with pytest.raises(InputError, match="'names': holds text that is damaged"):
             read_arrays(tmp_path / "a.npz", ["names"])
+
+
+def test_values_of_hdf5_files_are_in_the_file_itself(tmp_path, monkeypatch):
+    """External storage, virtual datasets and links lead to any file that the user can read."""
+    h5py = pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_bytes(b"password")
+    with h5py.File("other.h5", "w") as file:
+        file["secret"] = np.arange(8)
+    with h5py.File("external.h5", "w") as file:
+        file.create_dataset("a/labels", (8,), "u1", external=[("secret", 0, 8)])
+    with h5py.File("virtual.h5", "w") as file:
+        layout = h5py.VirtualLayout((8,), int)
+        layout[:] = h5py.VirtualSource("other.h5", "secret", (8,))
+        file.create_virtual_dataset("a/labels", layout)
+    for name in ("external.h5", "virtual.h5"):
+        told = rf"{name}: 'a/labels': its values are in other files, .* with h5repack or as \.npz"
+        with pytest.raises(InputError, match=told):
+            read_array_file(tmp_path / name, ".h5")
+    with h5py.File("links.h5", "w") as file:
+        file["labels"] = h5py.ExternalLink("other.h5", "secret")
+        file["soft"], file["own"] = h5py.SoftLink("labels"), [1, 2]
+    assert read_array_file(tmp_path / "links.h5", ".h5").names == ["own"]
 
 
 class TestFormulas:

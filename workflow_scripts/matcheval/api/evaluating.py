@@ -35,8 +35,9 @@ def evaluate(
     ----------
     model : torch.nn.Module, callable or str
         Maps a batch of images to logits, shape (n, n_classes), or to an object or mapping with
-        `logits`, or a tuple that begins with them: a network of timm, torchvision or Hugging Face,
-        or a function around one. Its modes of training and its device are afterwards as before.
+        `logits`, or a tuple with them, which a loss may precede: a network of timm, torchvision or
+        Hugging Face, or a function around one. Its modes of training and its device are afterwards
+        as before.
         A name is that of a pretrained model of timm, `resnet50.a1_in1k`, or on the Hugging Face
         hub, `hf://user/repository`; timm downloads it.
     data : iterable of batches, dataset, or pair of arrays
@@ -159,13 +160,14 @@ def _logits_of(model: Callable[..., Any]) -> "nn.Module":
         def forward(self, images: Tensor) -> Tensor:
             found = self.of(images)
             if isinstance(found, Mapping):
-                found = found.get("logits")
+                found = found.get("logits", found)
             found = getattr(found, "logits", found)
-            if isinstance(found, tuple | list) and found:
-                found = found[0]
-            if not isinstance(found, Tensor):
+            if isinstance(found, tuple | list):  # a loss may come before the logits
+                found = next((x for x in found if isinstance(x, Tensor) and x.ndim > 1), found)
+            if not isinstance(found, Tensor) or not found.ndim:
+                what = "a single number" if isinstance(found, Tensor) else type(found).__name__
                 raise InputError(
-                    f"returns {type(found).__name__}", file="model",
+                    f"returns {what}", file="model",
                     remedy="Return a tensor of logits, shape (n, n_classes)",
                 )  # fmt: skip
             return found

@@ -123,10 +123,11 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
             kind = infer_dtype(found.ravel(), skipna=False)
             found = found.astype({"string": str, "integer": np.int64}.get(kind, object))
     except Exception as error:  # whatever the object's own conversion raises
-        raise InputError(
-            f"{type(value).__name__} is no array ({_reason(error):.200})", file=name, field=key,
-            remedy="Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()",
-        ) from error  # fmt: skip
+        remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
+        if isinstance(value, tuple):  # of a trainer: scores, hidden states
+            remedy = f"Give one array of the {len(value)}: {key}[0], if scores come first"
+        problem = f"{type(value).__name__} is no array ({_reason(error):.200})"
+        raise InputError(problem, file=name, field=key, remedy=remedy) from error
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
         remedy = "Leave these datapoints out: array[~mask]"

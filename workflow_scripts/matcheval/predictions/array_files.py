@@ -145,11 +145,15 @@ def _hdf5(path: Path) -> ArrayFile:
 
     def visit(name: str, node: Any) -> None:
         if isinstance(node, h5py.Dataset):
+            if node.external or node.is_virtual:
+                remedy = "Copy the values into the file, with h5repack or as .npz"
+                problem = "its values are in other files, which are not opened"
+                raise InputError(problem, file=path, field=name, remedy=remedy)
             found.append(name)
 
     # What it raises of damaged files is of many types.
     with readable(path, "a readable HDF5 file", Exception), opened() as file:
-        file.visititems(visit)
+        file.visititems(visit)  # not along links, which may lead to other files
 
     def read(names: list[str]) -> Arrays:
         arrays = {}

@@ -48,6 +48,8 @@ def share_of_confidence(row: pd.Series) -> str:
 
 def narrowing(row: pd.Series) -> str:
     """Say by how much matching narrows a gap, and one without any warning."""
+    if abs(row["gap"]) < 2 * row["gap_se"]:
+        return "narrower or wider by an unknown share: the gap is below twice its standard error"
     narrower = _narrower(row["narrowing"])
     if pd.isna(row["reference_narrowing"]):
         return f"{narrower}, without a reference to compare that with"
@@ -164,6 +166,11 @@ def statement(row: pd.Series) -> str:
     return ". ".join(sentences) + "."
 
 
+def _share(row: pd.Series, name: str) -> str:
+    """Format a share of a gap, which a gap below twice its standard error does not determine."""
+    return UNDEFINED if abs(row["gap"]) < 2 * row["gap_se"] else percent(row[name])
+
+
 Cell = Callable[[pd.Series], str]
 _FIRST: dict[str, Cell] = {
     "pair": lambda row: row["pair"],
@@ -182,7 +189,7 @@ _GAPS: dict[str, Cell] = _FIRST | {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
     "its standard error": lambda row: points(row["matched_gap_se"]),
-    "narrower by": lambda row: percent(row["narrowing"]),
+    "narrower by": lambda row: _share(row, "narrowing"),
     "models narrower": lambda row: f"{row['n_narrower']}",
     "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),
     "accuracy on unmatched": lambda row: percent(row["unmatched_accuracy_target"], 1),
@@ -193,8 +200,8 @@ _PARTS: dict[str, Cell] = _FIRST | {
     "goes with confidence": lambda row: with_interval(row, "confidence_part"),
     "at equal confidence": lambda row: with_interval(row, "conditional_part"),
     "share with confidence (%)": lambda row: share_of_confidence(row).replace(" %", ""),
-    "narrower by, in samples": lambda row: percent(row["same_size_narrowing"]),
-    "no-warning reference": lambda row: percent(row["reference_narrowing"]),
-    "excess (points of narrowing)": lambda row: percent(row["excess_narrowing"]).removesuffix(" %"),
+    "narrower by, in samples": lambda row: _share(row, "same_size_narrowing"),
+    "no-warning reference": lambda row: _share(row, "reference_narrowing"),
+    "excess (points of narrowing)": lambda row: _share(row, "excess_narrowing").removesuffix(" %"),
     "models with reference": lambda row: f"{row['n_reference']}",
 }

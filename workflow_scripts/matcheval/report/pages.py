@@ -150,7 +150,7 @@ def _reduced(content: bytes) -> bytes:
     """Reduce a figure for print to what a screen shows; the colours of a figure are few."""
     from PIL import Image
 
-    with Image.open(io.BytesIO(content)) as image:
+    with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
         small = image.convert("RGB").reduce(_REDUCTION)
     reduced = io.BytesIO()
     small.quantize(_COLORS).save(reduced, "png")

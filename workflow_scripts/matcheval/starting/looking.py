@@ -242,8 +242,10 @@ def _size(path: Path) -> tuple[int, int]:
     """Read the size of an image without decoding it."""
     from PIL import Image
 
+    from matcheval.datasets.decoding import FORMATS
+
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=FORMATS) as image:
             return image.height, image.width
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError("is not a readable image", file=path, remedy="Replace it") from error

@@ -123,7 +123,7 @@ def load_textures(place: Path | None) -> list[Bytes]:
 
 def _read(path: Path | ZipPath) -> Bytes:
     with readable(str(path), "a readable image", BadZipFile), path.open("rb") as file:
-        return np.array(Image.open(file).convert("RGB"))
+        return np.array(Image.open(file, formats=("JPEG", "PNG")).convert("RGB"))
 
 
 _GREY = (0.299, 0.587, 0.114)  # weights of red, green and blue
