@@ -115,6 +115,8 @@ def read_layout(
             "others, or another order)", len(layout.classes),
             ", ".join(layout.classes[:_MAX_CLASSES]), more,
         )  # fmt: skip
+    for other, name in layout.merged.items():
+        LOGGER.warning("classes: '%s' is taken for another spelling of '%s'", other, name)
     return layout, n_classes
 
 

@@ -14,6 +14,8 @@ from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.strata import Ints
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.alignment import common_fold, key_texts
+from matcheval.predictions.class_names import Vocabulary
 from matcheval.predictions.records import Predictions
 
 SKIP, OUTSIDE = -2, -1  # in place of a label: cannot be decided; no class of the set
@@ -72,7 +74,9 @@ def answers_of(
     if len({len(column) for column in texts.values()}) > 1:
         lengths = {name: len(column) for name, column in texts.items()}
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
-    place = {str(name): row for row, name in enumerate(names.tolist())}
+    fold, _ = common_fold(key_texts(names), texts[key])
+    texts[key] = [*map(fold, texts[key])]
+    place = {fold(name): row for row, name in enumerate(key_texts(names))}
     if len(place) < len(names):
         raise InputError(
             "several datapoints of the predictions have the same name", file=file, field="file",
@@ -123,8 +127,7 @@ class _Reader:
                 known = f"{start} to {start + self.n_classes - 1}"
             remedy = f"Give a class as a number, {known}"
         else:
-            same = [k for k, name in enumerate(classes) if name.casefold() == text.casefold()]
-            label = classes.index(text) if text in classes else same[0] if len(same) == 1 else None
+            label = Vocabulary(classes).position(text)
             if label is None and str(_whole(text)) in classes:
                 label = classes.index(str(_whole(text)))
             remedy = f"{suggest(text, classes)}; or give all classes: {self.layout.say('classes')}"

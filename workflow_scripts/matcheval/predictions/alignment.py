@@ -1,7 +1,7 @@
 """The same datapoints in files of several models, in any order: aligned by `index` or by a key."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ class Alignment:
 
     _first: npt.NDArray[Any] | None = None
     _file: object = None
-    _positions: dict[str, int] = field(default_factory=dict)
+    _names: list[str] = field(default_factory=list)
 
     def place(self, found: Predictions, file: object) -> Predictions:
         """Return predictions with such positions as `index`, in increasing order."""
@@ -33,17 +33,64 @@ class Alignment:
         placed = replace(found, is_identified=True)
         if np.array_equal(keys, self._first):
             return placed
-        if not self._positions:
+        if not self._names:
             _check_unique(self._first, self._file)
-            self._positions = {str(key): row for row, key in enumerate(self._first.tolist())}
+            self._names = key_texts(self._first)
         _check_unique(keys, file)
-        positions = self._positions
-        index = [positions.setdefault(str(key), len(positions)) for key in keys.tolist()]
-        return _taken(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
+        fold, how = common_fold(self._names, key_texts(keys))
+        positions = {fold(key): row for row, key in enumerate(self._names)}
+        index = list[int]()
+        for key in key_texts(keys):
+            if (name := fold(key)) not in positions:
+                positions[name] = len(positions)
+                self._names.append(key)
+            index.append(positions[name])
+        told = (*found.told, f"datapoints are joined by their names{how}") if how else found.told
+        placed = replace(placed, index=np.array(index, np.int32), told=told)
+        return _taken(placed, np.argsort(index))
+
+
+def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
+    """Return keys as texts: 12.0, as numbers in a column with gaps are written, is 12."""
+    values = keys.tolist() if isinstance(keys, np.ndarray) else keys
+    whole = (isinstance(one, float) and one.is_integer() for one in values)
+    return [str(int(one) if is_whole else one) for one, is_whole in zip(values, whole, strict=True)]
+
+
+def _base(key: str) -> str:
+    return key.replace("\\", "/").rpartition("/")[2]
+
+
+def _stem(key: str) -> str:
+    stem, dot, suffix = _base(key).rpartition(".")
+    return (stem if dot and not suffix.isdecimal() else _base(key)).casefold()
+
+
+_FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
+    (str, ""),
+    (lambda key: key.replace("\\", "/"), ", with / for \\"),
+    (_base, " without folders"),
+    (_stem, " without folders and extensions"),
+    (lambda key: _stem(key).lstrip("0") or "0", " without leading zeros"),
+)
+
+
+def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[str], str], str]:
+    """Return how keys are shortened so that most are in both files, and that in words.
+
+    Keys of one file stay different; of equally good ways, the first is taken.
+    """
+    best, most = _FOLDS[0], -1
+    for fold, how in _FOLDS:
+        one, other = ({*map(fold, keys)} for keys in (ours, theirs))
+        is_one_to_one = len(one) == len({*ours}) and len(other) == len({*theirs})
+        if is_one_to_one and len(one & other) > most:
+            best, most = (fold, how), len(one & other)
+    return best
 
 
 def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
-    seen = Counter(map(str, keys.tolist()))
+    seen = Counter(key_texts(keys))
     repeated = [key for key, n in seen.items() if n > 1]
     if repeated:
         raise InputError(
@@ -77,12 +124,12 @@ def shared_datapoints(
 
 def datapoint_names(found: Predictions) -> list[str]:
     """Return what datapoints are called, shape (n,): by their file, or by their index."""
-    return [str(name) for name in (found.index if found.keys is None else found.keys).tolist()]
+    return key_texts(found.index if found.keys is None else found.keys)
 
 
 def repeated_keys(keys: npt.NDArray[Any]) -> int:
     """Count the rows whose key another row before them has."""
-    return len(keys) - len(set(map(str, keys.tolist())))
+    return len(keys) - len(set(key_texts(keys)))
 
 
 def _taken(found: Predictions, rows: npt.NDArray[Any] | Sequence[int]) -> Predictions:

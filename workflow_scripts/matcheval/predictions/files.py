@@ -17,10 +17,11 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
 from matcheval.predictions import formats
+from matcheval.predictions.class_names import NamedColumn, names_in, one_vocabulary
 from matcheval.predictions.column_names import COLUMNS, KINDS
 from matcheval.predictions.formats import Column, Source
 from matcheval.predictions.labels_beside import with_labels_beside, with_labels_of
-from matcheval.predictions.layout import Layout, as_numbers, names_in
+from matcheval.predictions.layout import Layout, as_numbers
 from matcheval.predictions.recognition import (
     RawFile,
     recognise,
@@ -271,11 +272,8 @@ def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
 
 
 def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:
-    """Return the layout with the names of classes that occur in files to be compared, sorted.
-
-    Names that differ in case only are one class, unless a column has both.
-    """
-    by_column, orders = list[set[str]](), list[list[str]]()
+    """Return the layout with the names of classes that occur in files to be compared, sorted."""
+    by_column, orders = list[NamedColumn](), list[list[str]]()
     for source in sources:
         if not isinstance(source, formats.InMemory):
             path = Path(source)
@@ -289,19 +287,16 @@ def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) ->
         for name in {"label", "prediction"} & raw.columns.keys():
             texts = formats.texts_of(raw.columns[name])
             if texts is not None and as_numbers(texts).dtype == object:
-                by_column.append(names_in(texts, raw.file))
+                by_column.append(names_in(name, texts, raw.file))
         # Other columns may begin alike where prediction and probability are there.
         if raw.classes and not raw.classes.numbered and "probability" not in raw.columns:
             orders.append(list(raw.classes.columns))
-            by_column.append(set(orders[-1]))
-    found = set[str]().union(*by_column)
-    folded = {name.casefold(): name for name in sorted(found, reverse=True)}
-    if all(len({name.casefold() for name in names}) == len(names) for names in by_column):
-        found = set(folded.values())
-    if not found:
+            by_column.append(NamedColumn("scores", frozenset(orders[-1]), 0, raw.file))
+    if not by_column:
         return layout
+    classes, merged = one_vocabulary(by_column, layout.say("classes"))
     is_known = bool(orders) and all(order == sorted(order) for order in orders)
-    return replace(layout, classes=tuple(sorted(found)), order_is_known=is_known)
+    return replace(layout, classes=classes, merged=merged, order_is_known=is_known)
 
 
 def _may_hold_names(path: Path) -> bool:

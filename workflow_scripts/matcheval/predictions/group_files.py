@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_csv_rows
+from matcheval.predictions.alignment import key_texts
 from matcheval.predictions.records import Predictions
 
 GROUP = "group"
@@ -67,7 +68,8 @@ def read_group_file(
 
 
 def _checked(groups: Sequence[object], file: object) -> Texts:
-    texts = ["" if group is None or group != group else str(group).strip() for group in groups]
+    known = ["" if group is None or group != group else group for group in groups]
+    texts = [text.strip() for text in key_texts(known)]
     if not all(texts):
         raise InputError(f"row {texts.index('')} (from 0) is empty", file=file, field=GROUP)
     return np.array(texts)

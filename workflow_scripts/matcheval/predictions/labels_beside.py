@@ -8,6 +8,7 @@ import numpy as np
 
 from matcheval.errors import InputError, listed
 from matcheval.names import NAMED_SUFFIXES, PREDICTION_SUFFIXES
+from matcheval.predictions.alignment import common_fold, key_texts
 from matcheval.predictions.column_names import plain
 from matcheval.predictions.formats import Column, as_list, load, stem_of, suffix_of
 from matcheval.predictions.recognition import RawFile, recognise
@@ -98,7 +99,9 @@ def _labels_file(path: Path) -> Path | None:
 
 def _rows_of(wanted: Column, there: Column, file: Path, field: str) -> list[int]:
     """Return the row of each wanted key."""
-    keys, ours = (list(map(str, as_list(column))) for column in (there, wanted))
+    keys, ours = (key_texts(as_list(column)) for column in (there, wanted))
+    fold, _ = common_fold(ours, keys)
+    keys, ours = [*map(fold, keys)], [*map(fold, ours)]
     position = {key: row for row, key in enumerate(keys)}
     if len(position) < len(keys):
         raise InputError(

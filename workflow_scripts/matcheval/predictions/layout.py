@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,9 +14,9 @@ import numpy.typing as npt
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError, suggest
-from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
+from matcheval.predictions.class_names import Vocabulary, folded
 from matcheval.predictions.column_names import COLUMNS, our_name
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ class Layout:
         The number of the first class, 0 or 1.
     labels_file : str, optional
         File of the true classes, in place of those in the file.
+    labels_are_true : bool
+        Whether labels that all predictions equal are the truth all the same.
+    merged : mapping of str to str
+        Names that were taken for another spelling of a class, with the one that it goes by.
     order_is_known : bool
         False if the classes are those that occur, sorted: no number is known to mean one of them.
     caller : str
@@ -48,6 +53,8 @@ class Layout:
     classes: tuple[str, ...] | None = None
     first_label: int = 0
     labels_file: str | None = None
+    labels_are_true: bool = False
+    merged: Mapping[str, str] = field(default_factory=dict, compare=False)
     order_is_known: bool = field(default=True, compare=False)
     caller: Caller = field(default="python", compare=False)
 
@@ -88,10 +95,16 @@ class Layout:
                 remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in "
                 f"the order of the labels: {self.say('classes')}",
             )
-        number = {name: label for label, name in enumerate(classes)}
-        alike = [name.casefold() for name in classes]
-        number |= {name: at for at, name in enumerate(alike) if alike.count(name) == 1}
-        found = [number.get(text, number.get(text.casefold())) for text in texts]
+        # A study that lists its classes says how they are spelt.
+        fold = str.casefold if self.caller == "study" else folded
+        position = Vocabulary(classes, fold).position
+        at = {text: position(text) for text in set(texts)}
+        found = [at[text] for text in texts]
+        if "" in at:
+            raise wrong(
+                f"{texts.count(''):,} of {len(texts):,} cells are empty",
+                remedy="Leave out the rows that have no class, or fill them in",
+            )
         if None in found:
             row = found.index(None)
             near = difflib.get_close_matches(texts[row], classes, n=1)
@@ -182,21 +195,9 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     int64 array, or `values` if one of them is something else.
     """
     texts = [value if isinstance(value, str) else "" for value in values.tolist()]
-    if all(text.startswith("LABEL_") for text in texts):  # Hugging Face's, of classes without names
-        texts = [text.removeprefix("LABEL_") for text in texts]
+    # Hugging Face's, of classes without names, and tensors that were printed.
+    if all(found := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", one) for one in texts]):
+        texts = [one[1] or one[2] for one in found if one]
     if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
         return values
     return np.array(list(map(int, texts)), np.int64)
-
-
-def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
-    """Return the names in a column of class names."""
-    names = {value.strip() for value in values.tolist() if isinstance(value, str)}
-    numbers = sorted(filter(is_number, names))
-    if numbers and len(numbers) < len(names):
-        name = min(names.difference(numbers))
-        raise InputError(
-            f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
-            file=file, remedy="Correct them; if all are names, give the names of all classes",
-        )  # fmt: skip
-    return names

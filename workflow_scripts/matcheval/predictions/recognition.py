@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
+from matcheval.predictions import class_names
 from matcheval.predictions.column_names import (
     ACCURACIES,
     COLUMNS,
@@ -31,7 +32,7 @@ from matcheval.predictions.column_names import (
     plain,
     split_prefix,
 )
-from matcheval.predictions.formats import Column, Loaded, texts_of
+from matcheval.predictions.formats import Column, Loaded, as_list, texts_of
 from matcheval.predictions.layout import Layout
 
 _SHOWN = 3  # columns that a message names
@@ -346,6 +347,11 @@ class _Search:
         best = next((by_end[one, "0"] for one in ("label", "index") if (one, "0") in by_end), None)
         if best is None or ("prob", "0") not in by_end:
             return False
+        ranked = [n for (first, _), n in by_end.items() if first == plain(best).rpartition("_")[0]]
+        if all(self.forms[n] == "whole" for n in ranked):
+            rows = np.stack([np.asarray(self.columns[n]) for n in ranked], axis=1)
+            if rows.shape[1] > 1 and ((rows == 0) | (rows == 1)).all() and (rows.sum(1) == 1).all():
+                return False  # the truth, a column per class
         self.found["prediction"], self.found["probability"] = best, by_end["prob", "0"]
         return True
 
@@ -356,6 +362,7 @@ class _Search:
                 n[len(prefix) :].lstrip("_-. "): n for n in self._free() if n.startswith(prefix)
             }
             found = {key: n for key, n in found.items() if key and not self._is_text(n)}
+            found = {key: n for key, n in found.items() if key.isdecimal()} or found
             if found:
                 return self._of_classes(given, prefix, found)
             raise InputError(
@@ -370,7 +377,7 @@ class _Search:
         classes, candidates = self._class_names(), list[ClassColumns]()
         for prefix in PREFIXES:
             keys = groups.get(prefix, {})
-            kind, folded = PREFIXES[prefix], {key.casefold() for key in keys}
+            kind, folded = PREFIXES[prefix], {class_names.folded(key) for key in keys}
             numbers = {key: name for key, name in keys.items() if key.isdecimal()}
             if len(numbers) > 0 and set(numbers) != set(self.layout.classes or ()):
                 candidates.append(self._of_classes(kind, f"{prefix}_", numbers))
@@ -399,9 +406,9 @@ class _Search:
         if len(numbers) > 1:
             return self._of_classes(None, "", numbers)
         names = {n.strip(): n for n in free}
-        known = {key: n for key, n in names.items() if key.casefold() in classes}
+        known = {key: n for key, n in names.items() if class_names.folded(key) in classes}
         for some in (known, names):
-            if len(some) > 1 and classes <= {key.casefold() for key in some}:
+            if len(some) > 1 and classes <= {class_names.folded(key) for key in some}:
                 found = self._of_classes(None, "", some)
                 is_given = self.layout.classes is not None and self.layout.order_is_known
                 are_all = len(some) == len(known) and (is_given or len(some) == len(names))
@@ -412,12 +419,12 @@ class _Search:
     def _class_names(self) -> set[str]:
         """Names of the classes, as given or as in the columns, in small letters."""
         if self.layout.classes is not None and self.layout.order_is_known:
-            return {name.casefold() for name in self.layout.classes}
+            return set(map(class_names.folded, self.layout.classes))
         found: set[str] = set()
         for role in ("label", "prediction"):
             texts = texts_of(self.columns[self.found[role]]) if role in self.found else None
             if texts is not None:
-                found |= {text.strip().casefold() for text in texts if text is not None}
+                found |= {class_names.folded(text) for text in texts if text}
         return found
 
     def _sum_to_1(self, found: ClassColumns) -> bool:
@@ -425,6 +432,10 @@ class _Search:
         return bool(len(values[0]) and are_distributions(np.stack(values, axis=1)).all())
 
     def _of_classes(self, kind: Kind | None, prefix: str, found: Mapping[str, str]) -> ClassColumns:
+        names = list(self.loaded.names)
+        if twice := [name for name in found.values() if names.count(name) > 1]:
+            remedy = "Give the classes names that differ"
+            raise InputError("occurs twice", file=self.loaded.file, field=twice[0], remedy=remedy)
         return ClassColumns(kind, prefix, {key: self.columns[name] for key, name in found.items()})
 
     def _is_text(self, name: str) -> bool:
@@ -451,8 +462,19 @@ class _Search:
         """Return the column that tells datapoints apart, where there is no index."""
         if "index" in self.found:
             return None
-        usable = [n for n in self._free() if self.forms[n] in ("text", "whole")]
-        return next((n for key in KEYS for n in usable if plain(n) == key), None)
+        names = [n for key in KEYS for n in self._free() if plain(n) == key]
+        share = {n: self._distinct(n) for n in names if self.forms[n] in ("text", "whole", "float")}
+        found = next((n for n, one in share.items() if one == 1), None)
+        others = [n for n in self._free() if self.forms[n] == "text" and n not in share]
+        found = found or next((n for n in others if self._distinct(n) == 1), None)
+        return found or max(share, key=share.__getitem__, default=None)
+
+    def _distinct(self, name: str) -> float:
+        """Return the share of rows with values of their own; 0 of numbers that are not whole."""
+        values = as_list(self.columns[name])
+        if self.forms[name] == "float" and not all(v is not None and v % 1 == 0 for v in values):
+            return 0.0
+        return len(set(values)) / max(1, len(values)) if len(values) > 1 else 0.0
 
     def _shown(self) -> str:
         names = list(self.loaded.names)

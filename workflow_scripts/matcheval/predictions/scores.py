@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.predictions import formats
+from matcheval.predictions.class_names import Vocabulary
 from matcheval.predictions.column_names import KINDS, Kind
 from matcheval.predictions.formats import Column
 from matcheval.predictions.layout import as_numbers
@@ -102,7 +103,7 @@ def _by_class(found: ClassColumns, raw: RawFile) -> ScoreMatrix:
 def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
     """Return the keys of the columns of single classes in order of the labels."""
     first, keys = raw.layout.first_label, list(found.columns)
-    if found.numbered:
+    if found.numbered and not set(keys) <= set(raw.layout.classes or ()):
         start = 0 if {"0", "00", "000"} & {*keys} else first
         by_number = {int(key): key for key in keys if len(key) < 10}
         expected = [start + label for label in range(len(keys))]
@@ -110,7 +111,8 @@ def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
             return [by_number[number] for number in expected]
         wrong = next((n for n in expected if n not in by_number), expected[-1])
         example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
-        remedy = f"Give one per class, named {example}, ... without gaps"
+        remedy = f"Give one per class, named {example}, ... without gaps, or name the classes in "
+        remedy += f"the order of the labels: {raw.layout.say('classes')}"
         if "0" not in keys and not first:
             remedy += f"; if labels are counted from 1, say so: {raw.layout.say('first_label')}"
         what = f"'{found.prefix}{wrong}' is missing or repeated"
@@ -120,11 +122,9 @@ def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
             remedy=f"Give the classes in the order of their labels: {raw.layout.say('classes')}",
         )  # fmt: skip
     else:
-        folded = {key.casefold(): key for key in keys}
-        exact = {key: key for key in keys}
-        by_name = exact if len(folded) < len(keys) else {**folded, **exact}
+        position = Vocabulary(keys).position
         expected_names = list(raw.layout.classes)
-        ordered = [by_name.get(n, by_name.get(n.casefold())) for n in expected_names]
+        ordered = [None if (at := position(n)) is None else keys[at] for n in expected_names]
         taken = {key for key in ordered if key is not None}
         if None not in ordered and len(taken) == len(ordered) == len(keys):
             return [key for key in ordered if key is not None]
