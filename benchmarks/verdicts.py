@@ -1,20 +1,34 @@
 """How often a report's verdicts are wrong: simulated sets of known truth, no timing.
 
-    python benchmarks/verdicts.py [--reports 500]
+    python benchmarks/verdicts.py [--reports 500] [--only TEXT]
 
 Confidences are Beta distributed. Models share how hard an image is, for confidence and for
-correctness. Accuracy at a confidence is the confidence less 3 points, and in the replication less
+correctness. Accuracy at a confidence is the confidence less `offset`, and in the replication less
 a further `drop`; a change of confidence alone leaves the drop 0. Groups share a part of how hard
 their images are. A report is `wrong` if any of its established claims is, of any pair, counts of
-models that lose or gain included. `established` and `open` are shares of the claims on accuracy.
+models that lose or gain included, and "all of this loss" where more than the margin is left.
+`established` and `open` are shares of the claims on accuracy, `same` of those that established less
+than the margin; `warns` and `left` are shares of established claims on the two other questions.
+What a case does to confidences:
+
+- `confident_errors`: a part of the replication becomes wrong with high confidence, so that mean
+  confidence rises: it warns of nothing.
+- `spans`: confidences are uniform between these bounds in each set, so that the part that goes with
+  them is not known where one set has none.
+- `stored`: confidences are rounded or saturated before anybody sees them; the model is
+  overconfident (`logits` are halved for accuracy), so that this hides more.
+- `copies`: so often is each image there, and no group says so. Nothing tells that such a report is
+  wrong too often: its rate is printed as a warning.
 """
 
 import argparse
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from common import write_results
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 from scipy.stats import beta
 
 import matcheval as me
@@ -22,7 +36,9 @@ from matcheval.protocol.verdicts import MARGIN, Verdict, verdicts, with_accuraci
 from matcheval.statistics.claims import Strength
 
 ALIKE = 0.6  # correlation of models, and of both sets of paired images
-OF_GROUPS = 0.4  # correlation of images of a group
+CRITERION = "label_probability"  # the first of a report, which is judged
+LOGIT_SD = 2.5
+CONFIDENT = (200.0, 1.0)  # shape of confidences of errors that nothing warns of
 
 
 @dataclass(frozen=True)
@@ -33,20 +49,40 @@ class Case:
     sizes: tuple[int, int] = (2_000, 1_000)
     drops: tuple[float, ...] = (0.0,)  # by model
     shape: tuple[float, float] = (8.0, 0.5)  # of confidences of the replication
+    offset: float = 0.03
     n_pairs: int = 1
-    n_groups: int = 0  # of each set
+    n_groups: tuple[int, int] = (0, 0)  # of each set
+    of_groups: float = 0.4  # correlation of images of a group
     paired: bool = False
+    original: tuple[float, float] = (8.0, 0.5)  # shape of confidences
+    confident_errors: float = 0.0
+    spans: tuple[tuple[float, float], ...] = ()
+    logits: tuple[float, ...] = ()  # mean of those of each set, of a model of two classes
+    stored: Callable[[np.ndarray], np.ndarray] | None = None
+    copies: int = 1
+
+
+def rounded(p: np.ndarray) -> np.ndarray:
+    """Keep two digits."""
+    return np.round(p, 2)
+
+
+def saturated(p: np.ndarray) -> np.ndarray:
+    """Store what is above 0.97 as 1."""
+    return np.where(p > 0.97, 1.0, p)
 
 
 SHIFTED = (6.0, 0.6)
+SURE = (60.0, 0.35)  # accuracy of about 99 % with an offset of 0.004
+NEARLY = (40.0, 0.8)  # of about 97 %
 CASES = (
     Case("no change"),
     Case("no change, 5 models, 2 pairs", drops=(0.0,) * 5, n_pairs=2),
     Case("no change, 10 pairs", n_pairs=10, sizes=(1_000, 500)),
     Case("no change, paired images", sizes=(1_500, 1_500), paired=True),
-    Case("no change, 8 groups", n_groups=8),
-    Case("no change, 12 groups", n_groups=12),
-    Case("no change, 40 groups", n_groups=40),
+    Case("no change, 8 groups", n_groups=(8, 8)),
+    Case("no change, 12 groups", n_groups=(12, 12)),
+    Case("no change, 40 groups", n_groups=(40, 40)),
     Case("confidence alone", shape=SHIFTED),
     Case("confidence alone, large sets", sizes=(20_000, 10_000), shape=SHIFTED),
     Case("at equal confidence alone, 3 points", drops=(0.03,)),
@@ -54,43 +90,114 @@ CASES = (
     Case("both, 3 points", drops=(0.03,), shape=SHIFTED),
     Case("at equal confidence, the margin, large sets", (20_000, 20_000), drops=(MARGIN,)),
     Case("models that differ", (4_000, 2_000), drops=(0.04, -0.025, 0.0, 0.0)),
-)
-ORIGINAL = (8.0, 0.5)
+    Case("30 % become confident errors", (2_000, 2_000), confident_errors=0.3),
+    Case("20 % become confident errors", confident_errors=0.2),
+    Case("15 % become confident errors, large sets", (10_000, 10_000), confident_errors=0.15),
+    Case("confidences do not overlap", spans=((0.8, 0.9), (0.6, 0.7))),
+    Case("confidences hardly overlap", spans=((0.7, 1.0), (0.5, 0.75))),
+    Case("both, 2 points are left", (5_000, 5_000), drops=(0.02,), shape=(6.0, 0.9)),
+    Case("confidence alone, two digits, large sets", (20_000, 20_000), logits=(5.0, 3.5),
+         stored=rounded),
+    Case("confidence alone, two digits", (5_000, 5_000), logits=(5.0, 3.5), stored=rounded),
+    Case("confidence alone, above 0.97 stored as 1", (5_000, 5_000), logits=(5.0, 3.5),
+         stored=saturated),
+    Case("confidence alone, overconfident", (5_000, 5_000), logits=(5.0, 3.5)),
+    Case("no change, 99 %, 20 models", (5_000, 500), drops=(0.0,) * 20, original=SURE, shape=SURE,
+         offset=0.004),
+    Case("no change, 99 %, 5 models", (5_000, 500), drops=(0.0,) * 5, original=SURE, shape=SURE,
+         offset=0.004),
+    Case("no change, 97 %, 20 models", (5_000, 300), drops=(0.0,) * 20, original=NEARLY,
+         shape=NEARLY, offset=0.01),
+    Case("half of 20 models lose 4 points, 99 %", (5_000, 500), drops=(0.0, 0.04) * 10,
+         original=SURE, shape=SURE, offset=0.004),
+    Case("no change, 10 groups in one set", (2_000, 2_000), n_groups=(0, 10), of_groups=0.3),
+    Case("no change, 20 groups in one set", (2_000, 2_000), n_groups=(0, 20), of_groups=0.3),
+    Case("no change, 100 and 10 groups", (2_000, 2_000), n_groups=(100, 10), of_groups=0.3),
+    Case("10 points", (2_000, 2_000), drops=(0.1,)),
+    Case("5 points", drops=(0.05,)),
+    Case("no change, 20,000 each", (20_000, 20_000)),
+    Case("no change, every image twice", copies=2),
+)  # fmt: skip
 
 
 def predictions(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
     """Draw both sets of a pair: for each, arrays by model."""
     n_images = case.sizes[0]
     shared = rng.normal(size=(2, n_images))
+    shapes = case.original, case.shape
     sets = []
-    for n, shape, is_new in zip(case.sizes, (ORIGINAL, case.shape), (False, True), strict=True):
-        group = np.arange(n) % case.n_groups if case.n_groups else np.arange(n)
+    for i, (n, shape, n_groups) in enumerate(zip(case.sizes, shapes, case.n_groups, strict=True)):
+        n //= case.copies
+        group = np.arange(n) % n_groups if n_groups else np.arange(n)
         common = shared if case.paired else rng.normal(size=(2, n))
-        if case.n_groups:
-            of_group = rng.normal(size=(2, case.n_groups))[:, group]
-            common = np.sqrt(OF_GROUPS) * of_group + np.sqrt(1 - OF_GROUPS) * common
+        if n_groups:
+            of_group = rng.normal(size=(2, n_groups))[:, group]
+            common = np.sqrt(case.of_groups) * of_group + np.sqrt(1 - case.of_groups) * common
+        confident = rng.random(n) < case.confident_errors * i
         found = {}
         for number, drop in enumerate(case.drops):
             own = rng.normal(size=(2, n))
             hard = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
             confidence = beta.ppf(ndtr(hard[0]), *shape)
-            right = ndtr(hard[1]) < confidence - 0.03 - drop * is_new
+            if case.spans:
+                low, high = case.spans[i]
+                confidence = low + (high - low) * ndtr(hard[0])
+            accuracy = confidence - case.offset - drop * i
+            if case.logits:
+                logit = np.abs(case.logits[i] + LOGIT_SD * hard[0])
+                confidence, accuracy = expit(logit), expit(logit / 2)
+            right = ndtr(hard[1]) < accuracy
+            confidence[confident] = beta.ppf(ndtr(hard[0][confident]), *CONFIDENT)
+            right &= ~confident
             label = np.arange(n) % 10
             arrays = {
                 "label": label,
                 "prediction": np.where(right, label, (label + 1) % 10),
-                "probability": confidence,
+                "probability": case.stored(confidence) if case.stored else confidence,
             }
-            found[f"m{number}"] = arrays | ({"group": group} if case.n_groups else {})
+            arrays |= {"group": group} if any(case.n_groups) else {}
+            found[f"m{number}"] = {k: np.repeat(v, case.copies) for k, v in arrays.items()}
         sets.append(found)
     return sets
 
 
-def truths(case: Case) -> dict[str, float]:
-    """Mean differences over models: of accuracy, its part with confidence, and what is left."""
+@dataclass(frozen=True)
+class Truth:
+    """True mean differences over models, as fractions; NaN where nothing can be known."""
+
+    accuracy: float
+    confidence: float  # part of it
+    left: float
+    fall: float  # of mean confidence
+
+
+def truths(case: Case) -> Truth:
+    """Return the true differences."""
     drop = float(np.mean(case.drops))
-    shift = beta(*ORIGINAL).mean() - beta(*case.shape).mean()
-    return {"accuracy": shift + drop, "confidence": shift, "left": drop}
+    if case.spans:
+        before, after = (sum(span) / 2 for span in case.spans)
+        nan = float("nan")
+        return Truth(before - after, nan, nan, before - after)
+    if case.logits:
+        z = np.linspace(-8, 8, 100_001)
+        density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+        of_sets = (np.abs(mean + LOGIT_SD * z) for mean in case.logits)
+        (a, p), (b, q) = (
+            [float((expit(logit / k) * density).sum()) for k in (2, 1)] for logit in of_sets
+        )
+        return Truth(a - b, a - b, 0.0, p - q)
+    before, after = beta(*case.original).mean(), beta(*case.shape).mean()
+    if share := case.confident_errors:  # by numbers, in very narrow bins
+        edges = np.append(1 - np.geomspace(1, 1e-12, 20_000), 1)
+        w = np.diff(beta(*case.original).cdf(edges))
+        of_others = (1 - share) * np.diff(beta(*case.shape).cdf(edges))
+        v = of_others + share * np.diff(beta(*CONFIDENT).cdf(edges))
+        a = np.maximum((edges[1:] + edges[:-1]) / 2 - case.offset, 0)
+        b = np.where(v > 0, a * of_others / np.where(v > 0, v, 1), a)
+        parts = ((w - v) * (a + b)).sum() / 2, ((a - b) * (w + v)).sum() / 2
+        fall = before - (1 - share) * after - share * beta(*CONFIDENT).mean()
+        return Truth(sum(parts), *parts, fall)
+    return Truth(before - after + drop, before - after, drop, before - after)
 
 
 def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
@@ -99,57 +206,80 @@ def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
     for number in range(case.n_pairs):
         original, replication = predictions(case, rng)
         found = me.compare(
-            original, replication, criteria="probability", seeds=10, pair=f"p{number}",
+            original, replication, criteria=CRITERION, seeds=10, pair=f"p{number}",
             paired=case.paired,
         )._compared  # fmt: skip
         means.append(found.gaps.means.iloc[0])
-        of_models = found.gaps.models["probability"], *found.tables.values()
-        models[f"p{number}", "probability"] = with_accuracies(*of_models)
+        of_models = found.gaps.models[CRITERION], *found.tables.values()
+        models[f"p{number}", CRITERION] = with_accuracies(*of_models)
     return verdicts(means, models)
 
 
 def is_wrong(verdict: Verdict, case: Case) -> bool:
     """Whether an established claim is wrong."""
     truth = truths(case)
-    n_losing = sum(truth["confidence"] + drop > 0 for drop in case.drops)
-    n_gaining = sum(truth["confidence"] + drop < 0 for drop in case.drops)
     for claim in verdict.claims:
         if claim.strength is not Strength.ESTABLISHED:
             continue
+        true, fall = getattr(truth, claim.question), truth.fall
+        is_part = claim.question == "confidence"
         of_truth = {
-            "loss": truth[claim.question] > 1e-12,
-            "gain": truth[claim.question] < -1e-12,
-            "small": abs(truth[claim.question]) < MARGIN - 1e-12,
+            "loss": true > 1e-12 and (not is_part or fall > 1e-12),
+            "gain": true < -1e-12,
+            "small": abs(true) < MARGIN - 1e-12,
             "mixed": min(case.drops) < 0 < max(case.drops),
         }
         if not of_truth[claim.finding]:
             return True
+        if " all of this loss" in claim.text and not abs(truth.left) < MARGIN:
+            return True
+    shift = truth.accuracy - float(np.mean(case.drops))
+    changes = {f"m{i}": shift + drop for i, drop in enumerate(case.drops)}
     counts = verdict.models
-    return counts is not None and (counts.lost > n_losing or counts.gained > n_gaining)
+    return counts is not None and (
+        any(changes[name] <= 1e-12 for name in counts.lost)
+        or any(changes[name] >= -1e-12 for name in counts.gained)
+    )
 
 
 def measure(case: Case, n_reports: int) -> dict:
     """A row: shares of reports and claims."""
-    wrong, established, undecided = 0, 0, 0
+    wrong, established, undecided, same, told = 0, 0, 0, 0, np.zeros(2)
     for report in range(n_reports):
         rng = np.random.default_rng([CASES.index(case), report])
         found = judged(case, rng)
         wrong += any(is_wrong(verdict, case) for verdict in found)
         of_accuracy = [verdict.claims[0].strength for verdict in found]
+        told += np.mean(
+            [[c.strength is Strength.ESTABLISHED for c in one.claims[1:]] for one in found], axis=0
+        )
+        same += sum(
+            one.claims[0].finding == "small" and one.claims[0].strength is Strength.ESTABLISHED
+            for one in found
+        ) / len(found)
         established += of_accuracy.count(Strength.ESTABLISHED) / len(found)
         undecided += of_accuracy.count(Strength.OPEN) / len(found)
-    shares = {"wrong": wrong, "established": established, "open": undecided}
-    truth = {f"true_{name}": round(100 * value, 2) for name, value in truths(case).items()}
+    shares = {"wrong": wrong, "established": established, "open": undecided, "same": same}
+    shares |= {"warns": told[0], "left": told[1]}
+    truth = {f"true_{name}": round(100 * value, 2) for name, value in vars(truths(case)).items()}
     return {
         "case": case.name, "n_original": case.sizes[0], "n_replication": case.sizes[1],
-        "models": len(case.drops), "pairs": case.n_pairs, "groups": case.n_groups,
+        "models": len(case.drops), "pairs": case.n_pairs,
+        "groups": " and ".join(map(str, case.n_groups)) * any(case.n_groups),
         "reports": n_reports, **truth,
         **{name: round(100 * value / n_reports, 1) for name, value in shares.items()},
     }  # fmt: skip
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", category=me.InputWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=500)
-    n = parser.parse_args().reports
-    write_results("verdicts", [measure(case, n) for case in CASES], "numpy")
+    parser.add_argument("--only", default="", help="cases whose names hold this; nothing is stored")
+    given = parser.parse_args()
+    cases = [case for case in CASES if given.only in case.name]
+    if given.only:
+        for case in cases:
+            print(measure(case, given.reports))
+    else:
+        write_results("verdicts", [measure(case, given.reports) for case in cases], "numpy")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from helpers import simulate
 from matcheval.protocol.blocks import datapoints, groups, paired_images
@@ -15,6 +16,9 @@ from matcheval.protocol.decomposition import (
     binning_bound,
     decompose_models,
     parts_of_bins,
+    tied_part,
+    tied_share,
+    unshared_bound,
 )
 from vectors import case
 
@@ -116,6 +120,61 @@ def test_without_bins_the_wider_interval_holds_where_that_of_20_bins_does_not():
     narrow, wide = np.mean(held, axis=0)
     assert narrow < 0.6
     assert wide > 0.9
+
+
+class TestBounds:
+    """What confidences cannot tell of the parts of a gap."""
+
+    def test_of_bins_that_one_set_lacks(self):
+        """Nothing is shared: either set may be all right or all wrong where the other is."""
+        rng = np.random.default_rng(0)
+        high = scored(rng.uniform(0.8, 0.9, 1000), np.arange(1000) % 10 > 0)
+        low = scored(rng.uniform(0.6, 0.7, 1000), np.arange(1000) % 10 > 2)
+        assert unshared_bound(bin_sets(high, low)) == pytest.approx((0.9 + 0.7) / 2)
+        assert unshared_bound(bin_sets(*two_sets())) == 0
+
+    @pytest.mark.parametrize(
+        ("stored", "least"),
+        [(lambda p: np.round(p, 2), 0.001), (lambda p: np.where(p > 0.97, 1, p), 0.007)],
+    )
+    def test_of_confidences_that_are_rounded(self, stored, least):
+        """A shift of confidence alone, of an overconfident model, seems to leave a part."""
+        rng, sets = np.random.default_rng(1), []
+        for mean in (5, 4):
+            logit = np.abs(rng.normal(mean, 2.5, 400_000))
+            right = rng.random(len(logit)) < expit(logit / 2)
+            sets.append(Scored(stored(expit(logit)), right))
+        left, further = (float(parts_of(*sets, k).conditional) for k in (20, 50))
+        assert left > least
+        bins = bin_sets(*sets, 50)
+        assert abs(tied_part(bins)) + abs(left - further) / 0.6 > 0.9 * left
+        assert tied_share(bins) > 0.6
+
+    def test_without_ties_there_is_none(self):
+        """A datapoint that has a bin to itself is no tie."""
+        rng = np.random.default_rng(4)
+        for n in (2000, 12):
+            bins = bin_sets(*(scored(rng.random(n), rng.random(n) < 0.8) for _ in range(2)), 50)
+            assert (tied_part(bins), tied_share(bins)) == (0, 0)
+
+    def test_saturated_confidences_that_are_nearly_all_right_tell_enough(self):
+        rng = np.random.default_rng(2)
+        p = np.where(rng.random(4000) < 0.5, 1.0, rng.uniform(0.3, 0.999, 4000))
+        right = (p == 1) | (rng.random(4000) < p)
+        bins = bin_sets(scored(p[:2000], right[:2000]), scored(p[2000:], right[2000:]), 50)
+        assert tied_share(bins) > 0.45
+        assert abs(tied_part(bins)) < 0.001
+
+    def test_an_interval_holds_its_estimate_or_there_is_none(self):
+        """One set is all right, the other all wrong: resamples see other bins than the sets."""
+        p = np.linspace(0.3, 0.9, 8)
+        found = decompose(scored(p, np.ones(8)), scored(p, np.zeros(8)))
+        assert found.confidence_part == 0
+        for name in ("gap", "confidence_part", "conditional_part"):
+            value, low, high = (getattr(found, f"{name}{end}") for end in ("", "_low", "_high"))
+            assert np.isnan(low) or low <= value <= high
+        assert np.isnan(found.confidence_part_low)
+        assert found.reason == "no interval of the confidence part: its resamples do not hold it"
 
 
 VALUES = ("gap_se", "gap_low", "gap_high", "confidence_part_low", "conditional_part_high")

@@ -237,11 +237,16 @@ class TestUndefined:
         far = replace(odd[1], probability=np.zeros(500, np.float32))
         tables = estimate_gaps(compared(fine, (odd[0], far), seeds=2))
         model, mean = only(tables)
+        both = tables.models["probability"]
         assert (mean.n_models, mean.n_left_out) == (1, 1)
-        for column in ("gap", "matched_gap", "matched_gap_se"):
+        for column in ("matched_gap", "matched_gap_se"):
             assert mean[column] == model[column]
+        for column in ("gap", "confidence_part", "confidence_fall"):  # of all models
+            assert mean[column] == pytest.approx(both[column].mean())
+        assert both["gap"].nunique() == 2
+        assert mean.narrowing == pytest.approx(1 - model.matched_gap / model.gap)
         page = write_summary("s", tables.means, TITLES, [])
-        assert "For 1 of 2 models, no target was matched in any run; they are left out" in page
+        assert "For 1 of 2 models, no target was matched in any run: matched gaps are of" in page
         assert " | 1 of 2 | 2 | " in page
 
 

@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import hypergeom
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import recommend
 from matcheval.protocol.verdicts import Counts, verdicts
 from matcheval.statistics.claims import Evidence, Strength
+from matcheval.statistics.significance import fisher
 
 SE = 0.006
 
@@ -18,12 +20,14 @@ SE = 0.006
 def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, se=SE, **others):
     """A row of gaps whose quantities have the same standard error."""
     values = {
-        "gap": gap, "confidence_part": part, "matched_gap": matched,
+        "gap": gap, "confidence_part": part, "matched_gap": matched, "confidence_fall": part,
         "conditional_part": matched if left is None else left,
     }  # fmt: skip
     row = {"pair": "p", "matching": "probability", "original": "old", "replication": "new"}
     row |= {"source": "old", "n_original": 2000, "n_replication": 1000, "n_groups": 0}
+    row |= {"paired": False, "tied_share": 0.0, "unshared_bound": 0.0}
     row |= {"binning_bound": 0.0, "fraction_unmatched": 0.1, "remarks": "", "matched_gap_se": se}
+    row |= {"confidence_fall_se": se}
     for name, value in values.items():
         ends = {f"{name}_low": value - 1.96 * se, f"{name}_high": value + 1.96 * se}
         row |= {name: value, **ends}
@@ -34,7 +38,9 @@ def judged(*rows, models=None, margin=0.01):
     tables = {}
     for row in rows:
         of_models = pd.DataFrame([row] if models is None else models)
-        of_models = of_models.assign(accuracy_original=0.9, accuracy_replication=0.9 - row.gap)
+        of_models = of_models.assign(
+            accuracy_original=0.9, accuracy_replication=0.9 - of_models["gap"]
+        )
         tables[row.pair, row.matching] = of_models
     return verdicts(rows, tables, margin=margin)
 
@@ -93,6 +99,41 @@ class TestStrength:
         assert "fewer than 5 predictions are right, or wrong" in verdict.claims[0].reason
         assert found(0.0, se=1e-17)[0] == ("open", "cannot be told")
 
+    def test_exact_counts_need_no_cap(self):
+        """All right against 90 % right: few errors, and yet a difference."""
+        row = gaps(0.1)
+        models = pd.DataFrame([row]).assign(accuracy_original=1.0, accuracy_replication=0.9)
+        (verdict,) = verdicts([row], {("p", "probability"): models})
+        assert (verdict.claims[0].finding, verdict.claims[0].strength) == ("loss", "established")
+
+    @pytest.mark.parametrize(
+        ("after", "expected"),
+        [(0.0, ("loss", "established")), (1.0, ("small", "suggested"))],
+    )
+    def test_sets_that_are_all_right_or_all_wrong(self, after, expected):
+        row = gaps(1.0 - after, se=0.0)
+        models = pd.DataFrame([row]).assign(accuracy_original=1.0, accuracy_replication=after)
+        claim = verdicts([row], {("p", "probability"): models})[0].claims[0]
+        assert (claim.finding, claim.strength) == expected
+        assert claim.low < claim.high  # 0.37 points of 1,000 images, and half of that of 2,000
+        assert claim.high - claim.low < 0.01
+
+    def test_no_difference_beyond_100_points_shows(self):
+        (verdict,) = judged(gaps(0.0, se=0.4))
+        assert verdict.claims[0].reason == "sets of this size would establish no difference"
+
+    def test_groups_of_one_set_count_half(self):
+        """Means of a few groups are skewed, and no groups of the other set balance that."""
+        assert found(0.05, n_groups=19, groups_in_one=True)[0] == ("loss", "suggested")
+        assert found(0.05, n_groups=20, groups_in_one=True)[0] == ("loss", "established")
+
+    def test_a_minority_of_models_establishes_nothing(self):
+        left = {"n_models": 1, "n_left_out": 1}
+        models = [gaps(0.05), gaps(0.05)]
+        claim = judged(gaps(0.05, matched=0.05, **left), models=models)[0].claims[2]
+        assert (claim.finding, claim.strength) == ("loss", "suggested")
+        assert claim.text.endswith("(matched gap of 1 of 2 models).")
+
     def test_resamples_of_groups_spread_too_little(self):
         one, other = (Evidence.of_interval(0.0, -1.96, 1.96, n_groups=n) for n in (0, 5))
         assert (one.error, other.error) == pytest.approx((1.0, math.sqrt(5 / 4)))
@@ -136,21 +177,79 @@ class TestModels:
     def test_holm_counts_them(self):
         """Of the p-values, 0.0125 is shared out: a half of a half of 5 %, for three models."""
         z = [3.0, 2.75, 1.0]  # p: 0.0027, 0.006, 0.3; thresholds 0.0042, 0.00625, 0.0125
-        models = [gaps(value * SE) for value in z]
+        models = [gaps(value * SE, paired=True) for value in z]
         (verdict,) = judged(gaps(0.015), models=models)
         assert verdict.models.lost == ("0", "1")
+
+    def test_accuracies_on_independent_images_are_counted_exactly(self):
+        """Of 2,000 and 1,000 images, 200 and 135 wrong: p = 0.0055 by Fisher's test."""
+        models = [gaps(0.035, se=0.001), gaps(0.0, se=0.001)]
+        (verdict,) = judged(gaps(0.0175), models=models)
+        assert fisher(1800, 2000, 865, 1000) == pytest.approx(0.0055, abs=1e-4)
+        assert verdict.models.lost == ("0",)
+
+    @pytest.mark.parametrize("counts", [(8, 8, 0, 8), (5, 8, 5, 8), (990, 1000, 480, 500)])
+    def test_the_exact_test(self, counts):
+        right, n, other, other_n = counts
+        tails = hypergeom(n + other_n, right + other, n)
+        p = 2 * min(tails.cdf(right), tails.sf(right - 1))
+        assert fisher(*counts) == pytest.approx(min(1, p))
+
+    def test_what_is_left_is_not_counted_of_a_few_errors(self):
+        row = gaps(0.02, matched=0.02, n_original=40)  # four errors
+        (verdict,) = judged(gaps(0.0), models=[row, gaps(-0.05, matched=-0.05)])
+        assert verdict.claims[2].finding != "mixed"
 
     @pytest.mark.parametrize(
         ("values", "said"),
         [((0.05, 0.001), "; 1 of the 2 falls beyond chance."),
          ((0.05, 0.05), "; each of the 2 falls beyond chance."),
-         ((0.05, 0.05, 0.0), "; 2 of the 3 fall beyond chance."), ((0.0, 0.0), "to 85.0 %.")],
+         ((0.05, 0.05, 0.0), "; 2 of the 3 fall beyond chance."), ((0.0, 0.0), "to 90.00 %.")],
     )  # fmt: skip
     def test_their_number_stands_beside_the_mean(self, values, said):
         (verdict,) = judged(gaps(0.05), models=[gaps(value) for value in values])
         text = verdict.claims[0].text
         assert text.startswith(f"Averaged over {len(values)} models, accuracy falls by 5.0 points")
         assert text.endswith(said)
+
+
+class TestConfidence:
+    def test_it_warns_only_if_its_mean_falls(self):
+        """Errors of high confidence move the part of a gap as if confidence fell."""
+        row = gaps(0.1, 0.05, 0.05, confidence_fall=-0.02, confidence_fall_low=-0.03,
+                   confidence_fall_high=-0.01)  # fmt: skip
+        claim = judged(row)[0].claims[1]
+        assert (claim.finding, claim.strength) == ("open", "cannot be told")
+        assert claim.reason == "mean confidence is 2.0 points higher on new [1.0, 3.0]"
+        ends = {"confidence_fall_low": 0.0012, "confidence_fall_high": 0.0248}
+        claim = judged(gaps(0.1, 0.05, 0.05, confidence_fall=0.013, **ends))[0].claims[1]
+        assert (claim.finding, claim.strength) == ("loss", "suggested")
+
+    def test_all_of_a_loss_is_said_only_if_none_that_matters_is_left(self):
+        def text(*args, **kwargs):
+            return judged(gaps(*args, **kwargs))[0].claims[1].text
+
+        assert "of all of this loss" in text(0.05, 0.05, 0.0, se=0.003)
+        assert "of all of this loss" not in text(0.05, 0.05, 0.0, se=0.0045)  # left is not shown
+        assert "of all of this loss" not in text(0.05, 0.046, 0.004, se=0.003)  # 0.4 + 0.7 > 1
+        assert "of all of" not in text(0.0098, 0.0098, 0.0, se=0.0041, n_groups=9)
+
+    def test_more_than_the_loss_is_no_part_of_it(self):
+        text = judged(gaps(0.05, 0.08, -0.03))[0].claims[1].text
+        assert text.endswith("warns of this loss: 8.0 points [6.8, 9.2], and 5.0 are lost.")
+
+    @pytest.mark.parametrize(
+        ("known", "why"),
+        [
+            ({"tied_share": 0.4}, "40 % of the confidences of a set are rounded, or 1, to equal "
+             "values"),
+            ({"unshared_bound": 0.05}, "confidences of the two sets hardly overlap"),
+            ({}, "an interval holds 0, or would with the error that bins can make"),
+        ],
+    )  # fmt: skip
+    def test_why_nothing_can_be_told(self, known, why):
+        claims = judged(gaps(0.1, 0.05, 0.05, binning_bound=0.06, **known))[0].claims
+        assert [claim.reason for claim in claims[1:]] == [why, why]
 
 
 class TestWords:
@@ -165,8 +264,8 @@ class TestWords:
              "to 95.0 %. Confidence is higher on new, as for a gain of 3.0 points [1.8, 4.2]. "
              "Where confidence is equal, accuracy is 2.0 points higher on new [0.8, 3.2] (matched "
              "gap)."),
-            (gaps(0.05, 0.05, 0.0), "warns of all of this loss: 5.0 points [3.8, 6.2], and 5.0 are "
-             "lost. Whether a difference is left where confidence is equal cannot be told: "
+            (gaps(0.05, 0.05, 0.0), "warns of this loss: 5.0 points [3.8, 6.2], and 5.0 are lost. "
+             "Whether a difference is left where confidence is equal cannot be told: "
              "accuracy is 0.0 points higher on new [−1.2, 1.2] (matched gap)."),
             (gaps(0.05, 0.0, 0.05), "Whether confidence warns of this loss cannot be told: its "
              "change accounts for a gain of 0.0 points [−1.2, 1.2]."),
@@ -200,25 +299,30 @@ class TestWords:
         [
             (gaps(0.05, n_groups=4), "Test on at least 10 groups"),
             (gaps(-0.05), "duplicates"),
-            # An error of (1.96 + 0.84) × 0.6 = 1.68 points by 1/2000 + 1/1000, as of 1,333 each.
+            # An error of (2.39 + 0.84) × 0.6 = 1.94 points by 1/2000 + 1/1000, as of 1,333 each;
+            # 6 % more as accuracy then is lower.
             (
                 gaps(0.0),
-                "a loss of 1 point shows with about 3,800 in each set (80 % probability).",
+                "to establish a loss of 1 point, about 5,300 in each set (80 % probability).",
             ),
             (
                 gaps(0.0, se=0.04),
-                "a loss of 5 points shows with about 6,700 in each set, a loss of 1 point shows "
-                "with about 170,000 in each set (80 %",
+                "a loss of 5 points, about 11,000 in each set; of 1 point, about 240,000 in each "
+                "set (80 %",
             ),
-            (  # (0.112 / 0.05)² = 5.02 times: 1 / n + 1 / 20000 = (1 / 150 + 1 / 20000) / 5.02
+            (  # (0.129 / 0.05)² = 6.7 times, and 1.4 times the variance at an accuracy of 85 %
                 gaps(0.0, se=0.04, n_original=20000, n_replication=150),
-                "a loss of 5 points shows with about 780 of new (now 150), a loss of 1 point",
+                "a loss of 5 points, about 1,500 of new (now 150); of 1 point, about 54,000 in",
             ),
             (gaps(0.0, se=0.002), "Nothing is needed"),
             (gaps(0.05, 0.02, 0.0), "Label more images of new"),
             (gaps(0.05, 0.0, 0.05), "which warns of none of the loss"),
             (gaps(0.05, 0.02, 0.03), "which warns of only a part of the loss"),
-            (gaps(0.05, 0.05, 0.0), "Watch the mean confidence"),
+            (gaps(0.05, 0.05, 0.0), "Label more images of new, the smaller set, to tell"),
+            (gaps(0.05, 0.05, 0.0, n_replication=2000), "Label more images of both sets to tell"),
+            (gaps(0.05, 0.05, 0.0, se=0.003), "Watch the mean confidence"),
+            (gaps(0.05, 0.08, -0.03), "which falls by more than accuracy"),
+            (gaps(0.05, 0.05, 0.0, tied_share=0.4), "Give confidences with all their digits"),
             (gaps(0.05, fraction_unmatched=0.6), "matching on confidence alone"),
             (gaps(0.05, fraction_unmatched=1.0), "do not overlap"),
             (gaps(0.05, fraction_unmatched=0.6, source="new"), "make old the source"),
@@ -240,7 +344,7 @@ class TestRecommendation:
     def test_methods_that_agree(self):
         rows = [predicted("ac", 0.3), predicted("doc_feat", 0.84), predicted("atc_mc", 0.80)]
         (one,) = recommend(rows)
-        assert (one.method, one.predicted, one.strength) == ("atc_mc", 0.80, "suggested")
+        assert (one.method, one.predicted, one.strength) == ("atc_mc", 0.80, "assumed")
         assert "about 80.0 % [78.0, 82.0] by ATC_MC; 90.0 % on the base" in one.text
 
     def test_methods_that_do_not(self):
@@ -287,7 +391,10 @@ class TestRecommendation:
         assert "class frequencies" not in recommend(rows)[0].reason
         (one,) = recommend([*rows, predicted("cot_fitted", 0.5)])
         assert one.method == "cot_fitted"
-        assert "that it changed as they did, and has their class frequencies, is" in one.reason
+        assert one.reason.startswith(
+            "assumes that it changed as did the 5 sets to calibrate on, and has their class "
+            "frequencies; it lies between them"
+        )
         assert recommend(rows[:2])[0].method == "doc"
         (one,) = recommend([*rows[:2], predicted("nuclear_norm", 0.6, EXTRAPOLATED)])
         assert (one.method, math.isnan(one.predicted)) == ("", True)

@@ -39,7 +39,7 @@ class Recommendation:
     predicted, low, high : float
         Its prediction with the 95 % interval over datapoints, fractions; NaN where there is none.
     strength : Strength
-        `suggested` or `cannot be told`; without labels, nothing is established.
+        `assumed` or `cannot be told`: no interval holds what an assumption may be wrong by.
     text, reason, next_step : str
         Sentences.
     """
@@ -85,9 +85,9 @@ def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         if row["reason"].startswith(EXTRAPOLATED):
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
             return _none(target, f"{why} to {_percent([row['predicted']])}", row)
-        why = f"it is calibrated on {row['n_fitted']} sets, between which this one lies"
-        also = ", and has their class frequencies," if row["method"] == _COT else ""
-        why += f"; that it changed as they did{also} is assumed. {_of_sets(row)}"
+        also = ", and has their class frequencies" if row["method"] == _COT else ""
+        why = f"assumes that it changed as did the {row['n_fitted']} sets to calibrate on{also}; "
+        why += f"it lies between them. {_of_sets(row)}"
         return _one(target, row, why)
     if len(plain) < 2:
         return _none(target, "no two methods have what they need", rows[0])
@@ -98,8 +98,9 @@ def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         why = f"{len(plain)} methods that need no further labelled sets ({names}) give"
         why += f" {_percent(predicted)}"
         return _none(target, f"{why}, more than {points} apart: not reliable", shown)
-    why = f"{len(plain)} methods that need no further labelled sets agree within {points}"
-    return _one(target, shown, f"{why}; no set that changed likewise has tested them")
+    why = "assumes that confidence means what it does on the base, which no labels have tested"
+    why += f"; {len(plain)} methods that need no further labelled sets agree within {points}"
+    return _one(target, shown, f"{why}. The interval is of the sampling of images alone")
 
 
 def _of_sets(row: Mapping[str, Any]) -> str:
@@ -118,7 +119,7 @@ def _one(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
     base = f"{100 * row['accuracy_base']:.{digits}f} % on the base"
     text = f"Accuracy on {target} is about {100 * value:.{digits}f} %{bounds} by {row['title']}"
     return Recommendation(
-        target, row["method"], value, low, high, Strength.SUGGESTED, f"{text}; {base}.", reason,
+        target, row["method"], value, low, high, Strength.ASSUMED, f"{text}; {base}.", reason,
         f"Labels of {_labels(row['n'])} random datapoints would test it (`matched-eval "
         "label-plan`).",
     )  # fmt: skip

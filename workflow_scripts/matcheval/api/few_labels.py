@@ -29,7 +29,7 @@ from matcheval.few_labels.answers import (
     read_cells,
 )
 from matcheval.few_labels.designs import STRATA, Draw
-from matcheval.few_labels.differences import disagreement_difference, mover_difference
+from matcheval.few_labels.differences import disagreement_difference, mover_difference, widened
 from matcheval.few_labels.differences import paired_difference as paired
 from matcheval.few_labels.estimating import (
     ENOUGH,
@@ -310,13 +310,12 @@ def difference_from(
     warnings = list(found.warnings)
     is_frame = draw is not None and draw.design == "disagreement"
     if is_frame or not n_differ:
-        bounds: list[Found] = [
-            disagreement_difference(
-                np.where(skipped, extreme, right - other_right) if len(rows) and n_differ else [],
-                n_differ, size, level,
-            )
-            for extreme in (-1, 1)
-        ]  # fmt: skip
+        bounds = list[Found]()
+        for extreme in (-1, 1):
+            d = np.where(skipped, extreme, right - other_right)
+            d = d if len(rows) and n_differ else np.empty(0)
+            of_differing = disagreement_difference(d, n_differ, size, level)
+            bounds.append(widened(of_differing, d, n_differ, level, n_differ / size))
         method = "disagreement_difference"
         if len(rows) < min(2 * ENOUGH, n_differ):
             warnings.append(
@@ -332,9 +331,9 @@ def difference_from(
                 np.where(skipped & differs[rows], end, part)
                 for end, part in zip(ends_of, decided, strict=True)
             )
-            bounds.append(
-                paired(y_first, y_second, one.f[rows], other.f[rows], one.f, other.f, level=level)
-            )
+            confidences = one.f[rows], other.f[rows], one.f, other.f
+            both = paired(y_first, y_second, *confidences, level=level)
+            bounds.append(widened(both, y_first - y_second, size, level))
         method = "paired_difference"
     if skipped.any():
         warnings.append(f"{int(skipped.sum())} labels could not be decided: the interval has both")

@@ -35,7 +35,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import suspicions
 from matcheval.protocol.blocks import groups, groups_of_models, paired_images
 from matcheval.protocol.compared_models import differing
-from matcheval.statistics.claims import Evidence, Strength
+from matcheval.statistics.claims import FEW_GROUPS, Strength
 from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import mcnemar
 
@@ -107,8 +107,11 @@ class ModelComparison(Shown):
     def verdict(self) -> str:
         """Which model is better, and how sure that is, in a sentence."""
         low, value, high = self.difference.low, self.difference.value, self.difference.high
-        found = Evidence.of_interval(value, low, high, n_groups=self._n_groups)
-        strength = found.differs(LEVEL, 1)
+        # McNemar's test is exact, where the interval of a few differences is too narrow.
+        is_sure = self._n_groups >= FEW_GROUPS if self._n_groups else self.p < 1 - LEVEL
+        strength = Strength.ESTABLISHED if is_sure else Strength.SUGGESTED
+        if not (low > 0 or high < 0):
+            strength = Strength.OPEN
         digits = supported_digits(100 * low, 100 * high)
         sign = -1 if value < 0 and strength is not Strength.OPEN else 1
         bounds = (low, high)[::sign]

@@ -1,6 +1,6 @@
 """Differences of accuracies: of two sets, and of two models on one set."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,13 @@ from matcheval.few_labels.intervals import (
     check_same_length,
     checked,
     checked_correct,
+    clopper_pearson,
     with_interval,
 )
-from matcheval.statistics.intervals import check_level
+from matcheval.statistics.intervals import FloatArray, check_level
 from matcheval.statistics.significance import mcnemar
+
+_FEW_EVENTS = 10  # labels unlike most others, below which a normal interval is too narrow
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,32 @@ def paired_difference(
         raise InputError(f"{len(right[0])} labels of {len(whole[0])} datapoints")
     rows, control, every = right[0] - right[1], sure[0] - sure[1], whole[0] - whole[1]
     return regression(rows, control, every, lam, level, "wald", (-1, 1))
+
+
+def widened(found: Found, rows: FloatArray, of: int, level: float, share: float = 1.0) -> Found:
+    """Widen a normal interval to hold one from exact counts, if few labels differ from the rest.
+
+    Parameters
+    ----------
+    found : Found
+        The difference, of `share` of a set.
+    rows : float64 array, shape (n,)
+        Its labels: -1, 0 or 1.
+    of : int
+        Datapoints that these were drawn from.
+    level, share : float
+    """
+    n, counts = len(rows), [int((rows == value).sum()) for value in (1, -1, 0)]
+    if not 1 < n < of or n - max(counts) >= _FEW_EVENTS:
+        return found
+    first, second = (clopper_pearson(k, n, level) for k in counts[:2])
+    ends = mover_difference(
+        (counts[0] / n, first.lower, first.upper), (counts[1] / n, second.lower, second.upper)
+    )
+    return replace(
+        found, lower=max(-share, min(found.lower, share * ends.lower)),
+        upper=min(share, max(found.upper, share * ends.upper)),
+    )  # fmt: skip
 
 
 def disagreement_difference(

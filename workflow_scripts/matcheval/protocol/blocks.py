@@ -36,6 +36,12 @@ class Blocks:
         """Number of blocks of the side that has fewer."""
         return min(self.n_source, self.n_target)
 
+    @property
+    def in_one(self) -> bool:
+        """Whether only one of the sets has groups."""
+        alone = self.n_source == len(self.source), self.n_target == len(self.target)
+        return self.grouped and not self.joint and alone[0] != alone[1]
+
     def resamples(self, n: int, generator: np.random.Generator) -> Iterator[tuple[Draws, Draws]]:
         """Draw as many blocks as there are, with replacement; some resamples at a time."""
         step = max(1, _CHUNK // max(self.n_source, self.n_target))

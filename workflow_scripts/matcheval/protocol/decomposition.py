@@ -23,6 +23,7 @@ N_BINS = 20
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000
 _MODELS = 32  # resampled at once
+_ROUNDING = 1e-9
 CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 Floats = npt.NDArray[np.float64]
@@ -75,11 +76,14 @@ class Bins:
         Twice the bin of each datapoint, plus 1 if it is correct: a byte each with 128 bins or
         fewer, since those of all models are held.
     counts : Counts
+    tied : bool array
+        Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
     """
 
     edges: Floats
     cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
     counts: Counts
+    tied: npt.NDArray[np.bool_]
 
     @property
     def n(self) -> int:
@@ -116,7 +120,10 @@ def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
         n_right = np.diff(np.append(0, np.cumsum(right))[ends], prepend=0)
         cells.append(of_side)
         counts += [size.astype(np.float64), n_right.astype(np.float64)]
-    return Bins(edges, (cells[0], cells[1]), (counts[0], counts[1], counts[2], counts[3]))
+    ends = np.append(np.searchsorted(both, edges[: n - 1], side="right"), len(both))
+    n_last = ends - np.searchsorted(both, both[ends - 1])
+    tied = n_last > np.maximum(np.diff(ends, prepend=0) / 2, 1)
+    return Bins(edges, (cells[0], cells[1]), (counts[0], counts[1], counts[2], counts[3]), tied)
 
 
 def parts_of_bins(
@@ -244,6 +251,38 @@ def binning_bound(part: float, part_10: float, part_50: float) -> float:
     return max(abs(part - part_10), abs(part_50 - part) / (1 - N_BINS / 50))
 
 
+def unshared_bound(bins: Bins) -> float:
+    """Bound what a part may change if accuracies in bins that one set lacks were known."""
+    n_source, correct_source, n_target, correct_target = bins.counts
+    return sum(
+        float(np.maximum(right, n - right)[other == 0].sum() / n.sum() / 2)
+        for n, right, other in (
+            (n_source, correct_source, n_target), (n_target, correct_target, n_source)
+        )
+    )  # fmt: skip
+
+
+def tied_part(bins: Bins) -> float:
+    """Return what of the conditional part may be a shift within confidences that are equal.
+
+    Had they more digits, accuracy would go from that of the bin below to that of the bin above, of
+    both sets together; and from 0, or to 1, beyond the first and the last bin.
+    """
+    n_source, correct_source, n_target, correct_target = bins.counts
+    accuracy = (correct_source + correct_target) / (n_source + n_target)
+    most = np.maximum(np.append(accuracy[1:], 1) - np.append(0, accuracy[:-1]), 0)
+    shared = bins.tied & (n_source > 0) & (n_target > 0)
+    difference = correct_source[shared] / n_source[shared]
+    difference -= correct_target[shared] / n_target[shared]
+    weight = n_source[shared] / n_source.sum() + n_target[shared] / n_target.sum()
+    return float((np.clip(difference, -most[shared], most[shared]) * weight).sum() / 2)
+
+
+def tied_share(bins: Bins) -> float:
+    """Return the share of confidences that more bins do not divide, of the set with more."""
+    return max(float(n[bins.tied].sum() / n.sum()) for n in (bins.counts[0], bins.counts[2]))
+
+
 @dataclass(frozen=True)
 class Decomposition:
     """The decomposition of one gap, signed as original minus replication, by name of column."""
@@ -353,12 +392,19 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats, level: float) -> 
     else:
         low, high = np.percentile(defined, percentiles(level), axis=0).tolist()
         error = float(defined[:, 0].std(ddof=1))
+        # Resamples of a few bins that hold one kind of datapoint each may all miss the estimate.
+        off = np.maximum(np.subtract(low, values[:3]), np.subtract(values[:3], high))
+        if off.max() > _ROUNDING:
+            name = ("gap", "confidence part", "conditional part")[int(off.argmax())]
+            reason = f"no interval of the {name}: its resamples do not hold it"
+        low, high = np.where(off > _ROUNDING, nan, [low, high]).tolist()
         if abs(gap) > CLEAR_GAP * error:
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = defined[:, 1] / defined[:, 0]
             bounds = np.percentile(shares[np.isfinite(shares)], percentiles(level)).tolist()
-            share = (confidence / gap, *bounds)
-        else:
+            if bounds[0] - _ROUNDING <= confidence / gap <= bounds[1] + _ROUNDING:
+                share = (confidence / gap, *bounds)
+        elif not reason:
             reason = "no share: the gap does not exceed twice its standard error"
     return Decomposition(
         n_bins, source_only, target_only, gap, low[0], high[0],

@@ -42,7 +42,15 @@ from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import ErrorTerms, error_terms, isotonic_accuracy
+from matcheval.protocol.standard_errors import (
+    ErrorTerms,
+    TermsTotal,
+    confidence_terms,
+    error_interval,
+    error_terms,
+    isotonic_accuracy,
+    standard_error,
+)
 from matcheval.statistics.claims import FEW_GROUPS
 
 
@@ -115,34 +123,38 @@ def gaps_of_models(
     Of each model, a byte per datapoint is held, and what its rows of the tables are made from.
     Nothing depends on the number of threads.
     """
-    models = list[_Model]()
+    models, falls = list[_Model](), TermsTotal()
     errors = {name: compared_models.ErrorOfMean() for name in methods}
     measure = partial(_Model.of, methods=methods, seeds=seeds, blocks=blocks)
-    for model, terms in _in_order(measure, comparisons, threads):
+    for model, terms, of_fall in _in_order(measure, comparisons, threads):
         models.append(model)
+        falls.add(of_fall)
         for name, (one, of_one) in terms.items():
             errors[name].add(one, of_one)
-    decomposed = partial(_decomposed, blocks=blocks, threads=threads)
-    parts = decomposed(models)
+    parts = _decomposed(models, blocks, threads)
     first = models[0]
     sampling = {
         "paired": first.pair.paired,
         "n_groups": blocks.n if blocks is not None and blocks.grouped else 0,
+        "groups_in_one": blocks is not None and blocks.in_one,
     }
+    level = first.pair.confidence
+    fall = _fall(float(np.mean([model.fall for model in models])), falls.mean, blocks, level)
     sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
     tables, means = {}, []
     for name in methods:
         found = [model.matched[name] for model in models]
         rows = [
-            of_model.identity | sampling | _quantities(of_model, of_gap, blocks)
-            for of_model, of_gap in zip(found, parts[:-1], strict=True)
-        ]
+            of_model.identity | sampling
+            | _quantities(of_model, of_gap, blocks) | model.fall_columns
+            for model, of_model, of_gap in zip(models, found, parts[:-1], strict=True)
+        ]  # fmt: skip
         tables[name] = pd.DataFrame(rows, columns=GAPS.names)
         defined = [model for model in models if model.matched[name].is_defined]
         left_out = len(found) - len(defined)
         averaged = [model.matched[name] for model in defined or models]
-        of_mean = decomposed(defined)[-1] if defined and left_out else parts[-1]
         unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
+        of_matched = float(np.mean([of.gap for of in averaged])) if left_out else None
         gaps = [(of.error.matched_gap, of.gap) for of in averaged]
         mean = _Matched.mean(averaged, errors[name].found(blocks))
         means.append(
@@ -153,7 +165,7 @@ def gaps_of_models(
                 "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
                 "n_reference": sum(not of_model.reference.reason for of_model in averaged),
             }
-            | _quantities(mean, of_mean, blocks)
+            | _quantities(mean, parts[-1], blocks, of_matched) | fall
         )  # fmt: skip
     runs = {name: [model.matched[name].runs for model in models] for name in methods}
     return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs)
@@ -187,7 +199,9 @@ class _Model:
     n_original: int
     n_replication: int
     bins: Bins
-    further: list[float]  # confidence parts with `FURTHER_N_BINS`
+    further: list[float]  # confidence parts with `FURTHER_N_BINS`, and what else bounds parts
+    fall: float  # of the mean confidence
+    fall_columns: dict[str, float]
     matched: Mapping[str, "_Matched"]
 
     @classmethod
@@ -197,7 +211,7 @@ class _Model:
         methods: Mapping[str, MatchingMethod],
         seeds: Sequence[int],
         blocks: Blocks | None,
-    ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]]]:
+    ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]], ErrorTerms]:
         """Measure a model, and return also what the errors of the means are made from."""
         sides = decomposition.scored(comparison)
         bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
@@ -212,25 +226,43 @@ class _Model:
             reference = no_warning_reference(comparison, method, of_original, sets)
             matched[name] = _Matched.of(one, of_one, reference, blocks)
             terms[name] = one, of_one
+        of_sets = (comparison.original.probability, comparison.replication.probability)
+        before, after = (float(p.mean(dtype=np.float64)) for p in of_sets)
+        fall, of_fall = before - after, confidence_terms(*sides)
         model = cls(
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
-            [float(parts_of_bins(*one.counts).confidence) for one in others], matched,
+            [
+                *(float(parts_of_bins(*one.counts).confidence) for one in others),
+                decomposition.unshared_bound(bins), decomposition.tied_part(others[-1]),
+                decomposition.tied_share(others[-1]),
+            ],
+            fall, _fall(fall, of_fall, blocks, comparison.pair.confidence), matched,
         )  # fmt: skip
-        return model, terms
+        return model, terms, of_fall
+
+
+def _fall(
+    value: float, terms: ErrorTerms, blocks: Blocks | None, level: float
+) -> dict[str, float]:  # fmt: skip
+    """Return the fall of the mean confidence with its error, by column."""
+    error = standard_error(terms, blocks)
+    low, high = error_interval(value, error, blocks, level)
+    name = "confidence_fall"
+    return {name: value, f"{name}_se": error, f"{name}_low": low, f"{name}_high": high}
 
 
 def _decomposed(
     models: Sequence[_Model], blocks: Blocks | None, threads: int
 ) -> list[tuple[Decomposition, Floats]]:
-    """Decompose the gaps of all models, then their mean, also with `FURTHER_N_BINS`."""
+    """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
     first = models[0]
     found = decomposition.decompose_binned(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
     further = np.array([model.further for model in models])
-    further *= 1 if first.source_is_original else -1
+    further[:, : len(FURTHER_N_BINS)] *= 1 if first.source_is_original else -1
     return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]
 
 
@@ -285,9 +317,13 @@ class _Matched:
 
 
 def _quantities(
-    found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None
-) -> dict[str, Any]:
-    """Return the columns of `schemas.GAP_QUANTITIES`, and reasons that make up its remarks."""
+    found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None,
+    of_matched: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the columns of `schemas.GAP_QUANTITIES`, and reasons that make up its remarks.
+
+    `of_matched` is the gap of those models that have a match, if these are not all.
+    """
     (parts, further), reference = decomposed, found.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
@@ -301,8 +337,9 @@ def _quantities(
         remarks.append(
             f"the no-warning reference is of {found.n_reference} of {found.n_models} models"
         )
-    matched_gap = found.error.matched_gap
-    bound = decomposition.binning_bound(parts.confidence_part, *map(float, further))
+    matched_gap, of_gap = found.error.matched_gap, parts.gap if of_matched is None else of_matched
+    *of_bins, unshared, tied, tied_share = map(float, further)
+    bound = decomposition.binning_bound(parts.confidence_part, *of_bins) + unshared + abs(tied)
     wide = {
         f"{name}_wide_{end}": vars(parts)[f"{name}_{end}"] + sign * bound
         for name in ("confidence_part", "conditional_part")
@@ -310,11 +347,11 @@ def _quantities(
     }
     return (
         vars(parts)
-        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, further, strict=True)}
-        | {"binning_bound": bound, **wide}
+        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, of_bins, strict=True)}
+        | {"binning_bound": bound, "unshared_bound": unshared, "tied_share": tied_share, **wide}
         | vars(found.error)
         | found.values
-        | {"narrowing": 1 - matched_gap / parts.gap if parts.gap else float("nan")}
+        | {"narrowing": 1 - matched_gap / of_gap if of_gap else float("nan")}
         | reference.columns
         | {"remarks": "; ".join(filter(None, remarks))}
     )

@@ -9,7 +9,7 @@ from matcheval.figures.style import shortened
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
 from matcheval.protocol.settings import matching_label
-from matcheval.protocol.verdicts import Judged, Verdict
+from matcheval.protocol.verdicts import Claim, Judged, Verdict
 from matcheval.protocol.words import percent, with_interval
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
@@ -114,24 +114,35 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         note += _OF_REFERENCE.format(relation=_relation(row, left))
         text = f"{signed(100 * left, 1)} points, by the no-warning reference"
         shown.append(Point(100 * left, len(shown), names[-1], text))
-    accuracy, confidence, left_claim = (claim.finding for claim in verdict.claims)
-    title = {
-        "loss": "Accuracy falls",
-        "gain": "Accuracy rises",
-        "small": "Accuracy hardly differs",
-    }.get(accuracy, "No difference of accuracy can be told from 0")
-    if verdict.claims[0].strength == "suggested":
-        title = title.replace(" falls", " seems to fall").replace(" rises", " seems to rise")
-    if accuracy == "loss":
-        title += {
-            "loss": ", and confidence warns of it",
-            "small": ", and confidence does not warn",
-        }.get(confidence, "")
-        title += {"loss": "; a loss is left where confidence is equal"}.get(left_claim, "")
+    title = _title(verdict)
     return Chart(
         title, f"← gained · points of accuracy on {shortened(row['replication'], 24)} · lost →", "",
         [Series("", shown)], categories=names, zero="x", note=note,
     )  # fmt: skip
+
+
+def _title(verdict: Verdict) -> str:
+    """Say what a pair shows in a few words, each as strongly as its claim."""
+    of_accuracy, of_confidence, of_left = verdict.claims
+
+    def said(claim: Claim, sure: str, unsure: str) -> str:
+        return sure if claim.strength == "established" else unsure
+
+    title = {
+        "loss": said(of_accuracy, "Accuracy falls", "Accuracy seems to fall"),
+        "gain": said(of_accuracy, "Accuracy rises", "Accuracy seems to rise"),
+        "small": said(of_accuracy, "Accuracy hardly differs", "Accuracy seems hardly to differ"),
+    }.get(of_accuracy.finding, "No difference of accuracy can be told from 0")
+    if of_accuracy.finding == "loss":
+        title += {
+            "loss": f", and confidence {said(of_confidence, 'warns', 'seems to warn')} of it",
+            "small": f", and confidence {said(of_confidence, 'does', 'seems')} not "
+            f"{said(of_confidence, 'warn', 'to warn')}",
+        }.get(of_confidence.finding, "")
+        if of_left.finding == "loss":
+            left = said(of_left, "is left", "seems to be left")
+            title += f"; a loss {left} where confidence is equal"
+    return title
 
 
 def _relation(row: pd.Series, reference: float) -> str:

@@ -107,11 +107,15 @@ GAP_QUANTITIES = (
     Column("n_bins", pa.int32(), "1", "bins of confidence that hold a datapoint; 20 are asked for"),
     fraction("confidence_part_10", "confidence part with 10 bins"),
     fraction("confidence_part_50", "confidence part with 50 bins"),
-    fraction("binning_bound", "bound for what a part may change without bins, from 10, 20 and 50"),
+    fraction("binning_bound", "bound for what a part may change: bins, unshared and tied ones"),
+    fraction("unshared_bound", "of this, from bins of confidence that one set lacks"),
+    fraction("tied_share", "share of a set in confidences so common that bins do not divide them"),
     fraction("confidence_part_wide_low", "confidence part: its interval, wider by binning_bound"),
     fraction("confidence_part_wide_high", "confidence part: upper bound of this interval"),
     fraction("conditional_part_wide_low", "conditional part: its interval, wider by this bound"),
     fraction("conditional_part_wide_high", "conditional part: upper bound of this interval"),
+    *_with_interval("confidence_fall", "mean confidence, original minus replication"),
+    fraction("confidence_fall_se", "its standard error"),
     fraction("source_only", "share of the source in bins without a target"),
     fraction("target_only", "share of the target in bins without a source"),
     Column("error_ratio", pa.float64(), "1", "no-warning reference: factor on all error rates"),
@@ -130,6 +134,7 @@ GAP_QUANTITIES = (
 SAMPLING_COLUMNS = (
     Column("paired", pa.bool_(), "", "whether both sets show the same images"),
     Column("n_groups", pa.int32(), "1", "groups of the set that has fewer; 0 without groups"),
+    Column("groups_in_one", pa.bool_(), "", "whether only one of the sets has groups"),
 )
 
 GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
@@ -144,7 +149,9 @@ MEAN_GAPS = TableSchema(
         Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
         Column("n_seeds", pa.int32(), "1", "runs per model"),
         *SAMPLING_COLUMNS,
-        Column("n_models", pa.int32(), "1", "models with a matched pair: means are over these"),
+        Column(
+            "n_models", pa.int32(), "1", "models with a matched pair, of which matched gaps are"
+        ),
         Column("n_left_out", pa.int32(), "1", "models without a matched pair in any run"),
         Column("n_mostly_unmatched", pa.int32(), "1", "models with half of the targets unmatched"),
         Column("n_narrower", pa.int32(), "1", "models with |matched gap| < |gap|"),

@@ -104,6 +104,12 @@ def error_terms(
     )
 
 
+def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
+    """Compute the contributions of all datapoints to the error of a fall of the mean confidence."""
+    p, q = (one.confidence.astype(np.float64) for one in (source, target))
+    return ErrorTerms((p - p.mean()) / len(p), -(q - q.mean()) / len(q))
+
+
 class TermsTotal:
     """Error terms added up model by model: those of many models together are large."""
 

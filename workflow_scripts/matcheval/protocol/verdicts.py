@@ -16,10 +16,11 @@ import numpy as np
 
 from matcheval.io.text_tables import signed, supported_digits
 from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_in
+from matcheval.protocol.decomposition import N_BINS
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
 from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
-from matcheval.statistics.intervals import LEVEL
+from matcheval.statistics.intervals import LEVEL, normal_factor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Question = Literal["accuracy", "confidence", "left"]
 Finding = Literal["loss", "gain", "small", "mixed", "open"]
 _ORIGINS = ("original", "replication")
+_ENDS = ("_low", "_high", "_se")
 _FEW_EVENTS = 5
 _ALL = 0.9  # of a loss, which confidence then is said to warn of
 _MOST_NAMED = 3  # models in a sentence
@@ -161,8 +163,8 @@ def verdicts(
 
 def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
     """Put rows of `schemas.GAPS` and the accuracies of `MODEL_TABLE` together, by model."""
-    accuracies = results.set_index("model")[["accuracy_original", "accuracy_replication"]]
-    return gaps.set_index("model").join(accuracies)
+    names = [f"{name}_{origin}" for name in ("accuracy", "n") for origin in _ORIGINS]
+    return gaps.set_index("model").join(results.set_index("model")[names])
 
 
 @dataclass(frozen=True)
@@ -197,9 +199,11 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
     """Return the estimates that all have to support a claim; the first is shown.
 
     Of what is left, these are the matched gap, which a shift of confidence within ε biases, and the
-    part at equal confidence, which bins bias: neither alone establishes it.
+    part at equal confidence, which bins bias: neither alone establishes it. That confidence warns
+    needs a fall of its mean, too: what is wrong with high confidence also moves the part.
     """
-    n_groups = int(row["n_groups"])
+    # Means of a few groups are skewed, which those of the other set balance if it has groups, too.
+    n_groups = int(row["n_groups"]) // (2 if row.get("groups_in_one") else 1)
 
     def resampled(name: str, bias: float = 0.0) -> Evidence:
         bounds = row[f"{name}_low"], row[f"{name}_high"]
@@ -207,11 +211,34 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
 
     if question == "accuracy":
         return [resampled("gap")]
+    name = "confidence_fall" if question == "confidence" else "matched_gap"
+    value, low, high, se = (row.get(f"{name}{end}", math.nan) for end in ("", *_ENDS))
+    other = Evidence(value, low, high, se, n_groups=n_groups)
     if question == "confidence":
-        return [resampled("confidence_part", row["binning_bound"])]
-    bounds = row["matched_gap_low"], row["matched_gap_high"]
-    matched = Evidence(row["matched_gap"], *bounds, row["matched_gap_se"], n_groups=n_groups)
-    return [matched, resampled("conditional_part", row["binning_bound"])]
+        return [resampled("confidence_part", row["binning_bound"]), other]
+    return [other, resampled("conditional_part", row["binning_bound"])]
+
+
+def _few_events(row: "pd.Series") -> bool:
+    """Whether resamples know too little: of nearly all predictions being right, or wrong."""
+    sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
+    return any(n * min(a, 1 - a) < _FEW_EVENTS for n, a in sets)
+
+
+def _p_value(row: "pd.Series", question: Question, level: float) -> float:
+    """Return the p-value of no difference of a model: exact for accuracies on independent images.
+
+    It is 1 where the estimates differ in sign, or are of a few errors.
+    """
+    found = _evidence(row, question, level)
+    if question == "accuracy" and not row["n_groups"] and not row["paired"]:
+        from matcheval.statistics.significance import fisher
+
+        sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
+        return fisher(*(int(one) for n, a in sets for one in (round(n * a), n)))
+    if len({one.value > 0 for one in found}) > 1 or _few_events(row):
+        return 1.0
+    return float(np.max([one.p_value() for one in found]))
 
 
 def clear_models(
@@ -240,11 +267,9 @@ def clear_models(
     places, lost, p = list[tuple[Any, str]](), list[bool](), list[float]()
     for place, table in tables.items():
         for model, row in table.iterrows():
-            found = _evidence(row, question, of_bounds)
             places.append((place, str(model)))
-            lost.append(bool(found[0].value > 0))
-            agree = len({one.value > 0 for one in found}) == 1
-            p.append(float(np.max([one.p_value() for one in found])) if agree else 1.0)
+            lost.append(bool(_evidence(row, question, of_bounds)[0].value > 0))
+            p.append(_p_value(row, question, of_bounds))
     clear: dict[Any, dict[str, bool]] = {place: {} for place in tables}
     for (place, model), is_lost, adjusted in zip(places, lost, holm(p), strict=True):
         if adjusted < 1 - level:
@@ -276,6 +301,12 @@ class _Judge:
     ) -> None:  # fmt: skip
         self.row, self.models, self.scale, self.counts = row, models, scale, counts
         self.evidence = {q: _evidence(row, q, scale.level) for q in _QUESTIONS}
+        self.of_mean = row.copy()
+        for name in ("accuracy_original", "accuracy_replication"):
+            self.of_mean[name] = models[name].mean()
+        is_one_sided = all(self.of_mean[f"accuracy_{origin}"] in (0, 1) for origin in _ORIGINS)
+        if self._is_exact and is_one_sided:
+            self.evidence["accuracy"] = [self._of_one_sided()]
         found = {q: self._found(q) for q in _QUESTIONS}
         self.finding = {q: one[0] for q, one in found.items()}
         self.strength = {q: one[1] for q, one in found.items()}
@@ -294,9 +325,10 @@ class _Judge:
         found, scale = self.evidence[question], self.scale
         counts = self.counts.get(question)
         if counts and counts.lost and counts.gained:
-            return "mixed", Strength.ESTABLISHED
+            return "mixed", self._capped(question, Strength.ESTABLISHED)
         differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in found)
-        small = _weakest(one.is_below(scale.margin, scale.joint, scale.n_claims) for one in found)
+        sized = found[:1] if question == "confidence" else found  # the fall is of another scale
+        small = _weakest(one.is_below(scale.margin, scale.joint, scale.n_claims) for one in sized)
         signs = {one.value > 0 for one in found}
         if differ is not Strength.OPEN and len(signs) == 1:
             return ("loss" if signs.pop() else "gain"), self._capped(question, differ)
@@ -305,17 +337,33 @@ class _Judge:
         return "open", Strength.OPEN
 
     def _capped(self, question: Question, strength: Strength) -> Strength:
-        """Nothing is established of the matched minority of a set, or from a few errors."""
-        is_minority = question == "left" and self._mostly_unmatched
-        is_capped = is_minority or self._few_events
+        """Nothing is established of a minority of images or of models, or from a few errors."""
+        is_part = question == "left" and (self._mostly_unmatched or self._n_left_out > 0)
+        is_capped = is_part or (_few_events(self.of_mean) and not self._is_clear(question))
         return _weakest([strength, Strength.SUGGESTED]) if is_capped else strength
 
     @property
-    def _few_events(self) -> bool:
-        """Whether resamples know too little: of nearly all predictions being right, or wrong."""
-        shares = (self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS)
-        sizes = (self.row[f"n_{origin}"] for origin in _ORIGINS)
-        return any(n * min(a, 1 - a) < _FEW_EVENTS for n, a in zip(sizes, shares, strict=True))
+    def _is_exact(self) -> bool:
+        """Whether counts alone tell what is known: of one model on independent images."""
+        return len(self.models) == 1 and not self.row["n_groups"] and not self.row["paired"]
+
+    def _is_clear(self, question: Question) -> bool:
+        """Whether accuracies differ by the exact test, which few errors do not mislead."""
+        if question != "accuracy" or not self._is_exact:
+            return False
+        allowed = (1 - self.scale.joint) / self.scale.n_claims
+        return _p_value(self.of_mean, question, self.scale.level) < allowed
+
+    def _of_one_sided(self) -> Evidence:
+        """Return the difference of sets that are all right or all wrong, by exact intervals."""
+        value, tail = self.row["gap"], (1 - self.scale.level) / 2
+        half = math.hypot(*(1 - tail ** (1 / self.row[f"n_{o}"]) for o in _ORIGINS))
+        ends = max(-1.0, value - half), min(1.0, value + half)
+        return Evidence(value, *ends, half / normal_factor(self.scale.level))
+
+    @property
+    def _n_left_out(self) -> int:
+        return int(self.row.get("n_left_out", 0))
 
     @property
     def _mostly_unmatched(self) -> bool:
@@ -347,7 +395,8 @@ class _Judge:
             said.append(f"{len(found)} models {verb[:-1]} by {' to '.join(ends)} points")
         n_open = counts.n - len(counts.lost) - len(counts.gained)
         rest = f"; of {n_open} of {counts.n} it cannot be told" if n_open else ""
-        subject = f"The models differ on {self.replication}, beyond chance{place}: accuracy of"
+        differ = "seem to differ" if self.strength[question] is Strength.SUGGESTED else "differ"
+        subject = f"The models {differ} on {self.replication}, beyond chance{place}: accuracy of"
         return f"{subject} {', of '.join(said)}{rest}."
 
     def _reason(self, question: Question, strength: Strength) -> str:
@@ -359,23 +408,65 @@ class _Judge:
             told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
             return "; ".join(told) or "its standard error is unknown"
         if strength is Strength.OPEN and question == "accuracy":
-            least = self._rounded(shown.detectable)
-            return f"a difference of {least} points would show with {_POWER} probability"
+            least = self._detectable(shown)
+            if shown.has_few_groups:
+                return f"from {self.row['n_groups']} groups, no difference would be established"
+            if least >= 1:
+                return "sets of this size would establish no difference"
+            points = f"{self._rounded(least)} points"
+            return f"a difference of {points} would be established with {_POWER} probability"
         if strength is Strength.OPEN:
-            found = self.evidence[question]
-            if all(one.low <= 0 <= one.high for one in found):
-                return "the interval holds 0"
-            return "an interval holds 0, or would with the error that bins can make"
+            return self._why_open(question)
         if shown.has_few_groups:
-            return f"no more than suggested, as a set has only {shown.n_groups} groups"
+            return f"no more than suggested, as a set has only {self.row['n_groups']} groups"
         if question == "left" and self._mostly_unmatched:
             return "no more than suggested, as most targets are unmatched"
-        if self._few_events:
+        if question == "left" and self._n_left_out:
+            return f"no more than suggested, as {self._n_left_out} of the models have no match"
+        if _few_events(self.of_mean) and not self._is_clear(question):
             return (
                 f"no more than suggested, as fewer than {_FEW_EVENTS} predictions are right, or "
                 "wrong, on a set"
             )
         return "passes the ordinary test, but not the stricter one for all claims at once"
+
+    def _why_open(self, question: Question) -> str:
+        """Say why nothing can be told of confidence, or of what is left."""
+        found = self.evidence[question]
+        part, sized = (found[0], found[:1]) if question == "confidence" else (found[1], found)
+        if all(one.low <= 0 <= one.high for one in sized):
+            return "the interval holds 0"
+        if not part.low <= 0 <= part.high and part.low - part.bias <= 0 <= part.high + part.bias:
+            if self._is_tied:
+                share = f"{100 * self.row['tied_share']:.0f} %"
+                return f"{share} of the confidences of a set are rounded, or 1, to equal values"
+            if self.row.get("unshared_bound", 0) > part.bias / 2:
+                return "confidences of the two sets hardly overlap"
+            return "an interval holds 0, or would with the error that bins can make"
+        if question == "confidence" and found[1].is_defined:
+            return f"mean confidence is {self._directed(found[1], f' on {self.replication}')}"
+        return "an interval holds 0, or would with the error that bins can make"
+
+    @property
+    def _is_tied(self) -> bool:
+        """Whether too many confidences are equal to tell what changes with them."""
+        return bool(self.row.get("tied_share", 0) > 1 / N_BINS)
+
+    def _detectable(self, found: Evidence) -> float:
+        """Return the smallest difference that would be established, at the error that it has."""
+        least = found.detectable(self.scale.joint, self.scale.n_claims)
+        return least * math.sqrt(self._raised(min(least, 1.0)))
+
+    def _raised(self, loss: float) -> float:
+        """Return by which factor a loss raises the variance of the difference."""
+        before, after = (self.of_mean[f"accuracy_{origin}"] for origin in _ORIGINS)
+
+        def variance(replication: float) -> float:
+            sets = zip((before, replication), _ORIGINS, strict=True)
+            return float(sum(a * (1 - a) / self.row[f"n_{origin}"] for a, origin in sets))
+
+        now = variance(after)
+        return max(1.0, variance(max(0.0, before - loss)) / now) if now else 1.0
 
     @cached_property
     def _digits(self) -> int:
@@ -458,9 +549,12 @@ class _Judge:
             return f"{text}{self._confidence_by_model()}."
         if finding == change == "loss":
             warns = "seems to warn" if seems else "warns"
-            share, beside = ("all", ", and {} are lost") if self._explains else ("part", " of {}")
-            beside = beside.format(self._rounded(gap.value))
-            return f"Lower confidence {warns} of {share} of this loss: {points}{beside}."
+            of, lost = "", f", and {self._rounded(gap.value)} are lost"
+            if self._explains:
+                of = "all of "
+            elif one.value < _ALL * gap.value:
+                of, lost = "part of ", f" of {self._rounded(gap.value)}"
+            return f"Lower confidence {warns} of {of}this loss: {points}{lost}."
         lower, loss = ("lower", "loss") if finding == "loss" else ("higher", "gain")
         return (
             f"Confidence {'seems' if seems else 'is'} {lower} on {self.replication}, as for a "
@@ -477,33 +571,37 @@ class _Judge:
 
     @property
     def _explains(self) -> bool:
-        """Whether confidence warns of a loss as large as the one that there is."""
+        """Whether confidence warns of all of a loss: none that matters is left, by intervals."""
         one, gap = self.evidence["confidence"][0], self.evidence["accuracy"][0]
-        is_left = self.finding["left"] not in ("small", "open")
+        strengths = {self.strength[question] for question in ("accuracy", "left")}
+        is_left = self.finding["left"] != "small" or strengths != {Strength.ESTABLISHED}
         return one.value >= _ALL * gap.value and not is_left
 
     def _left(self) -> str:
         matched, without = self.evidence["left"]
         finding, where = self.finding["left"], f" on {self.replication}"
+        n, which = len(self.models), "matched gap"
+        if self._n_left_out:
+            which += f" of {n - self._n_left_out} of {n} models"
         if not math.isfinite(matched.value):
             return "What is left where confidence is equal is unknown: no target was matched."
         if finding == "small":
             return (
                 f"Where confidence is equal, accuracy is the same within {self._margin}: it is "
-                f"{self._directed(matched, where)} (matched gap)."
+                f"{self._directed(matched, where)} ({which})."
             )
         if finding in ("loss", "gain"):
             verb = "seems" if self.strength["left"] is Strength.SUGGESTED else "is"
             directed = self._directed(matched, where)
-            return f"Where confidence is equal, accuracy {verb} {directed} (matched gap)."
+            return f"Where confidence is equal, accuracy {verb} {directed} ({which})."
         text = "Whether a difference is left where confidence is equal cannot be told"
         held = [one.low - one.bias <= 0 <= one.high + one.bias for one in (matched, without)]
         if matched.is_defined and without.is_defined and held[0] != held[1]:
             return (
                 f"{text}, as only one of two estimates is clear of 0: pairs leave a loss of "
-                f"{self._points(matched)} (matched gap), bins leave {self._points(without)}."
+                f"{self._points(matched)} ({which}), bins leave {self._points(without)}."
             )
-        return f"{text}: accuracy is {self._directed(matched, where)} (matched gap)."
+        return f"{text}: accuracy is {self._directed(matched, where)} ({which})."
 
     def _next_step(self) -> str:
         row, gap, finding = self.row, self.evidence["accuracy"][0], self.finding
@@ -515,6 +613,9 @@ class _Judge:
         if not gap.is_defined:
             return "Give sets from which an error can be told, of more datapoints or groups."
         smaller = min(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
+        needed = f"{row[smaller]}, the smaller set,"
+        if row["n_original"] == row["n_replication"]:
+            needed = "both sets"
         if finding["accuracy"] == "open":
             return self._more_images(gap)
         if finding["accuracy"] == "small":
@@ -541,8 +642,15 @@ class _Judge:
                 "Watch the mean confidence on new data: it accounts for this loss "
                 "(`matched-eval predict-accuracy`)."
             )
+        if self._is_tied and "open" in (finding["confidence"], finding["left"]):
+            return "Give confidences with all their digits, or scores: equal ones hide changes."
         if finding["left"] == "open":
-            return f"Label more images of {row[smaller]}, the smaller set, to tell what is left."
+            return f"Label more images of {needed} to tell what is left."
+        if finding["left"] == "gain":
+            return (
+                "Do not read the loss off confidence, which falls by more than accuracy: label "
+                "some images of each new set."
+            )
         part = "only a part" if finding["confidence"] == "loss" else "none"
         return (
             f"Do not rely on confidence, which warns of {part} of the loss: see which classes lose "
@@ -551,12 +659,14 @@ class _Judge:
         )
 
     def _more_images(self, gap: Evidence) -> str:
-        """Say how many images would show a loss of the margin and, before it, a larger loss."""
+        """Say how many images would establish a loss of the margin and, first, a larger loss."""
         small, large = sorted(_ORIGINS, key=lambda origin: self.row[f"n_{origin}"])
         n_small, n_large = (int(self.row[f"n_{origin}"]) for origin in (small, large))
         shown = []
         for loss in sorted({self.scale.margin, max(self.scale.margin, _CLEAR_LOSS)}, reverse=True):
-            times = (gap.detectable / loss) ** 2
+            scale = self.scale
+            least = gap.detectable(scale.joint, scale.n_claims)
+            times = (least / loss) ** 2 * self._raised(loss)
             if times <= 1:
                 continue
             # The square of the error goes by the sum of 1 / n.
@@ -564,10 +674,11 @@ class _Judge:
             is_alone = 2 / wanted < n_large
             n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
             of = f"of {self.row[small]} (now {n_small:,})" if is_alone else "in each set"
-            shown.append(
-                f"a loss of {_in_points(loss)} shows with about {float(f'{n:.2g}'):,.0f} {of}"
-            )
-        return f"Label more images: {', '.join(shown)} ({_POWER} probability)."
+            shown.append(f"of {_in_points(loss)}, about {float(f'{n:.2g}'):,.0f} {of}")
+        if not shown:
+            return "Label more images: the difference is too near the margin to tell."
+        losses = "; ".join(shown)
+        return f"Label more images: to establish a loss {losses} ({_POWER} probability)."
 
 
 def _in_points(value: float) -> str:

@@ -75,8 +75,9 @@ _INTRODUCTION = (
 _READING = (
     "How to read them: a matched gap is narrower also where confidence gives no warning of the "
     "errors. The no-warning reference says by how much; only a difference from it is a finding, "
-    "given errors that rise by one factor. The two parts of the gap use no matching. A matched gap "
-    "of a few tenths of a point is left by a shift of confidence alone (docs/protocol.md)."
+    "given errors that rise by one factor. The two parts of the gap use no matching. A shift of "
+    "confidence alone leaves a matched gap, too: of tenths of a point, or of a few points where "
+    "confidence is far above accuracy (docs/protocol.md)."
 )
 
 
@@ -159,7 +160,7 @@ def statement(row: pd.Series) -> str:
     if left_out:
         sentences.append(
             f"For {left_out} of {row['n_models'] + left_out} models, no target was matched in any "
-            "run; they are left out"
+            "run: matched gaps are of the others, gap and parts of all"
         )
     if row["remarks"]:
         sentences.append(f"Remarks: {row['remarks']}")

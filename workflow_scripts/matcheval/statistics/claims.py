@@ -2,8 +2,9 @@
 
 A report makes several claims at once. A claim is established if it holds for an interval wide
 enough for all of them together (Bonferroni), so that at most one report in twenty has an
-established claim that is wrong, at a level of 95 %; it is suggested if it holds for the interval of
-this quantity alone.
+established claim that is wrong, at a level of 95 %, if images are independent or their groups are
+given; it is suggested if it holds for the interval of this quantity alone. What holds only if an
+assumption does, which no label tests, is assumed.
 """
 
 import math
@@ -25,6 +26,7 @@ class Strength(StrEnum):
 
     ESTABLISHED = "established"
     SUGGESTED = "suggested"
+    ASSUMED = "assumed"
     OPEN = "cannot be told"
 
 
@@ -69,15 +71,19 @@ class Evidence:
         """Whether there is an estimate with an error."""
         return bool(math.isfinite(self.value) and _LEAST_ERROR < self.error < math.inf)
 
-    def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
-        """Return the interval that, with those of all other claims, holds at a level."""
+    def joint_half(self, joint: float, n_claims: int) -> float:
+        """Return the half-width of the interval that, with those of all other claims, holds."""
         level = 1 - (1 - joint) / n_claims
         factor = _NORMAL.inv_cdf((1 + level) / 2)
         if self.n_groups:
             from scipy.special import stdtrit  # slow to import
 
             factor = float(stdtrit(self.n_groups - 1, (1 + level) / 2))
-        half = factor * self.error + self.bias
+        return factor * self.error + self.bias
+
+    def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
+        """Return this interval."""
+        half = self.joint_half(joint, n_claims)
         return self.value - half, self.value + half
 
     def differs(self, joint: float, n_claims: int) -> Strength:
@@ -113,8 +119,6 @@ class Evidence:
             return Strength.SUGGESTED
         return Strength.ESTABLISHED
 
-    @property
-    def detectable(self) -> float:
-        """The smallest difference whose own interval excludes 0 in eight of ten samples."""
-        half = max(self.value - self.low, self.high - self.value) + self.bias
-        return half + _NORMAL.inv_cdf(POWER) * self.error
+    def detectable(self, joint: float, n_claims: int) -> float:
+        """Return the smallest difference that would be established in eight of ten samples."""
+        return self.joint_half(joint, n_claims) + _NORMAL.inv_cdf(POWER) * self.error

@@ -81,6 +81,22 @@ def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> FloatArray
     return np.minimum(1.0, 2 * tail)
 
 
+def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
+    """Test exactly whether two independent accuracies differ: two-sided, twice the smaller tail."""
+    from scipy.special import gammaln
+
+    total, both = correct + other_correct, n + other_n
+    k = np.arange(max(0, total - other_n), min(n, total) + 1)
+
+    def log_choose(of: int, some: npt.ArrayLike) -> FloatArray:
+        chosen = np.asarray(some, np.float64)
+        found: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+        return found
+
+    p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(both, total))
+    return min(1.0, 2 * float(min(p[k <= correct].sum(), p[k >= correct].sum())))
+
+
 def holm(p: npt.ArrayLike) -> FloatArray:
     """Correct p-values such that the chance of any false rejection is at most the level.
 
