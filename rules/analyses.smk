@@ -24,7 +24,7 @@ for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
             **REQUESTS.resources(one.name),
         params:
             function=one.function,
-            job=one.parameters,
+            job=one.packed,
             custom_files=one.custom_files or [],
             code=digest("analyse", one.function, *one.code),
         message:

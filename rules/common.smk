@@ -33,15 +33,16 @@ from result_records import ResultRecords
 set_job_environment(SCRIPTS)
 
 with with_message_only():
+    # Snakemake takes the second of two equal keys without a word, and aliases without a limit.
+    if workflow.is_main_process and not config.get("__use_yte__"):
+        for file in workflow.configfiles:
+            read_yaml(file)
     STUDY = load_study(
         config,
         default_study=Path(workflow.basedir) / "config.yaml",
         analyses=ANALYSES,
     )
     if workflow.is_main_process:
-        # Of a key that is there twice, Snakemake takes the second without a word.
-        for file in workflow.configfiles if not config.get("__use_yte__") else ():
-            read_yaml(file)
         # Folders that cannot be read are told here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)

@@ -199,6 +199,10 @@ BAD_CUSTOM = [
     # Sets of a pair have one label space.
     ({"datasets/old": CINIC10, "datasets/new": {"kind": "digits", "part": "known"}},
      "different classes: 'airplane'"),
+    ({"datasets/old/classes": ["a", "b\nc"]},
+     "'b\\nc' has a line break or a control character, or over 300 characters"),
+    ({"suites": {"s": {"members": [{"dataset": "old", "group": "a\nb"}]}}},
+     "'a\\nb' has a line break"),
     *(({f"pairs/{name}": {"original": "old", "replication": "new"}}, "pairs")
       for name in ("a b", "-a", "a\n", "ä", "n" * 101, "")),
 ]  # fmt: skip

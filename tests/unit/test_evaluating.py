@@ -55,7 +55,8 @@ def test_data_in_any_form(model, expected, data):
 
 
 @pytest.mark.parametrize("wrap", [
-    lambda y: y, lambda y: (y, None), lambda y: (y.mean(), y), lambda y: {"logits": y}, lambda y: SimpleNamespace(logits=y),
+    lambda y: y, lambda y: (y, None), lambda y: (y.mean(), y), lambda y: {"logits": y},
+    lambda y: SimpleNamespace(logits=y),
 ], ids=["tensor", "tuple", "loss", "mapping", "object"])  # fmt: skip
 def test_outputs_in_any_form(model, expected, wrap):
     model.eval()

@@ -260,12 +260,12 @@ class TestFiles:
     def test_strange_names_stay_texts(self, capsys):
         """No name of a folder can become a key, a comment or a second line of the study."""
         for name in ("a: b #\n!!x", "{new}"):
-            images(name, ["no", "1e3", "- x\n#"])
+            images(name, ["no", "1e3", "- x #"])
         init(capsys, "a: b #\n!!x", "{new}", "--name", "mine")
         datasets = written("mine")["datasets"]
         assert list(datasets) == ["a-b-x-train", "a-b-x", "new"]
         assert datasets["a-b-x"]["path"] == "a: b #\n!!x"
-        assert sorted(datasets["new"]["classes"]) == ["- x\n#", "1e3", "no"]
+        assert sorted(datasets["new"]["classes"]) == ["- x #", "1e3", "no"]
 
 
 def test_what_is_refused(capsys):

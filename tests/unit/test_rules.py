@@ -1,8 +1,12 @@
 """Paths of files with wildcards, and patterns of wildcards' values."""
 
 import re
+from types import SimpleNamespace
 
-from matcheval.study.rules import Artifact, one_of
+from jinja2 import Template
+
+from matcheval.execution.entry_points import job_arguments
+from matcheval.study.rules import Artifact, ReportEntry, Rule, one_of
 
 TABLE = Artifact("r/{pair}/top{top}", (".parquet", ".csv"))
 
@@ -31,3 +35,25 @@ def test_many_names_are_those_that_others_are_not():
     assert found == ["m0", "m1999", "ab", "b", "a.b"]
     assert len(pattern.pattern) < 100
     assert one_of(["c"], ["a", "b"]) == "c"
+
+
+def test_parameters_run_no_script_in_snakemakes_report():
+    """Snakemake writes them as JSON into a script of the page, in which `</script>` ends it."""
+
+    def run(*, classes: tuple[str, ...]) -> None:
+        """Stand in for a function of an analysis."""
+
+    classes = ("</script><script>alert(1)</script>", "<unk>", "<!--")
+    rule = Rule(name="r", message="", output={}, run=run, arguments=lambda _: {"classes": classes})
+    text = rule.packed({})
+    assert "<" not in text
+    params = {"job": text, "function": rule.function}
+    job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, threads=1)
+    assert job_arguments(run, job) == {"classes": classes}
+
+
+def test_a_caption_may_compute_with_wildcards():
+    text = "{{ shown[snakemake.wildcards.pair] }} of {{ snakemake.wildcards.top }}"
+    artifact = Artifact("r/{pair}/{top}", (".md",), ReportEntry("c", text, {}))
+    caption = artifact.of({"pair": "a", "top": "1"}).report.caption
+    assert Template(caption).render(shown={"a": "A"}) == "A of 1"

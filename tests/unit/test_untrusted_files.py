@@ -3,10 +3,12 @@
 import csv
 import gzip
 import io
+import os
 import pickle
 import shutil
 import tempfile
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,16 +16,24 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
+import matcheval as me
 from image_sets import cifar_images, encode, tar
+from matcheval.datasets.label_spaces import folder_classes, resolve_classes
 from matcheval.datasets.sources import load_plain_pickle, open_tree
-from matcheval.errors import InputError
+from matcheval.errors import InputError, printable
 from matcheval.io.array_archives import read_arrays
 from matcheval.io.delimited_text import read_delimited
+from matcheval.io.files import files_below
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.io.user_files import read_csv_rows
+from matcheval.io.text_tables import TextColumn, markdown
+from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.predictions.array_files import read_array_file
 from matcheval.predictions.formats import load
+from matcheval.starting.looking import look_at
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -207,6 +217,75 @@ def test_values_of_hdf5_files_are_in_the_file_itself(tmp_path, monkeypatch):
         file["labels"] = h5py.ExternalLink("other.h5", "secret")
         file["soft"], file["own"] = h5py.SoftLink("labels"), [1, 2]
     assert read_array_file(tmp_path / "links.h5", ".h5").names == ["own"]
+
+
+class TestAliases:
+    """A YAML file of few lines can stand for one that fills the memory."""
+
+    def test_aliases_of_aliases_are_refused(self, tmp_path):
+        lines = ["a0: &a0 [x]"]
+        lines += [f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(7)]
+        (tmp_path / "s.yaml").write_text("\n".join(lines))
+        told = r"s\.yaml: has over 10,000,000 characters, with what its aliases repeat\. Use fewer"
+        with pytest.raises(InputError, match=told):
+            read_yaml(tmp_path / "s.yaml")
+        (tmp_path / "s.yaml").write_text("\n".join(lines[:6]))
+        assert read_yaml(tmp_path / "s.yaml")["a1"] == [["x"]] * 10
+
+    @pytest.mark.parametrize("merged", ["<<: [{}]", "x: [{}]"])
+    def test_merged_mappings_and_circles(self, tmp_path, merged):
+        lines = ["a0: &a0 {y: z}"]
+        for i in range(8):
+            lines.append(f"a{i + 1}: &a{i + 1} {{{merged.format(', '.join([f'*a{i}'] * 10))}}}")
+        for text in ("\n".join(lines), "a: &a [*a]"):
+            (tmp_path / "s.yaml").write_text(text)
+            with pytest.raises(InputError, match="with what its aliases repeat"):
+                read_yaml(tmp_path / "s.yaml")
+
+    def test_shipped_studies_are_read(self):
+        for study in (ROOT / "config.yaml", *Path(ROOT, "studies").glob("*.yaml")):
+            assert read_yaml(study) == yaml.safe_load(study.read_text("utf-8"))
+
+
+STRANGE = ["cat\ndog", "cat\x1b[2J", "\u202etac", "c" * 301]
+
+
+class TestNames:
+    """Of classes, groups and files: they stand in tables and on terminals."""
+
+    @pytest.mark.parametrize("name", STRANGE)
+    def test_names_of_classes(self, tmp_path, name):
+        told = "the class .* has a line break or a control character in its name, or over 300"
+        with pytest.raises(InputError, match=told):
+            resolve_classes(["a", name])
+        with pytest.raises(InputError, match=f"photos: 'classes': {told}"):
+            folder_classes(["a", name], "photos")
+        table = pa.table({"label": ["a", name], "prediction": ["a", name], "probability": [1, 0.5]})
+        pq.write_table(table, tmp_path / "p.parquet")
+        with pytest.raises(InputError, match=rf"p\.parquet: 'classes': {told}"):
+            me.compare(tmp_path / "p.parquet", tmp_path / "p.parquet")
+
+    def test_names_that_are_none_of_these(self):
+        names = ["<unk>", "</script>", "a|b", "no\u00a0break", "\u0644\u200f", "\U0001f469\u200d"]
+        assert resolve_classes([*names, "x" * 300]) == (*names, "x" * 300)
+
+    def test_no_name_reorders_a_terminal(self):
+        assert printable("\u202etac\u2066") == "\\u202etac\\u2066"
+        assert str(InputError("'\u202egpj.exe'")) == "'\\u202egpj.exe'"
+
+    def test_a_cell_is_on_one_line(self):
+        table = markdown([TextColumn("group", ["a\nb|c", "d\u2028e"], is_number=False)])
+        assert table.splitlines()[2:] == ["| a b\\|c |", "| d e |"]
+
+    def test_files_whose_names_are_no_text(self, tmp_path):
+        (tmp_path / "old" / "cat").mkdir(parents=True)
+        (tmp_path / "old" / "cat" / os.fsdecode(b"\xff.png")).touch()
+        told = r"cat/\\udcff\.png: its name is not UTF-8\. Rename it"
+        with pytest.raises(InputError, match=told):
+            files_below(tmp_path / "old")
+        (tmp_path / os.fsdecode(b"m\xff.csv")).touch()
+        with pytest.raises(InputError, match=r"m\\udcff\.csv: its name is not UTF-8"):
+            look_at(str(tmp_path / "{model}.csv"))
 
 
 class TestFormulas:

@@ -4,9 +4,11 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-# Control characters, but for tab and newline: in names and metadata of files they could change
-# what a terminal shows.
-_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
+# Control characters, but for tab and newline, and those of the order of writing: in names and
+# metadata of files they could change what a terminal shows.
+_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)} | {
+    n: f"\\u{n:04x}" for n in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 _MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
 
 

@@ -23,9 +23,17 @@ PREDICTION_SUFFIXES = (
 NAMED_SUFFIXES = (
     ".npy", ".pt", ".pth", ".safetensors", ".h5", ".hdf5", ".txt", ".psv", ".ipc",
 )  # fmt: skip
+MAX_LABEL_LENGTH = 300  # ImageNet's longest class name, with all synonyms, has 123
+# Line breaks and other control characters, and those that change the order of what follows.
+_UNSHOWN = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 
 def is_name(text: str) -> bool:
     """Whether a text can be a name, and part of a file name."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def is_label(text: str) -> bool:
+    """Whether a text, such as the name of a class, can stand in tables and on a terminal."""
+    return len(text) <= MAX_LABEL_LENGTH and not _UNSHOWN.search(text)

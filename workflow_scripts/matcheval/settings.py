@@ -6,6 +6,7 @@ configuration of a study (`study.configuration`) is put together from these clas
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -14,7 +15,13 @@ from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
 from matcheval.errors import InputError, suggest, unknown_name_error
-from matcheval.names import MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN
+from matcheval.names import (
+    MAX_LABEL_LENGTH,
+    MAX_NAME_LENGTH,
+    MODEL_PATTERN,
+    NAME_PATTERN,
+    is_label,
+)
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
 
@@ -43,10 +50,19 @@ def _as_boolean(value: Any) -> Any:
 
 
 def _unique(values: Sequence[T]) -> Sequence[T]:
-    repeated = sorted({str(value) for value in values if list(values).count(value) > 1})
+    repeated = sorted(str(value) for value, n in Counter(values).items() if n > 1)
     if repeated:
         raise ValueError(f"'{repeated[0]}' occurs twice")
     return values
+
+
+def _as_label(text: str) -> str:
+    if not is_label(text):
+        raise ValueError(
+            f"'{_shown(text)}' has a line break or a control character, or over "
+            f"{MAX_LABEL_LENGTH} characters"
+        )
+    return text
 
 
 def _with_distinct_names(named: dict[str, T]) -> dict[str, T]:
@@ -68,6 +84,7 @@ Fraction = Annotated[Number, Field(ge=0, le=1)]
 OpenFraction = Annotated[Number, Field(gt=0, lt=1)]
 PathText = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
+Label = Annotated[str, AfterValidator(_as_label)]  # of classes and groups
 Unique = AfterValidator(_unique)
 UniqueItems = Field(json_schema_extra={"uniqueItems": True})
 UniqueTuple = Annotated[tuple[T, ...], Unique, UniqueItems]

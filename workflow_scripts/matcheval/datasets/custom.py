@@ -18,13 +18,13 @@ from matcheval.datasets.kind import Decoded, Subset, dataset_kind
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources, npz_array, read_npy
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import readable
-from matcheval.settings import Integer, PathText, Texts, Unique, UniqueItems
+from matcheval.settings import Integer, Label, PathText, Texts, Unique, UniqueItems
 
 _BATCH_ROWS = 256
 
 ClassNames = (
     Literal["cifar10", "imagenet"]
-    | Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=2)]
+    | Annotated[tuple[Label | Integer, ...], Unique, UniqueItems, Field(min_length=2)]
 )
 _CLASSES = "A label space by name, or the class names in label order"
 

@@ -5,11 +5,13 @@ a set, only if they have the same label space, not merely the same number of cla
 """
 
 import importlib.util
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from matcheval.errors import InputError, listed, suggest
+from matcheval.names import MAX_LABEL_LENGTH, is_label
 
 CIFAR10 = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
@@ -61,9 +63,21 @@ def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
     if isinstance(classes, str):
         return label_space(classes)
     names = tuple(map(str, classes))
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
         raise InputError(f"{_quoted(twice)} given twice", field="classes")
-    return names
+    return checked_labels(names)
+
+
+def checked_labels(names: Sequence[str], file: object = None) -> tuple[str, ...]:
+    """Return the names of classes, if all can be shown."""
+    for name in names:
+        if not is_label(name):
+            raise InputError(
+                f"the class {name!a:.100} has a line break or a control character in its name, or "
+                f"over {MAX_LABEL_LENGTH} characters", file=file, field="classes",
+                remedy="Give it a shorter name, on one line",
+            )  # fmt: skip
+    return tuple(names)
 
 
 def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
@@ -132,7 +146,7 @@ def folder_classes(folders: Collection[str], file: object) -> tuple[str, ...]:
             "the names of the folders are numbers, which sort differently as text and as numbers",
             file=file, field="classes", remedy="Set 'classes' to the names in label order",
         )  # fmt: skip
-    return tuple(classes)
+    return checked_labels(classes, file)
 
 
 def _quoted(names: Sequence[str]) -> str:

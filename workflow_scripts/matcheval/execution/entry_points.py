@@ -1,6 +1,7 @@
 """Entry points of commands and rule scripts: arguments, logging, errors without traceback."""
 
 import inspect
+import json
 import logging
 import shutil
 import sys
@@ -89,6 +90,8 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items()) | {"threads": job.threads}
     parameters = named[0].pop("job", {})
+    if isinstance(parameters, str):  # as `Rule.packed` returns them
+        parameters = json.loads(parameters)
     expected = inspect.signature(function).parameters
     unused = sorted(set(parameters) - set(expected))
     if unused:

@@ -105,7 +105,17 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
         if len(same) > 1 and any(map(Path.is_symlink, same)):
             shown = listed(sorted(same))
             log.info("one folder is reached %d times, and read each time: %s", len(same), shown)
+    for file in found:
+        check_is_text(file)
     return sorted(found)
+
+
+def check_is_text(path: Path) -> None:
+    """Refuse a name that is no text: lists of files, which are UTF-8, cannot hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise InputError("its name is not UTF-8", file=path, remedy="Rename it") from error
 
 
 @contextmanager

@@ -107,7 +107,10 @@ def markdown(columns: Sequence[TextColumn]) -> str:
         ["--:" if column.is_number else "---" for column in columns],
         *zip(*(column.cells for column in columns), strict=True),
     ]
-    return "".join(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in r)} |\n" for r in lines)
+    return "".join(
+        f"| {' | '.join(' '.join(c.replace('|', chr(92) + '|').splitlines()) for c in r)} |\n"
+        for r in lines
+    )
 
 
 def latex(columns: Sequence[TextColumn]) -> str:

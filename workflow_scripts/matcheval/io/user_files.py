@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from matcheval.errors import InputError
 from matcheval.io.files import readable
 from matcheval.io.formulas import unmarked
 
+_MAX_CHARACTERS = 10_000_000  # of a YAML file; those of the studies here have up to 6,329
 _ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"
 
 
@@ -84,6 +86,17 @@ class _RepeatedKey(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no t
     """A mapping has a key twice."""
 
 
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return how many characters a node has where each alias stands for what it repeats."""
+    if id(node) not in known:
+        known[id(node)] = _MAX_CHARACTERS + 1  # of one that holds itself
+        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inner = chain(*parts) if isinstance(node, yaml.MappingNode) else parts
+        length = 0 if isinstance(node, yaml.CollectionNode) else len(node.value)
+        known[id(node)] = 1 + length + sum(_written_out(one, known) for one in inner)
+    return known[id(node)]
+
+
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """Refuses a key that a mapping has twice, of which YAML's readers keep the second."""
 
@@ -103,7 +116,13 @@ def _read(path: str | os.PathLike[str]) -> Any:
     with readable(path, "readable as YAML", yaml.YAMLError):
         # A ValueError is of text that is not UTF-8, or of an impossible date or number.
         try:
-            return yaml.load(Path(path).read_text(encoding="utf-8"), _UniqueKeys)
+            loader = _UniqueKeys(Path(path).read_text(encoding="utf-8"))
+            node = loader.get_single_node()
+            # Few lines of aliases of aliases could fill the memory.
+            if node is not None and _written_out(node, {}) > _MAX_CHARACTERS:
+                problem = f"has over {_MAX_CHARACTERS:,} characters, with what its aliases repeat"
+                raise InputError(problem, file=path, remedy="Use fewer aliases (*name)")
+            return None if node is None else loader.construct_document(node)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else path

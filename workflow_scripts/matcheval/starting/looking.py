@@ -8,7 +8,7 @@ from typing import Any
 
 from matcheval.datasets.label_spaces import check_case
 from matcheval.errors import InputError, listed, suggest
-from matcheval.io.files import files_below
+from matcheval.io.files import check_is_text, files_below
 from matcheval.names import MODEL
 from matcheval.names import PREDICTION_SUFFIXES as SUFFIXES
 from matcheval.predictions.formats import suffix_of
@@ -176,6 +176,8 @@ def _by_pattern(pattern: str) -> PredictionSet:
     if not files:
         remedy = "Look at the folder, and at the pattern: quotes keep the shell from reading it"
         raise InputError("there are no files of this name", file=pattern, remedy=remedy)
+    for file in files.values():
+        check_is_text(file)
     return PredictionSet(pattern, files)
 
 

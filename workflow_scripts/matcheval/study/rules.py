@@ -104,7 +104,7 @@ class Artifact:
         if entry is not None:
             caption = entry.caption
             for name, value in wildcards.items():
-                caption = re.sub(rf"{{{{\s*snakemake\.wildcards\.{name}\s*}}}}", value, caption)
+                caption = re.sub(rf"snakemake\.wildcards\.{name}\b", f"'{value}'", caption)
             labels = {key: label.format_map(wildcards) for key, label in entry.labels.items()}
             entry = ReportEntry(entry.category, caption, labels)
         return replace(self, stem=stem, report=entry)
@@ -210,9 +210,11 @@ class Rule(DeclaredRule):
 
     def parameters(self, wildcards: Any) -> Mapping[str, Any]:
         """Return the further arguments."""
-        found = self.arguments(wildcards) if self.arguments else {}
-        json.dumps(found)  # an object's text could change from run to run, and repeat the job
-        return found
+        return self.arguments(wildcards) if self.arguments else {}
+
+    def packed(self, wildcards: Any) -> str:
+        """Return them as JSON that is no HTML: Snakemake writes parameters into its report."""
+        return json.dumps(self.parameters(wildcards)).replace("<", "\\u003c")
 
     def call(self, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """Return what one job of it would run: the function, and its arguments as JSON values."""

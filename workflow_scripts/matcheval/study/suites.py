@@ -27,7 +27,7 @@ from matcheval.warehouse.manifest import Warehouse
 from matcheval.warehouse.settings import read_warehouse
 
 Texts = settings.UniqueTuple[str]
-Classes = Annotated[tuple[str, ...], settings.Unique]
+Classes = Annotated[tuple[settings.Label, ...], settings.Unique]
 
 
 class SuiteMember(Settings):
@@ -56,15 +56,15 @@ class SuiteMember(Settings):
     values: dict[str, settings.SomeUnique[str | settings.Integer]] = Field(
         {}, description="Values of placeholders; by default those that existing files have"
     )
-    group: str = Field("", description="What kind of set it is; may have placeholders")
-    subgroup: str = Field("", description="A finer kind; may have placeholders")
+    group: settings.Label = Field("", description="What kind of set it is; may have placeholders")
+    subgroup: settings.Label = Field("", description="A finer kind; may have placeholders")
     severity: settings.Number | str | None = Field(
         None, description="How strong the shift is, a number; may be a placeholder"
     )
     classes: Literal["imagenet-a", "imagenet-r"] | Texts = Field(
         (), description="The classes that it has images of, or a name of them; all by default"
     )
-    groups: Annotated[dict[str, Classes], Field(min_length=1)] | PathText | None = Field(
+    groups: Annotated[dict[settings.Label, Classes], Field(min_length=1)] | PathText | None = Field(
         None,
         description="Its classes, if each is a group of classes of the label space: the classes by "
         "the name of their group, or a YAML file of them",
