@@ -134,6 +134,15 @@ class TestReference:
             excess.append(reference(original, worse).columns["excess_narrowing"])
         assert abs(np.mean(excess)) < 4 * np.std(excess, ddof=1) / math.sqrt(8)
 
+    def test_its_spread_is_that_over_names_of_the_pair(self):
+        """Names seed the splits: other ones are other draws."""
+        sets = simulate(1_000, 3, 1), simulate(500, 3, 2, accuracy=0.75)
+        pairs = [Comparison("m", Pair(f"p{i}", "o", "r"), *sets) for i in range(15)]
+        found = [no_warning_reference(one, METHOD).columns for one in pairs]
+        excess, spread = ([one[f"excess_{n}"] for one in found] for n in ("narrowing", "spread"))
+        assert np.std(excess, ddof=1) > 0.01
+        assert 0.6 < np.std(excess, ddof=1) / np.mean(spread) < 1.6
+
     def test_roles_are_those_of_the_pair(self):
         """With the replication as source, and larger, the degraded half is the source."""
         sets = simulate(800, 3, 1), simulate(1_600, 3, 2, accuracy=0.75)

@@ -8,7 +8,7 @@ both narrowings is a finding only under the assumption of one factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -42,6 +42,19 @@ class NoWarning:
     same_size_gap: float = float("nan")
     same_size_matched_gap: float = float("nan")
     reason: str = ""
+    splits: Floats = field(default_factory=lambda: np.empty((0, 4)), compare=False)  # all gaps
+
+    @property
+    def spread(self) -> float:
+        """By how much the excess varies with the splits that are drawn: a jackknife's error."""
+        n = len(self.splits)
+        if n < 2:
+            return float("nan")
+        without = (self.splits.sum(axis=0) - self.splits) / (n - 1)
+        gap, matched, real, real_matched = without.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = matched / gap - real_matched / real
+        return float(excess.std() * np.sqrt(n - 1))
 
     @property
     def columns(self) -> dict[str, float]:
@@ -50,7 +63,7 @@ class NoWarning:
         real = _narrowing(self.same_size_gap, self.same_size_matched_gap)
         return vars(self) | {
             "reference_narrowing": reference, "same_size_narrowing": real,
-            "excess_narrowing": real - reference,
+            "excess_narrowing": real - reference, "excess_spread": self.spread,
         }  # fmt: skip
 
     def without(self, why: str) -> Self:
@@ -197,14 +210,14 @@ def no_warning_reference(
     gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
         return found.without("in a split, no target is matched")
-    return NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
+    return NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist(), splits=gaps)
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
     """Average over models: narrowings are those of the mean gaps."""
-    names = [field.name for field in fields(NoWarning)][2:-1]
+    names = [one.name for one in fields(NoWarning)][2:-2]
     means: Any = {name: float(np.mean([getattr(one, name) for one in models])) for name in names}
-    return replace(models[0], **means)
+    return replace(models[0], **means, splits=np.mean([one.splits for one in models], axis=0))
 
 
 @dataclass(frozen=True, eq=False)

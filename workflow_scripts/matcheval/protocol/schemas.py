@@ -128,6 +128,7 @@ GAP_QUANTITIES = (
     fraction("same_size_matched_gap", "matched gap of the real pair at these sizes"),
     fraction("same_size_narrowing", "narrowing of the real gap at these sizes"),
     fraction("excess_narrowing", "same_size_narrowing minus reference_narrowing"),
+    fraction("excess_spread", "its standard deviation with the random splits; not over sets"),
     text("remarks", "why values are NaN, and what else to know"),
 )
 

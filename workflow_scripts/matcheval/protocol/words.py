@@ -54,9 +54,11 @@ def narrowing(row: pd.Series) -> str:
     if pd.isna(row["reference_narrowing"]):
         return f"{narrower}, without a reference to compare that with"
     sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
+    spread = signed(100 * row["excess_spread"], 0)
     return (
         f"{narrower}. In samples of {sizes} it is {_narrower(row['same_size_narrowing'])}, where a "
-        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}"
+        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}; the "
+        f"difference varies by ± {spread} points with the samples drawn"
     )
 
 
@@ -172,6 +174,11 @@ def _share(row: pd.Series, name: str) -> str:
     return UNDEFINED if abs(row["gap"]) < 2 * row["gap_se"] else percent(row[name])
 
 
+def _excess(row: pd.Series) -> str:
+    found = _share(row, "excess_narrowing").removesuffix(" %")
+    return found if found == UNDEFINED else f"{found} ± {signed(100 * row['excess_spread'], 0)}"
+
+
 Cell = Callable[[pd.Series], str]
 _FIRST: dict[str, Cell] = {
     "pair": lambda row: row["pair"],
@@ -203,6 +210,6 @@ _PARTS: dict[str, Cell] = _FIRST | {
     "share with confidence (%)": lambda row: share_of_confidence(row).replace(" %", ""),
     "narrower by, in samples": lambda row: _share(row, "same_size_narrowing"),
     "no-warning reference": lambda row: _share(row, "reference_narrowing"),
-    "excess (points of narrowing)": lambda row: _share(row, "excess_narrowing").removesuffix(" %"),
+    "excess (points of narrowing ± SD over samples)": _excess,
     "models with reference": lambda row: f"{row['n_reference']}",
 }
