@@ -16,7 +16,7 @@ What a case does to confidences:
 - `spans`: confidences are uniform between these bounds in each set, so that the part that goes with
   them is not known where one set has none.
 - `stored`: confidences are rounded or saturated before anybody sees them; the model is
-  overconfident (`logits` are halved for accuracy), so that this hides more.
+  overconfident (accuracy is that of a third of the `logits`), so that this hides more.
 - `copies`: so often is each image there, and no group says so. Nothing tells that such a report is
   wrong too often: its rate is printed as a warning.
 """
@@ -96,12 +96,12 @@ CASES = (
     Case("confidences do not overlap", spans=((0.8, 0.9), (0.6, 0.7))),
     Case("confidences hardly overlap", spans=((0.7, 1.0), (0.5, 0.75))),
     Case("both, 2 points are left", (5_000, 5_000), drops=(0.02,), shape=(6.0, 0.9)),
-    Case("confidence alone, two digits, large sets", (20_000, 20_000), logits=(5.0, 3.5),
+    Case("confidence alone, two digits, large sets", (20_000, 20_000), logits=(7.0, 5.0),
          stored=rounded),
-    Case("confidence alone, two digits", (5_000, 5_000), logits=(5.0, 3.5), stored=rounded),
-    Case("confidence alone, above 0.97 stored as 1", (5_000, 5_000), logits=(5.0, 3.5),
+    Case("confidence alone, two digits", (5_000, 5_000), logits=(7.0, 5.0), stored=rounded),
+    Case("confidence alone, above 0.97 stored as 1", (5_000, 5_000), logits=(7.0, 5.0),
          stored=saturated),
-    Case("confidence alone, overconfident", (5_000, 5_000), logits=(5.0, 3.5)),
+    Case("confidence alone, overconfident", (5_000, 5_000), logits=(7.0, 5.0)),
     Case("no change, 99 %, 20 models", (5_000, 500), drops=(0.0,) * 20, original=SURE, shape=SURE,
          offset=0.004),
     Case("no change, 99 %, 5 models", (5_000, 500), drops=(0.0,) * 5, original=SURE, shape=SURE,
@@ -145,7 +145,7 @@ def predictions(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
             accuracy = confidence - case.offset - drop * i
             if case.logits:
                 logit = np.abs(case.logits[i] + LOGIT_SD * hard[0])
-                confidence, accuracy = expit(logit), expit(logit / 2)
+                confidence, accuracy = expit(logit), expit(logit / 3)
             right = ndtr(hard[1]) < accuracy
             confidence[confident] = beta.ppf(ndtr(hard[0][confident]), *CONFIDENT)
             right &= ~confident
@@ -183,7 +183,7 @@ def truths(case: Case) -> Truth:
         density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
         of_sets = (np.abs(mean + LOGIT_SD * z) for mean in case.logits)
         (a, p), (b, q) = (
-            [float((expit(logit / k) * density).sum()) for k in (2, 1)] for logit in of_sets
+            [float((expit(logit / k) * density).sum()) for k in (3, 1)] for logit in of_sets
         )
         return Truth(a - b, a - b, 0.0, p - q)
     before, after = beta(*case.original).mean(), beta(*case.shape).mean()
