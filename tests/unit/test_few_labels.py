@@ -312,6 +312,20 @@ class TestCommands:
         assert pair.estimate == pytest.approx(truth)
         assert "a minus b" in str(pair)
 
+    def test_labels_on_which_models_agree_leave_room_for_others(self):
+        """Of 30 labels, no model alone has one right: up to 12 % may be so, not 0.00 to 0.00."""
+        rng = np.random.default_rng(0)
+        label, p = rng.integers(10, size=3000), rng.uniform(0.97, 1, 3000)
+        predicted = [np.where(rng.random(3000) < 0.005, (label + 1) % 10, label) for _ in "ab"]
+        tables = [pd.DataFrame({"prediction": one, "probability": p}) for one in predicted]
+        agree = np.flatnonzero((tables[0].prediction == label) & (tables[1].prediction == label))
+        few = pd.DataFrame({"index": agree[:30], "label": label[agree[:30]]})
+        with pytest.warns(me.InputWarning):
+            found = me.estimate_difference(*tables, few, assume_random=True)
+        assert found.estimate == pytest.approx(0, abs=1e-3)
+        assert found.lower == pytest.approx(-0.116, abs=0.002)
+        assert found.upper == pytest.approx(0.116, abs=0.002)
+
     def test_a_gap_to_a_set_whose_labels_are_known(self, files, capsys):
         old = pd.DataFrame({"label": ["cat"] * 10, "prediction": ["cat"] * 9 + ["dog"]})
         old.assign(probability=0.9).to_csv("old.csv", index=False)

@@ -91,6 +91,38 @@ class TestCompareModels:
         assert result.to_pandas("datapoints").empty
 
 
+def difference(only_first, only_second, n=40, **options):
+    """Two models on n images, of which some are right by one alone."""
+    label = np.arange(n) % 2
+    sets = []
+    for wrong in (slice(0, only_second), slice(only_second, only_second + only_first)):
+        prediction = label.copy()
+        prediction[wrong] = 1 - prediction[wrong]
+        of_set = {"label": label, "prediction": prediction, "probability": np.linspace(0.6, 0.9, n)}
+        sets.append(of_set | options)
+    return me.compare_models(*sets)
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+class TestStrength:
+    @pytest.mark.parametrize(
+        ("only", "strength"),
+        [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "cannot be told")],
+    )
+    def test_no_surer_than_the_exact_test(self, only, strength):
+        """Of 4 : 0, the interval excludes 0, and p = 0.125; of 6 : 0, p = 0.031."""
+        assert difference(*only).verdict.startswith(strength)
+
+    def test_the_interval_of_groups_is_taken_once(self):
+        """Student's factor widens it already: an interval that excludes 0 establishes."""
+        found = difference(11, 0, group=np.arange(40) % 12)
+        assert found.difference.low > 0
+        assert found.verdict.startswith("established")
+        few = difference(11, 0, group=np.arange(40) % 9)
+        assert few.difference.low > 0
+        assert few.verdict.startswith("suggested")
+
+
 class TestFailIf:
     @pytest.mark.parametrize(
         ("condition", "fails"),

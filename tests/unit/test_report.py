@@ -17,9 +17,10 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
-from matcheval.protocol.report import _relation, content
+from matcheval.protocol.report import _relation, _title, content
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
 from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.pages import (
@@ -30,6 +31,7 @@ from matcheval.report.pages import (
     render_report,
 )
 from matcheval.report.sections import Section, ShownFile
+from matcheval.statistics.claims import Strength
 from matcheval.study.analysis import shown_files
 from matcheval.study.rules import Artifact, ReportEntry
 
@@ -182,6 +184,26 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     assert "<strong>Next:</strong>" in first
     assert "\N{NO-BREAK SPACE}%" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
+
+
+@pytest.mark.parametrize(
+    ("strengths", "said"),
+    [
+        (("established",) * 3, "Accuracy falls, and confidence warns of it; a loss is left where "
+         "confidence is equal"),
+        (("suggested", "established", "established"), "Accuracy seems to fall, and confidence "
+         "warns of it"),
+        (("established", "suggested", "suggested"), "Accuracy falls, and confidence seems to warn "
+         "of it; a loss seems to be left where confidence is equal"),
+    ],
+)  # fmt: skip
+def test_a_title_is_no_surer_than_its_claims(strengths, said):
+    questions = ("accuracy", "confidence", "left")
+    claims = tuple(
+        Claim(question, "loss", "", 0.1, 0.0, 0.2, Strength(strength), "")
+        for question, strength in zip(questions, strengths, strict=True)
+    )
+    assert _title(Verdict("p", claims, "")).startswith(said)
 
 
 def test_models_that_differ_are_shown_in_place_of_their_means(estimated, tmp_path, monkeypatch):
