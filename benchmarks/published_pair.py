@@ -104,7 +104,7 @@ def controls() -> Iterator[dict]:
         for control, (n, m) in of.items():
             parts = order[:n], order[n : n + m]
             sides = ({k: arrays(p, rows) for k, p in old.items()} for rows in parts)
-            found = me.compare(*sides, seeds=SEEDS, pair=control)
+            found = me.compare(*sides, seeds=SEEDS, pair="control")
             yield {"control": control, "draw": draw} | row_of(found, "label_probability")
         cut = {k: arrays(p, order[:2000]) for k, p in old.items()}
         found = me.compare(cut, new, seeds=SEEDS, pair="cut")

@@ -240,7 +240,7 @@ _REASONS = {
     "too_short": "'{shown}' must have at least {min_length} entries",
     "too_long": "'{shown}' must have at most {max_length} entries",
     "union_tag_not_found": "kind missing",
-    "string_type": "'{shown}' is not a text",
+    "string_type": "'{shown}' is not a text: put it in quotes, as it is written",
     **dict.fromkeys(("float_parsing", "float_type"), "'{shown}' is not a number"),
     **dict.fromkeys(
         ("int_parsing", "int_type", "int_from_float"), "'{shown}' is not a whole number"
@@ -271,7 +271,7 @@ def _reason(violation: ErrorDetails) -> str:
             return f"'{shown}' has no '{{model}}', which stands for the names of the models"
         return f"'{shown}' does not have the form {context['pattern']}"
     if kind == "invalid_key" or violation["loc"][-1:] == ("[key]",):
-        return f"key '{shown}' is not a text"
+        return f"key '{shown}' is not a text: put it in quotes, as it is written"
     if value is None or kind == "string_too_short" or context.get("actual_length") == 0:
         return "is empty"
     if kind in _REASONS:

@@ -249,10 +249,9 @@ class ComparisonResult(Shown):
             If the folder holds other files, or cannot be written.
         """
         comparison_output.check_folder(Path(folder))
-        written = comparison_output.write_comparison(
+        return comparison_output.write_comparison(
             self._compared, Path(folder), self._asked, figures
         )
-        return list(written)
 
     def report(self, file: str | os.PathLike[str]) -> Path:
         """Write the report alone, a page that holds its figures.
@@ -304,6 +303,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
+    labels_are_true: bool = False,
     progress: bool = False,
 ) -> ComparisonResult:
     """Compare accuracies on an original and a replicated test set, before and after matching.
@@ -369,6 +369,8 @@ def compare(
         the labels, `cifar10` or `imagenet`. By default names are those that occur, sorted.
     first_label : int
         The number of the first class, 0 or 1.
+    labels_are_true : bool
+        Accept labels that all predictions equal, which otherwise look like predictions.
     progress : bool
         Whether a terminal shows progress bars.
 
@@ -422,7 +424,9 @@ def compare(
         sets = replication, replication_of_model
         original, replication = (evaluate(run, one, progress=progress) for one in sets)
     models, left_out = given_models(original, replication)
-    layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
+    layout, n_classes = layout_of(
+        all_sources(models), columns, classes, first_label, labels_are_true=labels_are_true
+    )
     read = read_compared(models, options, layout, n_classes, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "

@@ -188,6 +188,13 @@ def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]]
                 for i in range(0, len(images), batch_size)]  # fmt: skip
     elif hasattr(data, "__getitem__") and not isinstance(data, list | DataLoader | IterableDataset):
         data = DataLoader(data, batch_size)  # all others yield batches
+    if getattr(data, "drop_last", False) and isinstance(data, DataLoader):
+        left_out = len(data.dataset) % (data.batch_size or 1)  # type: ignore[arg-type]
+        if left_out:
+            raise InputError(
+                f"the DataLoader has drop_last=True, which leaves out {left_out} images",
+                remedy="Make it with drop_last=False",
+            )
     if not isinstance(data, Iterable):
         remedy = "Give a DataLoader, a dataset, or images and labels"
         raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)

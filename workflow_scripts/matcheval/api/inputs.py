@@ -116,6 +116,8 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
     value: Any = None
     try:
         value = data[key]  # which an `.npz` file reads
+        if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
+            value = value.float()
         found = np.asarray(value)
         if found.dtype.kind == "O":  # which may be all texts, or all whole numbers
             from pandas.api.types import infer_dtype
@@ -213,6 +215,8 @@ def layout_of(
     classes: int | str | Sequence[str] | None,
     first_label: int,
     caller: Caller = "python",
+    *,
+    labels_are_true: bool = False,
 ) -> tuple[Layout, int | None]:
     """Return how predictions are laid out, and the number of classes if it is given.
 
@@ -222,7 +226,7 @@ def layout_of(
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    layout = Layout(theirs, names, int(first_label), caller=caller)
+    layout = Layout(theirs, names, int(first_label), labels_are_true=labels_are_true, caller=caller)
     return (with_shared_classes(sources, layout) if names is None else layout), n_classes
 
 

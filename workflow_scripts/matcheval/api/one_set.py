@@ -32,7 +32,7 @@ from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import groups_of
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
-from matcheval.predictions.suspicions import suspicions
+from matcheval.predictions.suspicions import check_truth, suspicions
 from matcheval.protocol.blocks import groups, groups_of_models, paired_images
 from matcheval.protocol.compared_models import differing
 from matcheval.statistics.claims import FEW_GROUPS, Strength
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 ROLES = ("first", "second")
 N_SHOWN = 5  # datapoints in a text
 _NAME_WIDTH = 30
+_BY_ORDER = (
+    "rows are paired by their order, as not both files name the datapoints: files that are sorted "
+    "by class may have different orders within the classes"
+)
 FILES = ("disagreements.csv", "disagreements.parquet")
 _TABLES = ("numbers", "datapoints")
 _FEW = {  # columns that tables have unless all are asked for
@@ -204,6 +208,7 @@ def compare_models(
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
+    labels_are_true: bool = False,
 ) -> ModelComparison:
     """Compare the accuracies of two models on the same images.
 
@@ -214,7 +219,7 @@ def compare_models(
         aligned by index or file name, where both have them.
     names : tuple of str, optional
         What the models are called; by default as predictions or files say.
-    columns, classes, first_label
+    columns, classes, first_label, labels_are_true
         As for `compare`.
 
     Returns
@@ -243,7 +248,9 @@ def compare_models(
     if names is not None:
         check_names(names)
     sources = [source_of(one, role) for one, role in zip((first, second), ROLES, strict=True)]
-    layout, n_classes = layout_of(sources, columns, classes, first_label)
+    layout, n_classes = layout_of(
+        sources, columns, classes, first_label, labels_are_true=labels_are_true
+    )
     result = compare_on_one_set(sources, layout, n_classes, names)
     warn_each(result.warnings)
     return result
@@ -263,6 +270,7 @@ def compare_on_one_set(
         names = distinct_names(named, sources, ROLES)
     alignment = Alignment()
     placed = [alignment.place(one, source) for one, source in zip(read, sources, strict=True)]
+    _check_start(placed[0], placed[1], names)
     shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
     one, other = shared.values()
     if one.datapoints_digest != other.datapoints_digest:
@@ -278,6 +286,7 @@ def compare_on_one_set(
     both = int((one.correct & other.correct).sum())
     warnings = [
         *left_out,
+        *check_truth((one, other), layout, sources[0]),
         *(
             f"{name}: {text}"
             for name, of in shared.items()
@@ -292,9 +301,25 @@ def compare_on_one_set(
         difference=Estimate(row["gap"], row["gap_low"], row["gap_high"]), p=float(mcnemar(*only)),
         both_right=both, only_first=only[0], only_second=only[1],
         both_wrong=len(one) - both - sum(only), remark=row["reason"], warnings=tuple(warnings),
-        notes=tuple(t for n, r in zip(names, read, strict=True) for t in told_of(n, r)),
+        notes=(
+            *(t for n, r in zip(names, placed, strict=True) for t in told_of(n, r)),
+            *([] if all(r.is_identified for r in placed) else [_BY_ORDER]),
+        ),
         _datapoints=_disagreements(one, other, layout), _n_groups=blocks.n if blocks.grouped else 0,
     )  # fmt: skip
+
+
+def _check_start(one: Predictions, other: Predictions, names: tuple[str, str]) -> None:
+    """Refuse indices of the same rows of which those of one file are higher by one."""
+    if len(one) != len(other) or not np.array_equal(one.label, other.label):
+        return
+    shift = (other.index - one.index).astype(int)
+    if (abs(shift) == 1).all() and (shift == shift[0]).all():
+        raise InputError(
+            f"datapoints are counted from {other.index[0]} in {names[1]} and from {one.index[0]} "
+            f"in {names[0]}, and have the same labels",
+            remedy="Count them alike, or leave the column out of both files",
+        )  # fmt: skip
 
 
 def describe(found: ModelComparison, where: str) -> str:

@@ -14,13 +14,15 @@ from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
-from matcheval.predictions.alignment import Alignment, repeated_keys, shared_datapoints
+from matcheval.predictions.alignment import Alignment, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory, stem_of
 from matcheval.predictions.group_files import Texts, groups_of
+from matcheval.predictions.labels_beside import LABELS_FILE
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
 from matcheval.predictions.records import Predictions
+from matcheval.predictions.suspicions import check_truth
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
 from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
 
@@ -234,6 +236,15 @@ def read_compared(
                 read[origin][name] = replace(placed, told=())
     problems.raise_any()
     assert pair is not None
+    every = [found for of_set in read.values() for found in of_set.values()]
+    noticed |= dict.fromkeys(check_truth(every, layout, models[0].original))
+    beside = {found.metadata.get(LABELS_FILE) for found in every}
+    if None not in beside and len(beside) == 1 and not options.paired and not layout.labels_file:
+        raise InputError(
+            "was taken for the true classes of both sets", file=beside.pop(),
+            remedy="Give each set a file of its own, named like its predictions: new_labels.npy "
+            "beside new_logits.npy",
+        )  # fmt: skip
     from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
     from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 
@@ -266,13 +277,8 @@ def _slim(found: Predictions, *, named: bool) -> Predictions:
 
 
 def told_of(name: str, found: Predictions) -> list[str]:
-    """Say what was recognised in a file, and whether rows repeat what should be unlike in all."""
-    told = [f"{name}: {', '.join(found.told)}"] if found.told else []
-    if found.keys is not None and (n := repeated_keys(found.keys)):
-        told.append(
-            f"{name}: {n:,} of {len(found):,} rows have the name of a datapoint before them"
-        )
-    return told
+    """Say what was recognised in a file."""
+    return [f"{name}: {', '.join(found.told)}"] if found.told else []
 
 
 def _are_of_same_images(one: Predictions, other: Predictions) -> bool:

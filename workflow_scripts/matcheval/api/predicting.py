@@ -244,6 +244,7 @@ def predict_accuracy(
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
+    labels_are_true: bool = False,
 ) -> AccuracyPredictions:
     """Predict a model's accuracy on sets without labels, from its outputs there.
 
@@ -275,7 +276,7 @@ def predict_accuracy(
         Resamples of the datapoints for the intervals, 0 for none.
     seed : int
         Of resamples and random splits, not negative.
-    columns, classes, first_label
+    columns, classes, first_label, labels_are_true
         As for `compare`.
 
     Returns
@@ -332,7 +333,9 @@ def predict_accuracy(
         is_named,
         tuple(map(str, calibration_groups)),
     )
-    layout, n_classes = layout_of(given.all, columns, classes, first_label)
+    layout, n_classes = layout_of(
+        given.all, columns, classes, first_label, labels_are_true=labels_are_true
+    )
     told, notes = list[str](), list[str]()
     source, table = predict_given(
         given,

@@ -1,14 +1,14 @@
 """The commands `doctor` and `check-study`."""
 
 import argparse
-import sys
+import logging
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
 
-from matcheval.errors import InputError, printable
+from matcheval.errors import InputError
 from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
-from matcheval.io.terminal import add_json, print_json
+from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
 
@@ -23,6 +23,7 @@ _STUDY = (
     "to the working directory."
 )
 _WIDTH = 100
+LOGGER = logging.getLogger(__name__)
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +57,9 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         print_json("doctor", told | {"findings": [asdict(one) for one in found]})
     else:
         for one in found:
-            sys.stdout.write(printable(_described(one)))
+            print_text(_described(one))
         notes = sum(one.state == NOTE for one in found)
-        sys.stdout.write(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
+        print_text(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
     if problems:
         raise SystemExit(1)
 
@@ -68,8 +69,7 @@ def _run_on_gpus(arguments: argparse.Namespace) -> None:
 
     def tell(line: str) -> None:
         if not arguments.json:
-            sys.stdout.write(printable(f"{line}\n"))
-            sys.stdout.flush()
+            print_text(f"{line}\n")
 
     report = check_gpus(arguments.file, tell)
     if arguments.json:
@@ -114,12 +114,14 @@ def run_check_study(arguments: argparse.Namespace) -> None:
 
     study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)
-    opened = open_some(study)
+    opened, noticed = open_some(study)
+    for text in noticed:
+        LOGGER.warning("warning: %s", text)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
     if arguments.json:
         print_json("check-study", {"study": study.name, **parts, "opened": opened})
     else:
         held = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
         looked = f" (opened: {opened})" if opened else ""
-        text = f"study '{study.name}': {held}; nothing wrong was found{looked}\n"
-        sys.stdout.write(printable(text))
+        state = "see the warnings" if noticed else "nothing wrong was found"
+        print_text(f"study '{study.name}': {held}; {state}{looked}\n")

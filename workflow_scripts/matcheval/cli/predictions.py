@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
 from matcheval.cli.parser import Several
-from matcheval.errors import InputError, printable
+from matcheval.errors import InputError
 from matcheval.io.files import check_is_file, check_place
-from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 from matcheval.names import MODEL
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 
@@ -88,6 +88,10 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
         "--first-label", type=int, choices=[0, 1], default=0,
         help="number of the first class in the files (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--labels-are-true", action="store_true",
+        help="labels that all predictions equal are the true classes all the same",
+    )  # fmt: skip
 
 
 def read_layout(
@@ -107,7 +111,10 @@ def read_layout(
             )
         columns[ours] = theirs
     given = None if arguments.classes is None else read_classes(arguments.classes)
-    layout, n_classes = layout_of(sources, columns, given, arguments.first_label, "command")
+    layout, n_classes = layout_of(
+        sources, columns, given, arguments.first_label, "command",
+        labels_are_true=arguments.labels_are_true,
+    )  # fmt: skip
     if layout.classes is not None and not isinstance(given, tuple):
         more = ", ..." if len(layout.classes) > _MAX_CLASSES else ""
         LOGGER.warning(
@@ -273,7 +280,7 @@ def run_match(arguments: argparse.Namespace) -> None:
         files = [str(path) for path in written]
         print_json("match", told | {"epsilon": result.epsilon, "runs": runs, "written": files})
     else:
-        sys.stdout.write(printable(f"{result}\n"))
+        print_text(f"{result}\n")
 
 
 def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
@@ -321,16 +328,14 @@ def run_compare(arguments: argparse.Namespace) -> None:
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
     if (more := len(compared.warnings) - MAX_WARNINGS) > 0:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
-    if not arguments.json:
-        sys.stdout.write(printable(describe(compared, where)))
     written = []
     if folder is not None:
         command = shlex.join(["matched-eval", *sys.argv[1:]])
-        written = [
-            str(path) for path in write_comparison(compared, folder, command, arguments.figures)
-        ]
+        written = list(map(str, write_comparison(compared, folder, command, arguments.figures)))
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
-    if arguments.json:
+    if not arguments.json:
+        print_text(describe(compared, where))
+    else:
         gaps, tables = compared.gaps, compared.tables
         print_json("compare", {
             "verdict": asdict(compared.verdict),
@@ -439,7 +444,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         told = {"base": base.name, "recommendations": advice, "predictions": rows}
         print_json("predict-accuracy", told)
     else:
-        sys.stdout.write(printable(describe(base.name, table.to_pylist())))
+        print_text(describe(base.name, table.to_pylist()))
 
 
 def _check_named_once(arguments: argparse.Namespace) -> None:

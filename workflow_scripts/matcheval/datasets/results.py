@@ -8,7 +8,7 @@ from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind, dataset_kind
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.names import MODEL_PATTERN, NAMED_SUFFIXES, PREDICTION_SUFFIXES
-from matcheval.settings import Count, Integer, Names, PathText, Settings, Texts
+from matcheval.settings import Boolean, Count, Integer, Names, PathText, Settings, Texts
 
 Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
 PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]
@@ -76,6 +76,9 @@ class Predictions(_WithoutImages):
     )
     first_label: Annotated[Integer, Field(ge=0, le=1)] = Field(
         0, description="The number of the first class in the files"
+    )
+    labels_are_true: Boolean = Field(
+        False, description="Labels that all predictions equal are the truth all the same"
     )
     suffixes: ClassVar[tuple[str, ...]] = (*PREDICTION_SUFFIXES, *NAMED_SUFFIXES)
 

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.strata import Ints
-from matcheval.predictions.layout import Layout
 from matcheval.predictions.alignment import common_fold, key_texts
 from matcheval.predictions.class_names import Vocabulary
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 
 SKIP, OUTSIDE = -2, -1  # in place of a label: cannot be decided; no class of the set
+_MIN_ROWS = 20
 _STATUS = ("", "done", "skip")
 Cells = Mapping[str, list[Any]]
 
@@ -35,6 +36,8 @@ class Answers:
 
 def read_cells(file: Path) -> Cells:
     """Read a file of labels as text, as 00000 is a name: CSV as spreadsheets write it, too."""
+    if file.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError("is a spreadsheet", file=file, remedy="Save its sheet as CSV")
     from matcheval.io.delimited_text import read_delimited
 
     values, texts = (
@@ -98,12 +101,29 @@ def answers_of(
             found[place[name]] = SKIP
         elif label:
             found[place[name]], written[place[name]] = read.label(label, at), label
+    if key == "index":
+        _check_start(found, given, file)
     order = dict[int, int]()
     for name, text in zip(texts[key], texts.get("order", ()), strict=False):
         order[place[name]] = _whole(text)
     if None in order.values():
         order = {}  # a column of another meaning
     return Answers(found, written, file, tuple(sorted(order, key=order.__getitem__)))
+
+
+def _check_start(labels: Mapping[int, int], given: Predictions, file: object) -> None:
+    """Refuse labels that fit the predictions only one row further up: rows counted from 1."""
+    rows = np.array([row for row, label in labels.items() if label >= 0 and row > 0], np.int64)
+    if len(rows) < _MIN_ROWS:
+        return
+    chosen = np.array([labels[row] for row in rows.tolist()])
+    here, above = (float(np.mean(given.prediction[at] == chosen)) for at in (rows, rows - 1))
+    if above > max(2 * here, here + 0.3):
+        raise InputError(
+            f"{100 * here:.0f} % of the labels are the prediction of their row, and "
+            f"{100 * above:.0f} % that of the row before: rows are counted from 1", file=file,
+            field="index", remedy="Give rows from 0: subtract 1",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

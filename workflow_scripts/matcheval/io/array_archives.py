@@ -40,6 +40,12 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
         enter_digest_of_archive(partial)
 
 
+OF_OBJECTS = (
+    "Convert arrays of objects before they are saved: labels.astype('int64'); of a dict: "
+    "np.savez(file, **dict)"
+)
+
+
 def array_names(path: Path) -> list[str]:
     """Return the names of the arrays of an `.npz` file."""
     with _opened(path) as archive:
@@ -54,7 +60,9 @@ def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
         try:
             array = np.lib.format.read_array(stream, allow_pickle=False)
         except UNREADABLE as error:
-            raise InputError(f"not a readable array ({error})", file=path, field=name) from error
+            remedy = OF_OBJECTS if "Object arrays" in str(error) else ""
+            problem = f"not a readable array ({error})"
+            raise InputError(problem, file=path, field=name, remedy=remedy) from error
         found[name] = check_text(array, path, name)
     return found
 

@@ -44,9 +44,9 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
         if b"\0" in head and encoding != "utf-16":
             raise ValueError("it holds a NUL")
         lines = head.decode(encoding, "replace").lstrip("\ufeff").splitlines()
-        stated = bool(lines) and re.fullmatch('"?sep=.?"?', lines[0])  # of Excel, above the header
-        separator = _separator(lines[1 if stated else 0 :][:1])
-        how: dict[str, Any] = {"skip_rows": 1 if stated else 0, "has_lists": b'"[' in head}
+        above = _lines_above(lines)
+        separator = _separator(lines[above:][:1])
+        how: dict[str, Any] = {"skip_rows": above, "has_lists": b'"[' in head}
         told = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
         try:
             table = _read(path, separator, encoding, **how)
@@ -55,7 +55,9 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
             table = _read(path, separator, encoding, **how)
         if encoding in ("utf-16", _SPREADSHEET):
             told.append("UTF-16" if encoding == "utf-16" else "Latin-1")
-        if separator != "," and any(map(_has_decimal_commas, table.columns)):
+        has_points = any(pa.types.is_floating(column.type) for column in table.columns)
+        if separator != "," and not has_points and any(map(_has_decimal_commas, table.columns)):
+            _check_no_thousands(table, path)
             told.append("decimal commas")
             table = _read(path, separator, encoding, decimal_point=",", **how)
         if as_text:
@@ -64,6 +66,31 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
     # NumPy's `savetxt` writes the header as a comment.
     names = [name.removeprefix("# ").strip() for name in table.schema.names]
     return unmarked_table(table.rename_columns(names)), told
+
+
+def _lines_above(lines: list[str]) -> int:
+    """Count the lines above the header: Excel's `sep=`, and comments, but not NumPy's header."""
+    if lines and re.fullmatch('"?sep=.?"?', lines[0]):
+        return 1
+    n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)
+    after = re.split("[,;\t|]", lines[n]) if n else []
+    return n if not all(is_number(cell.strip()) for cell in after) else max(0, n - 1)
+
+
+def _check_no_thousands(table: "pa.Table", path: Path) -> None:
+    """Refuse whole numbers of which some have a comma before three digits: 12 and 1,140."""
+    import pyarrow as pa
+
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        cells = column.to_pylist() if pa.types.is_string(column.type) else []
+        commas = [one.strip() for one in cells if "," in one]
+        are_groups = all(re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", one) for one in commas)
+        if commas and len(commas) < len(cells) and are_groups:
+            raise InputError(
+                f"holds '{commas[0]}' beside numbers without a comma, which may group thousands or "
+                "mark decimals", file=path, field=name,
+                remedy="Write thousands without a separator: 1140",
+            )  # fmt: skip
 
 
 def _separator(first: list[str]) -> str:
@@ -113,10 +140,20 @@ def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
 def check_has_header(table: "pa.Table", path: Path) -> None:
     """Refuse a table whose first line holds numbers in place of names."""
     names = table.schema.names
-    if names and all(is_number(name) for name in names) and any("." in name for name in names):
+    are_numbers = names and all(is_number(name) for name in names)
+    cells = names[0].split() if len(names) == 1 else []
+    is_data = are_numbers and (len(names) == 1 or any("." in name for name in names))
+    if is_data or (len(cells) > 1 and is_number(cells[-1])):
         raise InputError(
-            f"its first line is '{','.join(names):.60}'", file=path,
-            remedy="Write the names of the columns above it, such as label,prediction,probability",
+            f"its first line is '{','.join(names):.60}', which holds data", file=path,
+            remedy="Write the names of the columns above it, separated by commas as the cells are: "
+            "label,prediction,probability",
+        )  # fmt: skip
+    second = [str(column[0].as_py()) for column in table.columns] if table.num_rows else []
+    if len({*names}) < len(names) and {"label", "prediction"} <= {*second}:
+        raise InputError(
+            f"has two header lines, of which the first is '{','.join(names):.60}'", file=path,
+            remedy="Leave the line with the names of the columns only",
         )  # fmt: skip
 
 

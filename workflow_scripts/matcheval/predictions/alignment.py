@@ -127,11 +127,6 @@ def datapoint_names(found: Predictions) -> list[str]:
     return key_texts(found.index if found.keys is None else found.keys)
 
 
-def repeated_keys(keys: npt.NDArray[Any]) -> int:
-    """Count the rows whose key another row before them has."""
-    return len(keys) - len(set(key_texts(keys)))
-
-
 def _taken(found: Predictions, rows: npt.NDArray[Any] | Sequence[int]) -> Predictions:
     """Return some rows of predictions."""
     arrays = ("index", "label", "prediction", "probability", "keys", "groups")

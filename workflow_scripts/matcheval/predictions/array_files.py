@@ -1,7 +1,7 @@
 """Files of arrays: NumPy's `.npz` and `.npy`, torch's `.pt`, safetensors and HDF5."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import UNREADABLE, array_names, check_text, read_arrays
+from matcheval.io.array_archives import OF_OBJECTS, UNREADABLE, array_names, check_text, read_arrays
 from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import readable
 from matcheval.predictions.column_names import known_part
@@ -46,8 +46,13 @@ def _npz(path: Path) -> ArrayFile:
 
 def _npy(path: Path) -> ArrayFile:
     """Return the one array, by the file's name."""
-    with readable(path, "a readable array", *UNREADABLE), path.open("rb") as stream:
-        array = np.lib.format.read_array(stream, allow_pickle=False)
+    with path.open("rb") as stream:
+        try:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+        except UNREADABLE as error:
+            remedy = OF_OBJECTS if "Object arrays" in str(error) else ""
+            problem = f"not a readable array ({error})"
+            raise InputError(problem, file=path, remedy=remedy) from error
     return _in_memory({_name_of(path): _widened(check_text(array, path))})
 
 
@@ -96,16 +101,35 @@ def _torch(path: Path) -> ArrayFile:
 
 def _joined(content: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
     """Return tensors by name; those of a list of batches one after the other."""
+    is_pair = isinstance(content, list | tuple) and len(content) == 2  # of scores and of labels
+    lists = [] if not is_pair else [_concatenated(one) for one in content if isinstance(one, list)]
+    if len(lists) == 2 and all(one is not None for one in lists):
+        return {f"[{at}]": one for at, one in enumerate(lists) if one is not None}
     if isinstance(content, list | tuple) and content and all(map(_is_batch, content)):
         batches = [_joined(batch, path) for batch in content]
         with readable(path, "batches of the same tensors", KeyError, TypeError):
             return {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
     if isinstance(content, list | tuple):
+        if (whole := _concatenated(content)) is not None:
+            return {_name_of(path): whole}
         content = {f"[{position}]": one for position, one in enumerate(content)}
     if not isinstance(content, Mapping):
         content = {_name_of(path): content}
-    arrays = {str(name): _of_tensor(value) for name, value in content.items()}
+    arrays = {str(name): _array_of(value) for name, value in content.items()}
     return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _array_of(value: Any) -> npt.NDArray[Any] | None:
+    """Return a tensor, or a list of tensors of batches, as one array; None of anything else."""
+    array = _of_tensor(value)
+    return _concatenated(value) if array is None and isinstance(value, list | tuple) else array
+
+
+def _concatenated(batches: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """Return tensors of batches, one after the other; None of anything else."""
+    arrays = [array for one in batches if (array := _of_tensor(one)) is not None and array.ndim]
+    are_alike = len({array.shape[1:] for array in arrays}) == 1
+    return np.concatenate(arrays) if are_alike and len(arrays) == len(batches) > 1 else None
 
 
 def _is_batch(one: Any) -> bool:

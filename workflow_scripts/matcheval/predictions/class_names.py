@@ -19,7 +19,7 @@ _MIN_ROWS = 20
 
 
 def folded(name: str) -> str:
-    """Return a name without what spellings differ in: form of accents, spaces, case, `_` and `-`."""
+    """Return a name without what spellings differ in: accents' form, spaces, case, `_` and `-`."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", name))
     return " ".join(re.sub("[_-]", " ", text).split()).casefold() or name
 

@@ -29,7 +29,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "predicted_labels", "predicted_class", "prediction_label", "predictions_label",
         "pred_label", "pred_labels", "pred_class", "pred_id", "pred_idx", "top1", "top_1",
         "top1_class", "top1_label", "top1_pred", "argmax", "label_pred", "guess",
-        "model_prediction", "output_label",
+        "model_prediction", "output_label", "scored_labels",
     ),
     "probability": (
         "probabilities", "prob", "probs", "score", "scores", "confidence", "confidences", "conf",
@@ -47,6 +47,8 @@ KEYS = (
     "key", "filename", "file_name", "filepath", "file_path", "path", "image_path", "image_file",
     "img_path", "image", "img", "image_name", "file", "name", "row_id", "datapoint",
 )  # fmt: skip
+# Rows of several models, parts of a set or epochs, where it has several values.
+POOLED = ("model", "model_name", "checkpoint", "split", "fold", "subset", "partition", "epoch")
 # Of the model on this set, as a single number.
 ACCURACIES = ("acc", "accuracy", "test_acc", "test_accuracy", "top1_acc", "top1_accuracy")
 # Scores of all classes: lists, arrays of two dimensions. Others follow from their values.
@@ -68,7 +70,10 @@ MATRICES: dict[str, Kind | None] = {
 # What columns of single classes begin with; the number or name of the class follows.
 PREFIXES: dict[str, Kind | None] = {
     **dict.fromkeys(("logits", "logit"), "logits"),
-    **dict.fromkeys(("probability", "proba", "probs", "prob", "softmax", "p"), "probabilities"),
+    **dict.fromkeys(
+        ("scored probabilities", "probability", "proba", "probs", "prob", "softmax", "p"),
+        "probabilities",
+    ),
     **dict.fromkeys(("scores", "score", "outputs", "output", "confidence", "pred", "class"), None),
 }
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

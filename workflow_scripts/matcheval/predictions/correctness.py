@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.kinds import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
+from matcheval.datasets.kinds import (
+    ACCURACIES_KIND,
+    ARCHIVE_KIND,
+    LABELS_KIND,
+    PREDICTIONS_KIND,
+    DatasetSpec,
+)
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.tables import DATASET, MODEL, TOP_K, Column, TableSchema, fraction
 from matcheval.predictions.files import read_predictions
@@ -30,7 +36,7 @@ from matcheval.predictions.published_files import (
 )  # fmt: skip
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import read_top_k
-from matcheval.predictions.suspicions import SameModels, SameScores
+from matcheval.predictions.suspicions import SameModels, SameScores, check_truth
 
 ACCURACIES = TableSchema(
     "accuracies of a dataset",
@@ -171,7 +177,7 @@ def _read_all(
 ) -> tuple[Predictions, list[Any]]:
     """Read the predictions of all models; return the first one's, and what `use` gives of each."""
     layout, errors, used = layout_of(spec), ErrorCollector(), list[Any]()
-    same = SameScores(spec.name)
+    same, all_right = SameScores(spec.name), list[Predictions]()
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
@@ -181,9 +187,13 @@ def _read_all(
                 problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
                 raise InputError(problem, file=file)
             same.check(model, file, found)
+            if len(all_right) == len(used) and found.correct.all():
+                all_right.append(found)
             used.append(use(model, found))
     errors.raise_any()
     assert first is not None
+    if len(all_right) == len(used) and spec.kind == PREDICTIONS_KIND:
+        check_truth(all_right, layout, spec.name)
     return first[1], used
 
 

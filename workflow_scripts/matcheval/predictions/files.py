@@ -17,8 +17,10 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
 from matcheval.predictions import formats
+from matcheval.predictions.alignment import key_texts
 from matcheval.predictions.class_names import NamedColumn, names_in, one_vocabulary
 from matcheval.predictions.column_names import COLUMNS, KINDS
+from matcheval.predictions.copies import told_copies
 from matcheval.predictions.formats import Column, Source
 from matcheval.predictions.labels_beside import with_labels_beside, with_labels_of
 from matcheval.predictions.layout import Layout, as_numbers
@@ -28,6 +30,7 @@ from matcheval.predictions.recognition import (
 )
 from matcheval.predictions.records import (
     PREDICTIONS,
+    ROWS_FROM_0,
     LabelRule,
     Predictions,
     check_predictions,
@@ -40,6 +43,7 @@ from matcheval.predictions.scores import (
     values_of,
 )
 from matcheval.predictions.softmax import TIED, most_probable, n_tied
+from matcheval.predictions.suspicions import NOTICED, suspicions
 
 _DEFAULT = Layout()
 
@@ -152,6 +156,7 @@ def read_contents(
     if is_complete:
         _check_not_of_class_1(columns, raw)
     if matrix is not None:
+        _check_not_transposed(columns.get("label"), matrix, raw)
         numbers[matrix.kind] = matrix.values.shape[1]
         if not is_complete:
             found = most_probable(matrix.values, logits=matrix.kind == "logits")
@@ -169,7 +174,42 @@ def read_contents(
     missing = [name for name in needed if name not in columns]
     if missing:
         raise _missing_error(missing, raw)
-    return Contents(columns, metadata, matrix, raw)
+    return _without_repeated(Contents(columns, metadata, matrix, raw))
+
+
+def _without_repeated(found: Contents) -> Contents:
+    """Drop rows that repeat a datapoint with all that is predicted of it; refuse others."""
+    raw, metadata = found.raw, dict(found.metadata)
+    noticed = [*raw.noticed]
+    keys = None if raw.key is None else key_texts(formats.as_list(raw.key[1]))
+    if raw.key is not None and keys is not None and len({*keys}) < len(keys):
+        first = {key: row for row, key in reversed([*enumerate(keys)])}
+        whole = [*found.columns.values(), *([found.scores.values] if found.scores else [])]
+        for row, key in enumerate(keys):
+            if any(not np.array_equal(column[row], column[first[key]]) for column in whole):
+                raise InputError(
+                    f"'{key:.60}' occurs more than once ({len(keys) - len(first):,} rows repeat "
+                    f"another's), with other values in row {row}", file=raw.file, field=raw.key[0],
+                    remedy="Give each datapoint one row. If this names groups of datapoints, such "
+                    f"as videos, call it group; {ROWS_FROM_0.lower()}",
+                )  # fmt: skip
+        kept = np.array(sorted(first.values()))
+        noticed.append(
+            f"{len(keys) - len(kept):,} rows repeat another's `{raw.key[0]}`, and count once"
+        )
+        raw = replace(
+            raw, key=(raw.key[0], _objects(raw.key[1], kept)),
+            groups=None if raw.groups is None else _objects(raw.groups, kept),
+        )  # fmt: skip
+        columns = {name: column[kept] for name, column in found.columns.items()}
+        scores = found.scores and replace(found.scores, values=found.scores.values[kept])
+        found = replace(found, columns=columns, scores=scores)
+    if found.scores is not None and raw.groups is None:
+        are_probabilities = found.scores.kind == "probabilities"
+        noticed += told_copies(found.scores.values, are_probabilities=are_probabilities)
+    if noticed:
+        metadata[NOTICED] = "\n".join(noticed)
+    return replace(found, raw=raw, metadata=metadata)
 
 
 def _decided(raw: RawFile, labels: LabelRule) -> RawFile:
@@ -213,6 +253,18 @@ def _check_order(raw: RawFile, *, scores: bool) -> None:
         )
 
 
+def _check_not_transposed(
+    label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile
+) -> None:
+    n, width = scores.values.shape
+    if label is not None and len(label) != n and label.size == width:
+        raise InputError(
+            f"has {n:,} rows and {width:,} columns, for {width:,} labels", file=raw.file,
+            field=scores.kind, remedy="Transpose the arrays: a row per datapoint, as Python reads "
+            "them, is a column in MATLAB",
+        )  # fmt: skip
+
+
 def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) -> None:
     """Refuse probabilities of class 1 of two, also where class 0 is predicted."""
     p, predicted = columns["probability"], columns["prediction"]
@@ -231,11 +283,18 @@ def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) ->
 
 def _missing_error(missing: list[str], raw: RawFile) -> InputError:
     say = raw.layout.say
-    remedy = f"If they have other names, say which: {say('columns', **_suggested(missing, raw))}"
+    columns = _suggested(missing, raw) or dict.fromkeys(missing, "NAME")
+    remedy = f"If they have other names, say which: {say('columns', **columns)}"
     if missing == ["label"]:
         remedy = (
             "The true classes are needed here; only predictions of accuracy do without. Put them "
             f"beside the file, as labels.csv or labels.npy. {remedy}"
+        )
+    elif single := [n for n in ("prediction", "probability") if _is_single(raw.columns.get(n))]:
+        theirs = raw.names[single[0]]
+        remedy = (
+            f"If '{theirs}', a single column of scores, is the probability of class 1 of two, "
+            f"write: {say('columns', probabilities=theirs)}"
         )
     elif missing == ["probability"]:
         remedy = (
@@ -249,12 +308,19 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
         )
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
+        if Path(str(raw.file)).suffix in (".pt", ".pth"):
+            remedy += "; torch.save({'labels': torch.cat(...), 'logits': torch.cat(...)}, file)"
     what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
     return InputError(what, file=raw.file, remedy=remedy)
 
 
+def _is_single(column: formats.Column | None) -> bool:
+    """Whether an array is of one column of numbers that are not whole."""
+    return isinstance(column, np.ndarray) and column.shape[1:] == (1,) and column.dtype.kind == "f"
+
+
 def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
-    """Return which columns may be the missing ones by their types, or examples."""
+    """Return which columns may be the missing ones by their types, if the file can be read so."""
     form = {"label": ("whole", "text"), "prediction": ("whole", "text"), "probability": ("float",)}
     unused = dict(raw.unused)
     matrix = next((name for name, kind in unused.items() if kind == "matrix"), None)
@@ -265,10 +331,17 @@ def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
         ours: next((name for name, kind in unused.items() if kind in kinds), None)
         for ours, kinds in wanted.items()
     }
-    if None not in found.values() and len({*found.values()}) == len(found):
-        return {ours: theirs for ours, theirs in found.items() if theirs is not None}
-    examples = {"label": "target", "prediction": "pred", "probability": "conf"}
-    return {name: examples[name] for name in missing}
+    columns = {ours: theirs for ours, theirs in found.items() if theirs is not None}
+    is_new = not {*columns} & {*raw.layout.columns}
+    if len(columns) < len(found) or len({*columns.values()}) < len(found) or not is_new:
+        return {}
+    layout = replace(raw.layout, columns={**raw.layout.columns, **columns})
+    try:
+        read = read_predictions(raw.file, layout=layout)  # type: ignore[arg-type]
+    except InputError:
+        return {}
+    looks_wrong = suspicions(read.label, read.prediction, read.probability, read.metadata)
+    return {} if looks_wrong else columns
 
 
 def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:

@@ -13,6 +13,7 @@ from matcheval.predictions.column_names import plain
 from matcheval.predictions.formats import Column, as_list, load, stem_of, suffix_of
 from matcheval.predictions.recognition import RawFile, recognise
 
+LABELS_FILE = "labels_file"  # key of the metadata
 _TRUTHS = (
     "labels", "label", "targets", "target", "targs", "y_true", "y_test", "y", "ground_truth", "gt",
     "truth",
@@ -74,7 +75,8 @@ def with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
     kept = [text for text in raw.told if not text.startswith("label =")]
     if raw.either is not None:
         kept.insert(0, f"prediction = `{raw.either}`")
-    return replace(raw, columns=columns, either=None, told=[told, *kept])
+    metadata = {**raw.metadata, LABELS_FILE: str(file)}
+    return replace(raw, columns=columns, either=None, told=[told, *kept], metadata=metadata)
 
 
 def _labels_file(path: Path) -> Path | None:

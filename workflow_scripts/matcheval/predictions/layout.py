@@ -59,16 +59,20 @@ class Layout:
     caller: Caller = field(default="python", compare=False)
 
     def say(self, option: str, **columns: str) -> str:
-        """Return how the caller gives `columns`, `classes` or `first_label`, for a message."""
-        value: Any = {"columns": columns, "classes": ["..."], "first_label": 1}[option]
+        """Return how the caller gives an option such as `columns` or `classes`, for a message."""
+        values = {"columns": columns, "classes": ["..."], "first_label": 1, "labels_are_true": True}
+        value: Any = values[option]
         if self.caller == "python":
             return f"{option}={value!r}".replace("'...'", "...")
         if self.caller == "study":
             return f"`{option}` of the dataset" + (
                 f", {json.dumps(value)}".replace('"', "") if option == "columns" else ""
             )
-        texts = {"columns": " ".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE"}
-        return f"--{option.replace('_', '-')} {texts.get(option, value)}"
+        texts = {
+            "columns": " ".join(f"{k}={v}" for k, v in columns.items()), "classes": "FILE",
+            "labels_are_true": "",
+        }  # fmt: skip
+        return f"--{option.replace('_', '-')} {texts.get(option, value)}".rstrip()
 
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
         """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
@@ -133,6 +137,7 @@ def layout_of(spec: "DatasetSpec") -> Layout:
         classes=spec.settings.known_classes,
         first_label=int(spec.options.get("first_label", 0)),
         labels_file=spec.options.get("labels"),
+        labels_are_true=bool(spec.options.get("labels_are_true", False)),
     )
 
 

@@ -24,6 +24,7 @@ from matcheval.predictions.column_names import (
     KINDS,
     MATRICES,
     OF_CLASS_1,
+    POOLED,
     PREFIXES,
     SYNONYMS,
     Kind,
@@ -79,6 +80,8 @@ class RawFile:
         What the other columns hold, as `form_of` says it.
     accuracy : tuple of str and float, optional
         The model's accuracy, as a single number of the file says it, with its name.
+    noticed : sequence of str
+        What looks as if the rows were not of one model and one set.
     """
 
     file: object
@@ -95,6 +98,7 @@ class RawFile:
     unused: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
     accuracy: tuple[str, float] | None = None
+    noticed: Sequence[str] = ()
 
 
 def recognise(loaded: Loaded, layout: Layout) -> RawFile:
@@ -178,7 +182,21 @@ class _Search:
             either=either, told=self._told(classes, key, layout),
             unused={name: self.forms[name] for name in self._free()},
             is_arrays=self.loaded.is_arrays, accuracy=self._accuracy(),
+            noticed=self._pooled(),
         )  # fmt: skip
+
+    def _pooled(self) -> list[str]:
+        """Say which columns have rows of several models, parts or epochs."""
+        told = []
+        for name in (n for n in self._free() if plain(n) in POOLED and self.forms[n] != "matrix"):
+            values = {*map(str, as_list(self.columns[name]))}
+            if 1 < len(values) <= 0.5 * len(self.columns[name]):
+                shown = f"{', '.join(sorted(values)[:3])}{', ...' * (len(values) > 3)}"
+                told.append(
+                    f"column `{name}` has {len(values)} values ({shown:.80}): are all rows of one "
+                    "model and one set?"
+                )
+        return told
 
     def _accuracy(self) -> tuple[str, float] | None:
         """Return the accuracy that an array of one number says, with its name."""
@@ -231,6 +249,8 @@ class _Search:
         """Take columns by our own names, whatever their case."""
         names = self.loaded.names
         for role in COLUMNS:
+            if role in self.found:
+                continue
             exact = [name for name in names if name == role]
             alike = [name for name in names if name.casefold().strip() == role]
             if role in self.found or role in self._wildcards:
@@ -238,8 +258,18 @@ class _Search:
             if len(exact) > 1 or (not exact and len(alike) > 1):
                 raise InputError("occurs twice", file=self.loaded.file, field=role)
             one = next(iter(exact or alike), "")
+            if role == "prediction" and one and self._form(one) == "numbers" and self._is_weka(one):
+                continue
             if one in self._free() and (role == "logits" or self._fits(one, role)):
                 self.found[role] = one
+
+    def _is_weka(self, prediction: str) -> bool:
+        """Whether `prediction` is a probability, and `predicted` the class, as in Weka's tables."""
+        named = [n for n in self._free() if plain(n) == "predicted"]
+        is_probability = self.forms[prediction] == "float" and "probability" not in self.found
+        if named and is_probability:
+            self.found["prediction"], self.found["probability"] = named[0], prediction
+        return bool(named) and is_probability
 
     def _other_names(self) -> None:
         """Take columns by other names of a role; truth and prediction of one form, if there are."""

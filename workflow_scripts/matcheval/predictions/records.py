@@ -189,12 +189,17 @@ def checked_integers(
     if values.dtype.kind == "f":
         whole = np.isfinite(values) & (values == np.floor(values))
         _raise_if_any(~whole, values, "is not a whole number", name, file)
-    _raise_if_any(values < 0, values, "is negative", name, file)
+    is_label = name != "index"
+    unknown = "If it marks datapoints without a class, or of other classes, leave them out. "
+    _raise_if_any(values < 0, values, "is negative", name, file, unknown if is_label else "")
     from_one = (
         values.min(initial=1) == 1 and values.max(initial=0) == largest + 1 != MAX_CLASSES + 1
     )
-    is_from_one = name != "index" and from_one and first_label
+    is_from_one = is_label and from_one and first_label
     remedy = f"If labels are counted from 1, say so: {first_label}. " if is_from_one else ""
+    if is_label and largest + 1 == MAX_CLASSES and first_label:
+        classes = "--classes FILE" if first_label.startswith("--") else "`classes`"
+        remedy = f"If these are ids of classes, list all ids in order: {classes}. "
     why = f"is too large; the maximum is {largest}"
     _raise_if_any(values > largest, values, why, name, file, remedy)
     return values.astype(np.int64)
@@ -207,8 +212,9 @@ def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32
     _raise_if_any(~np.isfinite(values), values, "is not a finite number", name, file)
     # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
     outside = (values < 0) | (values > 1 + 1e-6)
-    percent = values.min(initial=0) >= 0 and 2 < values.max(initial=0) <= _PERCENT
-    remedy = "These look like percentages: divide them by 100. " if percent else ""
+    percent = values.min(initial=0) >= 0 and 50 < values.max(initial=0) <= _PERCENT
+    remedy = "Give the probability of the predicted class, or the scores of all classes. "
+    remedy = "These look like percentages: divide them by 100. " if percent else remedy
     _raise_if_any(outside, values, "is outside [0, 1]", name, file, remedy)
     return np.minimum(values.astype(np.float32), np.float32(1))
 

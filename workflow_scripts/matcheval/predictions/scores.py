@@ -70,11 +70,9 @@ def find_scores(raw: RawFile) -> ScoreMatrix | None:
 
 def _matrix_of(name: str, raw: RawFile) -> ScoreMatrix:
     column = raw.columns[name]
-    if (
-        name == "probabilities"
-        and name in raw.layout.columns
-        and form_of(column) in ("float", "whole")
-    ):
+    is_single = isinstance(column, np.ndarray) and column.shape[1:] == (1,)
+    is_named = name == "probabilities" and name in raw.layout.columns
+    if is_named and (is_single or form_of(column) in ("float", "whole")):
         return _of_class_1(values_of(raw, name), raw)
     if not isinstance(column, np.ndarray):
         column = _of_lists(column, name, raw.file)
@@ -212,8 +210,9 @@ def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
     raise InputError(
         f"holds no negative scores, and rows do not sum to 1 (row 0: {matrix[0].sum():g})",
         file=raw.file, field=theirs,
-        remedy="They may be logits, which the softmax is taken of, or other scores, which are not "
-        f"read. If they are logits: {raw.layout.say('columns', logits=theirs)}",
+        remedy="They may be logits, which the softmax is taken of, or other scores, such as "
+        "independent sigmoids, which are not read: give the predicted class and its probability. "
+        f"If they are logits: {raw.layout.say('columns', logits=theirs)}",
     )  # fmt: skip
 
 
@@ -275,6 +274,12 @@ def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
         return values
     if name == "label" and values.ndim == 2 and _are_one_hot(values):
         values = values.argmax(axis=1) + raw.layout.first_label
+    if name == "label" and values.ndim == 2 and values.dtype.kind == "f" and values.shape[0] > 1:
+        raise InputError(
+            f"has {values.shape[1]} numbers a row: soft labels, of which none is the true class",
+            file=raw.file, field=name, remedy="Give one class per datapoint, as a whole number; of "
+            "the most probable one: labels.argmax(axis=1)",
+        )  # fmt: skip
     return raw.layout.labels(values, raw.file, name)
 
 

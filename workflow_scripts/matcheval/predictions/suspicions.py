@@ -3,15 +3,18 @@
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import TIED
+
+NOTICED = "noticed"  # key of the metadata for what looked wrong when a file was read, by line
 
 # Keys of the metadata in which predictions that are compared must agree, and what they mean.
 _KEYS = {
@@ -78,9 +81,30 @@ class SameScores:
 
 
 _MIN_ROWS = 50  # with fewer datapoints, all of this may be chance
+_MANY_ROWS = 100  # of which a model rarely has all right
+_FEW_ROWS = 10
 _SHIFTED = 0.3  # least share of predictions one off the label that is told
+_RENUMBERED = 0.5  # least share of rows that another numbering of the classes has right
 _MAX_DIGITS = 18  # that are read of a count in the metadata, which may be of a foreign file
-_CHANCE = 1e-4  # probability of so few correct predictions by guessing, below which it is told
+_ROUNDING = 6e-3  # of confidences with two decimals
+_LIKELY = 5  # datapoints that a class has to be expected with, to be missed
+
+
+def check_truth(sets: Iterable[Predictions], layout: Layout, file: object) -> list[str]:
+    """Refuse labels that are the predicted classes in all rows of all files; of few rows, warn."""
+    found = list(sets)
+    n = max(map(len, found), default=0)
+    is_sure = layout.labels_are_true or not all(one.correct.all() for one in found)
+    if is_sure or n < _FEW_ROWS:
+        return []
+    told = "the labels equal the predicted class in all rows: they look like predictions"
+    if n < _MANY_ROWS:
+        return [f"{told}, not the truth"]
+    raise InputError(
+        told, file=file, field="label",
+        remedy="Give the true classes, in a column 'label' or in a file beside such as labels.csv. "
+        f"If these are the truth: {layout.say('labels_are_true')}",
+    )  # fmt: skip
 
 
 def suspicions(
@@ -100,14 +124,16 @@ def suspicions(
     confidences : float array, shape (n,)
         Probabilities of these, in [0, 1].
     metadata : mapping of str to str
-        Of the file: the number of classes and of rows with equal scores, if they are known.
+        Of the file: what was noticed when it was read; the number of classes and of rows with equal
+        scores, if they are known.
 
     Returns
     -------
     list of str
-        Sentences without a period; for fewer than 50 datapoints, only on equal scores.
+        Sentences without a period; for fewer than 50 datapoints, only on the file and equal scores.
     """
     n = len(predicted)
+    noticed = [line for line in metadata.get(NOTICED, "").split("\n") if line]
     ties, told = [], metadata.get(TIED, "")
     if told.isdecimal() and 0 < (n_tied := int(told[:_MAX_DIGITS])) <= n:
         ties = [
@@ -115,39 +141,133 @@ def suspicions(
             "lowest of these classes is the prediction"
         ]
     if n < _MIN_ROWS or labels is None:
-        return ties
-    accuracy = float(np.mean(predicted == labels))
-    found = [*_one_off(labels, predicted, accuracy)]
-    n_classes = int(metadata.get("n_classes") or 0)
+        return noticed + ties
+    given = metadata.get("n_classes") or "0"
+    n_classes = int(given) if given.isdecimal() and len(given) <= _MAX_DIGITS else 0
+    n_classes = n_classes if n_classes > 1 else len(np.union1d(labels, predicted))
+    order = [*_one_off(labels, predicted)] or [*_renumbered(labels, predicted)]
+    found = [*noticed, *(order or _as_by_chance(labels, predicted))]
     if n_classes > 1:
-        from scipy.stats import binom
-
-        n_correct = round(accuracy * n)
-        if not found and binom.cdf(n_correct, n, 1 / n_classes) < _CHANCE:
-            found.append(
-                f"the accuracy, {100 * accuracy:.2g} %, is below chance, {100 / n_classes:.2g} % "
-                "for so many classes: are labels and predictions in the same order?"
-            )
-        largest = math.e / (math.e + n_classes - 1)  # a softmax of a distribution is never above
-        highest = float(confidences.max())
-        if highest <= largest + 1e-6 and accuracy > 1.5 * largest:
-            found.append(
-                f"no probability is above {highest:.3g}, with an accuracy of "
-                f"{100 * accuracy:.3g} %: was the softmax taken twice?"
-            )
+        found += _no_confidence(labels, predicted, confidences, n_classes)
     return found + ties
 
 
-def _one_off(
-    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer], accuracy: float
-) -> list[str]:
-    difference = labels - predicted.astype(np.int64)
+def _no_confidence(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer],
+    confidences: npt.NDArray[np.floating], n_classes: int,
+) -> Iterator[str]:  # fmt: skip
+    """Say by what sign a confidence is not the probability of the predicted class."""
+    right, highest = labels == predicted, float(confidences.max())
+    low = confidences < 1 / n_classes - _ROUNDING
+    if low.sum() >= max(3, 0.005 * len(low)):
+        of_class, at_least = np.unique(predicted[low]), f"{1 / n_classes:.2g}"
+        if n_classes == 2 and len(of_class) == 1:
+            what = f"the probability of class {1 - of_class[0]} in all rows"
+        elif not low[right].any() and (confidences[~right] <= 0.5 + _ROUNDING).all():
+            what = "the probability of the true class"
+        else:
+            what = "another score"
+        yield (
+            f"{int(low.sum()):,} confidences are below {at_least}, which the most probable of "
+            f"{n_classes} classes has at least: is it {what}?"
+        )
+    largest = math.e / (math.e + n_classes - 1)  # a softmax of a distribution is never above
+    accuracy = float(right.mean())
+    if highest <= largest + 1e-6 and accuracy > min(1.5 * largest, highest + 0.2):
+        yield (
+            f"no probability is above {highest:.3g}, with an accuracy of {100 * accuracy:.3g} %: "
+            "was the softmax taken twice, or of cosine similarities without their scale?"
+        )
+
+
+def _as_by_chance(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
+) -> Iterator[str]:
+    """Say so if predictions are constant, or right no more often than in a random order."""
+    n, n_right = len(labels), int((labels == predicted).sum())
+    if (predicted == predicted[0]).all() and (labels != labels[0]).any():
+        yield f"all predictions are class {predicted[0]}: are scores sorted by size, not by class?"
+        return
+    width = 1 + int(max(labels.max(), predicted.max()))
+    shares = (np.bincount(one, minlength=width) / n for one in (labels, predicted))
+    by_chance = float(np.prod([*shares], axis=0).sum())
+    if n_right <= n * by_chance + 2 * math.sqrt(n * by_chance * (1 - by_chance)):
+        order = " (the labels are sorted)" if (np.diff(labels) >= 0).all() else ""
+        yield (
+            f"the accuracy, {100 * n_right / n:.2g} %, is no better than chance, "
+            f"{100 * by_chance:.2g} %: are labels and predictions in the same order{order}, and of "
+            "the same classes?"
+        )
+
+
+def _one_off(labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]) -> Iterator[str]:
+    difference, accuracy = labels - predicted.astype(np.int64), float(np.mean(labels == predicted))
     for sign, later, other in (("+", "labels", "predictions"), ("-", "predictions", "labels")):
         share = float(np.mean(difference == (1 if sign == "+" else -1)))
         if share >= _SHIFTED and share > 3 * accuracy:
-            return [
+            best = _best_numbering(labels, predicted)
+            if best is not None and best[0] > share + 0.1:
+                return  # more than a shift: see `_renumbered`
+            yield (
                 f"{100 * share:.3g} % of the labels are the prediction {sign} 1, and "
                 f"{100 * accuracy:.2g} % the prediction: are {later} counted from 1, and {other} "
                 "from 0?"
-            ]
-    return []
+            )
+            return
+
+
+def _best_numbering(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
+) -> tuple[float, list[tuple[int, int]]] | None:
+    """Return the share of rows with the most frequent prediction of their label, if one-to-one."""
+    pairs, counts = np.unique(np.stack([labels, predicted]), axis=1, return_counts=True)
+    most: dict[int, tuple[int, int]] = {}
+    for label, guess, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+        most[label] = max(most.get(label, (0, 0)), (count, guess))
+    guesses = [guess for _, guess in most.values()]
+    if len({*guesses}) < 0.9 * len(guesses):
+        return None
+    moved = [(label, guess) for label, (_, guess) in most.items() if label != guess]
+    return sum(count for count, _ in most.values()) / len(labels), moved
+
+
+def _renumbered(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
+) -> Iterator[str]:
+    """Say so if another numbering of the classes makes most predictions right."""
+    best, accuracy = _best_numbering(labels, predicted), float(np.mean(labels == predicted))
+    if not len(np.intersect1d(labels, predicted)):
+        return  # names of two vocabularies
+    if best is None or len(best[1]) < 2 or best[0] < max(_RENUMBERED, accuracy + 0.25):
+        return
+    shown = ", ".join(f"{guess} for {label}" for label, guess in best[1][:3])
+    yield (
+        f"{100 * best[0]:.3g} % of the predictions are right if classes are numbered in another "
+        f"order ({shown}, ...), {100 * accuracy:.2g} % as they are: were folders sorted as text, "
+        "or is the order of the classes another one?"
+    )
+
+
+def suspicions_of_sets(one: Predictions, other: Predictions, names: Sequence[str]) -> list[str]:
+    """Say what looks wrong about the classes of two sets, each by itself plausible."""
+    if min(len(one), len(other)) < _MIN_ROWS:
+        return []
+    (low, high), (other_low, other_high) = (
+        (int(side.label.min()), int(side.label.max())) for side in (one, other)
+    )
+    if abs(low - other_low) == 1 and low - other_low == high - other_high and high - low >= 2:
+        later, first = (names[0], names[1]) if low > other_low else (names[1], names[0])
+        return [f"classes are counted from {max(low, other_low)} in {later}, and from "
+                f"{min(low, other_low)} in {first}: are they the same classes?"]  # fmt: skip
+    found = []
+    sides = ((one, other, *names), (other, one, *reversed(names)))
+    for here, there, other_name, name in sides:
+        share = np.bincount(here.label) / len(here)
+        has = np.bincount(there.label, minlength=len(share))[: len(share)] > 0
+        absent = np.flatnonzero(~has & (share * len(there) >= _LIKELY))
+        if len(absent):
+            found.append(
+                f"{name} has no images of {len(absent)} of the {int((share > 0).sum())} classes of "
+                f"{other_name}: part of the gap is then of the mix of classes"
+            )
+    return found

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import PREDICTIONS, Predictions
-from matcheval.predictions.suspicions import check_same_model, suspicions
+from matcheval.predictions.suspicions import check_same_model, suspicions, suspicions_of_sets
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,9 @@ def suspicions_of(comparison: Comparison) -> list[str]:
     elif not np.intersect1d(original.label, replication.label).size:
         ranges = [f"{one.label.min()} to {one.label.max()}" for one in (original, replication)]
         found.append(f"no label occurs in both sets; labels are {' and '.join(ranges)}")
+    else:
+        names = [*comparison.pair.datasets.values()]
+        found += suspicions_of_sets(original, replication, names)
     return found
 
 

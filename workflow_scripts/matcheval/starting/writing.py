@@ -159,7 +159,7 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
     missing = opened = ""
     try:
         check_custom_images(study)
-        opened = open_some(study)
+        opened, _ = open_some(study)
     except InputError as error:
         missing = str(error)
     return Written(study, tuple(reversed(files)), command, missing, opened)

@@ -262,7 +262,9 @@ def _check_predictions(study: Study) -> None:
                 is_listed = any(f.name.count("/") for f in study.published.get(dataset, ()))
                 where = "in the list of published files" if is_listed else f"at {file}"
                 problem = f"no predictions of model '{model.name}' {where}"
-                raise configuration_error(problem, field=field)
+                home = "Write the full path: ~ and $HOME are not expanded in a study"
+                is_short = not is_listed and file.startswith(("~", "$"))
+                raise configuration_error(problem, field=field, remedy=home if is_short else "")
 
 
 def _check_files_of_results(study: Study, spec: DatasetSpec, field: str) -> None:

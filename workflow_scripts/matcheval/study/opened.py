@@ -11,17 +11,18 @@ from matcheval.io.files import files_below
 from matcheval.io.text_tables import counted
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import layout_of
+from matcheval.predictions.suspicions import suspicions
 from matcheval.study.study import Study
 
 _N_IMAGES = 20  # of each set
 
 
-def open_some(study: Study) -> str:
-    """Open some images and prediction files of each set, and say which."""
-    problems = ErrorCollector()
-    opened = ", ".join([*_images(study, problems), *_predictions(study, problems)])
+def open_some(study: Study) -> tuple[str, list[str]]:
+    """Open some images and prediction files of each set; say which, and what looks wrong."""
+    problems, noticed = ErrorCollector(), list[str]()
+    opened = ", ".join([*_images(study, problems), *_predictions(study, problems, noticed)])
     problems.raise_any()
-    return opened
+    return opened, noticed
 
 
 def _images(study: Study, problems: ErrorCollector) -> Iterator[str]:
@@ -45,7 +46,9 @@ def _images(study: Study, problems: ErrorCollector) -> Iterator[str]:
         yield f"{len(chosen)} of {counted(len(files), 'image')} of {name}"
 
 
-def _predictions(study: Study, problems: ErrorCollector) -> Iterator[str]:
+def _predictions(
+    study: Study, problems: ErrorCollector, noticed: list[str]
+) -> Iterator[str]:  # fmt: skip
     """Read the first model's predictions on each set that is known by such files."""
     for name in study.evaluated if study.models else ():
         spec = study.datasets[name]
@@ -55,5 +58,7 @@ def _predictions(study: Study, problems: ErrorCollector) -> Iterator[str]:
                 continue
             classes = spec.settings.known_classes
             with problems.collected():
-                read_predictions(file, len(classes) if classes else None, layout_of(spec))
+                found = read_predictions(file, len(classes) if classes else None, layout_of(spec))
+                wrong = suspicions(found.label, found.prediction, found.probability, found.metadata)
+                noticed += [f"{file}: {text}" for text in wrong]
             yield f"the predictions of 1 of {counted(len(study.models), 'model')} on {name}"
