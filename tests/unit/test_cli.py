@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ import pandas as pd
 import pytest
 
 from helpers import RESULTS, matched, predictions, simulate, told_json
+from matcheval.api import comparison_output
+from matcheval.cli import main as command_line
 from matcheval.cli.main import build_parser, main
+from matcheval.figures.saving import save_figure
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import Criterion
@@ -142,6 +146,73 @@ def test_as_a_process(files, tmp_path, monkeypatch):
     result = run("compare", *files)
     assert result.returncode == 0
     assert "? = 0.005, 100 seeds" in result.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("end", "code", "warned"),
+    [("> /dev/full", 3, True), (">&-", 3, False), ("| true", 3, False)],
+)
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_where_standard_output_is_gone(files, tmp_path, monkeypatch, form, end, code, warned):
+    """Files are written first, and the exit code tells what the text would have told."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    line = f"{shlex.quote(sys.executable)} -m matcheval.cli compare {shlex.join(files)} {form}"
+    line += f" --seeds 1 --output {shlex.quote(str(tmp_path / 'out'))} --fail-if 'gap > -100'"
+    line = f"set -o pipefail; {line} {end}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert (tmp_path / "out" / "report.html").is_file()
+    told = "standard output cannot be written (No space left on device)"
+    assert (told in done.stderr) is warned
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("end", ["> /dev/full", ">&-", "| true"])
+def test_where_the_standard_output_of_versions_is_gone(end, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    line = f"set -o pipefail; {shlex.quote(sys.executable)} -m matcheval.cli --version {end}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Exception" not in done.stderr
+
+
+def test_an_interrupt_ends_a_command_wherever_it_is(monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "build_parser", interrupt)
+    assert fails(capsys, "doctor") == (130, "")
+
+
+def test_a_comparison_that_is_interrupted_leaves_the_earlier_one(files, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    command = ["compare", *files, "--seeds", "1", "--output", str(out)]
+    main(command)
+
+    def state():
+        return {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+
+    before, drawn = state(), []
+
+    def interrupt(figure, *paths):
+        drawn.append(save_figure(figure, *paths))
+        if len(drawn) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison_output, "save_figure", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert (ended.value.code, state()) == (130, before)
+    (out / ".partial").mkdir()  # as a run that was killed leaves it
+    (out / ".partial" / "x").touch()
+    main(command)
+    assert state().keys() == before.keys()
+    assert ".partial" not in (out / "report.html").read_text("utf-8")
+    (tmp_path / "new" / ".partial").mkdir(parents=True)
+    main([*command[:-1], str(tmp_path / "new")])
+    assert (tmp_path / "new" / "report.html").is_file()
 
 
 def test_compare_writes_what_the_workflow_writes(files, tmp_path):

@@ -1,6 +1,7 @@
 """A comparison as text for a terminal, and as a folder of report, tables and figures."""
 
 import json
+import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ _MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both cr
 _NAME_WIDTH = 30
 FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
+_PARTIAL = ".partial"  # folder in which a comparison is written, before it replaces another
 LIST = "files.json"  # what a comparison wrote into its folder
 _WRITER = "matched-eval compare"
 Row = tuple[str, ...]
@@ -264,35 +266,53 @@ def _first_models(compared: Compared, n: int) -> list[Row]:
 def check_folder(folder: Path) -> None:
     """Check that a folder can be written, and holds nothing but an earlier comparison."""
     check_place(folder / LIST)
-    if any(folder.iterdir()) and _earlier(folder) is None:
+    if _earlier(folder) is None and any(one.name != _PARTIAL for one in folder.iterdir()):
         remedy = "Name an empty or a new folder"
         raise InputError("holds files that no comparison wrote", file=folder, remedy=remedy)
 
 
 def write_comparison(
     compared: Compared, folder: Path, command: str, formats: Sequence[str] = ()
-) -> Iterator[Path]:
-    """Write what the workflow writes for a pair, in place of an earlier comparison's files.
+) -> list[Path]:
+    """Write what the workflow writes for a pair; once all is there, it replaces an earlier one.
 
-    The folder is as `check_folder` wants it; each file is yielded once it is written. `command` is
-    what was asked for, for the report; `formats` are those of figures beside SVG.
+    The folder is as `check_folder` wants it. `command` is what was asked for, for the report;
+    `formats` are those of figures beside SVG.
     """
     check_known("format of figures", formats, FORMATS)
-    for name in _earlier(folder) or []:
-        path = folder / name
-        if path.resolve().is_relative_to(folder.resolve()):
-            path.unlink(missing_ok=True)
-            for parent in path.parents:
-                if parent == folder or not parent.is_dir() or any(parent.iterdir()):
-                    break
-                parent.rmdir()
-    written: list[str] = []
-    for path in _write_all(compared, folder, command, tuple(dict.fromkeys(("svg", *formats)))):
-        written.append(path.relative_to(folder).as_posix())
-        with atomic_file(folder / LIST) as partial:  # after each, for a run that is killed
-            text = json.dumps({"written_by": _WRITER, "files": written}, indent=1)
-            partial.write_text(text, encoding="utf-8")
-        yield path
+    partial, earlier = folder / _PARTIAL, _earlier(folder) or []
+    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
+    try:
+        formats = tuple(dict.fromkeys(("svg", *formats)))
+        found = _write_all(compared, partial, command, formats)
+        names = [path.relative_to(partial).as_posix() for path in found]
+        _write_list(folder, [*names, *earlier])
+        for name in {*earlier}.difference(names):
+            _delete(folder, folder / name)
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (partial / name).replace(folder / name)
+        _write_list(folder, names)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return [folder / name for name in names]
+
+
+def _delete(folder: Path, path: Path) -> None:
+    """Delete a file in a folder, and the folders that it leaves empty."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return
+    path.unlink(missing_ok=True)
+    for parent in path.parents:
+        if parent == folder or not parent.is_dir() or any(parent.iterdir()):
+            break
+        parent.rmdir()
+
+
+def _write_list(folder: Path, names: Sequence[str]) -> None:
+    with atomic_file(folder / LIST) as partial:
+        text = json.dumps({"written_by": _WRITER, "files": names}, indent=1)
+        partial.write_text(text, encoding="utf-8")
 
 
 def _earlier(folder: Path) -> list[str] | None:

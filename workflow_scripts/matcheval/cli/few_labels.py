@@ -2,16 +2,15 @@
 
 import argparse
 import logging
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
 from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
-from matcheval.errors import InputError, printable
+from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
-from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 
 if TYPE_CHECKING:
     from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
@@ -160,11 +159,11 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         told = numbers | {"needs": json_rows(found.to_pandas()), "written": written}
         print_json("label-plan", told)
         return
-    sys.stdout.write(printable(str(found)))
+    print_text(str(found))
     if written:
-        sys.stdout.write(printable(f"written: {', '.join(written)}\n"))
+        print_text(f"written: {', '.join(written)}\n")
     else:
-        sys.stdout.write("--output DIR writes the worklist.\n")
+        print_text("--output DIR writes the worklist.\n")
 
 
 def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
@@ -199,7 +198,7 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
         told = numbers if gap is None else numbers | {"gap": _numbers(gap)}
         print_json("estimate-accuracy", told)
     else:
-        sys.stdout.write(printable(str(found) + ("" if gap is None else f"\n{gap}")))
+        print_text(str(found) + ("" if gap is None else f"\n{gap}"))
     values = {name: 100 * getattr(found, name) for name in _QUANTITIES[:3]}
     values["half-width"] = (values["upper"] - values["lower"]) / 2
     named = getattr(found, "name", None) or f"{arguments.predictions} and {arguments.second}"

@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from matcheval.cli.predictions import add_layout, read_layout
-from matcheval.errors import InputError, printable
-from matcheval.io.terminal import add_json, print_json
+from matcheval.errors import InputError
+from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
 from matcheval.names import is_name
 from matcheval.starting.commands import own_command_line
@@ -97,7 +96,7 @@ def run_init(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json("init", told)
     else:
-        sys.stdout.write(printable(_described(told, draft)))
+        print_text(_described(told, draft))
 
 
 def _draft(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:

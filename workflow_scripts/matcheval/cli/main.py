@@ -1,6 +1,7 @@
 """The command line of `matched-eval`: its commands, and where they begin."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any
 
 from matcheval.cli.parser import CommandParser, chosen
 from matcheval.downloads.hub import local_file
-from matcheval.execution.entry_points import run_command
+from matcheval.execution.entry_points import INTERRUPTED, run_command
+from matcheval.io.terminal import print_text
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,18 @@ _COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `matched-eval`."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - it stays open
     if isinstance(sys.stdout, TextIOWrapper):  # print '?' where ε or ± cannot be encoded
         sys.stdout.reconfigure(errors="replace")
-    given = sys.argv[1:] if argv is None else argv
+    try:
+        _run_line(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    finally:
+        print_text()
+
+
+def _run_line(given: Sequence[str]) -> None:
     command = next((one for one in given if not one.startswith("-")), "")
     parser = build_parser(command)
     of_command = chosen(parser, given)
@@ -156,5 +167,5 @@ class _ShowVersions(argparse.Action):
         found = versions()
         width = max(map(len, found))
         for name, version in found.items():
-            sys.stdout.write(f"{name.ljust(width)}  {version or 'not installed'}\n")
+            print_text(f"{name.ljust(width)}  {version or 'not installed'}\n")
         parser.exit()

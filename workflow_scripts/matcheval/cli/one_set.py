@@ -2,14 +2,12 @@
 
 import argparse
 import logging
-import sys
 from pathlib import Path
 
 from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
 from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
-from matcheval.errors import printable
 from matcheval.io.files import check_is_file
-from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 
 LOGGER = logging.getLogger(__name__)
 _QUANTITIES = [*with_bounds("difference"), "accuracy-first", "accuracy-second"]
@@ -60,7 +58,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     written = [] if output is None else found.save(output)
     if not arguments.json:
         where = f"all are in {written[0]}" if written else "--output DIR writes all"
-        sys.stdout.write(printable(describe(found, where)))
+        print_text(describe(found, where))
     (row,) = found.to_pandas(all=True).to_dict("records")
     numbers = {str(name): value for name, value in row.items()}
     if arguments.json:

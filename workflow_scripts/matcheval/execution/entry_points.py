@@ -14,7 +14,7 @@ from matcheval.errors import InputError, printable
 from matcheval.execution.calls import converted, named_function
 
 LOGGER = logging.getLogger(__name__)
-_INTERRUPTED = 130  # as shells have it for SIGINT
+INTERRUPTED = 130  # as shells have it for SIGINT
 # Modules of the extra `workflow` of pyproject.toml, without which the command does much.
 _WORKFLOW_PACKAGES = (
     "filelock", "requests", "safetensors", "snakemake", "timm", "torch", "torchvision", "tqdm",
@@ -42,7 +42,7 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
             raise
         _end(told, error)
     except KeyboardInterrupt:
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
 
 
 def cut_off_bytecode(error: BaseException) -> InputError | None:
@@ -75,7 +75,7 @@ def run_job(job: Any) -> None:
         function(**job_arguments(function, job))
     except KeyboardInterrupt:
         LOGGER.info("interrupted")
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         told = cut_off_bytecode(error) or error
         LOGGER.error("%s failed", job.params.function, exc_info=told)

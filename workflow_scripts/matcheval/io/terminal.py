@@ -2,15 +2,20 @@
 
 import argparse
 import json
+import logging
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from matcheval.errors import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+LOGGER = logging.getLogger(__name__)
 # A key that goes, or changes its meaning, raises it; a further key does not (docs/promise.md).
 JSON_VERSION = 1
 
@@ -25,7 +30,23 @@ def print_json(command: str, value: Mapping[str, Any]) -> None:
     told = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_defined(value)}
     text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
-    sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
+    _write(text.encode(errors="backslashreplace").decode() + "\n")
+
+
+def print_text(text: str = "") -> None:
+    """Print a text, and what is not written yet, such as a help text."""
+    _write(printable(text))
+
+
+def _write(text: str) -> None:
+    """Write to standard output; where that is gone, the exit code goes on to tell what it told."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # takes the rest
+        if not isinstance(error, BrokenPipeError):
+            LOGGER.warning("warning: standard output cannot be written (%s)", error.strerror)
 
 
 def json_rows(table: "pd.DataFrame | pa.Table") -> list[dict[str, Any]]:

@@ -1,13 +1,12 @@
 """The command `matched-eval warehouse`: plan, build and review a warehouse of test sets."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matcheval.errors import InputError, printable
+from matcheval.errors import InputError
 from matcheval.io.tables import check_suffix, write_table
-from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 
 if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
@@ -109,7 +108,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
 
         text = pa.BufferOutputStream()
         pa_csv.write_csv(marked_table(table), text)
-        sys.stdout.write(printable(text.getvalue().to_pybytes().decode()))
+        print_text(text.getvalue().to_pybytes().decode())
 
 
 def run_build(arguments: argparse.Namespace) -> None:
@@ -126,9 +125,9 @@ def run_build(arguments: argparse.Namespace) -> None:
         print_json("warehouse-build", told)
         return
     steps = (build.folder / "tables" / "steps.md").read_text(encoding="utf-8")
-    sys.stdout.write(printable(steps))
+    print_text(steps)
     n = len(build.exported)
-    sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {build.folder}\n")
+    print_text(f"\n{n} of {len(build.sets)} sets exported to {build.folder}\n")
 
 
 def _build(arguments: argparse.Namespace) -> "Build":
@@ -155,4 +154,4 @@ def run_worklist(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json("warehouse-worklist", {"images": n, "written": [str(file)]})
     else:
-        sys.stdout.write(f"{n} images to review: fill in {file}\n")
+        print_text(f"{n} images to review: fill in {file}\n")
