@@ -443,7 +443,9 @@ class _Judge:
             if self.row.get("unshared_bound", 0) > part.bias / 2:
                 return "confidences of the two sets hardly overlap"
             return "an interval holds 0, or would with the error that bins can make"
-        if question == "confidence" and found[1].is_defined:
+        if question == "confidence" and not found[1].is_defined:
+            return "how far mean confidence changes is not known"
+        if question == "confidence":
             return f"mean confidence is {self._directed(found[1], f' on {self.replication}')}"
         return "an interval holds 0, or would with the error that bins can make"
 
@@ -651,11 +653,12 @@ class _Judge:
                 "Do not read the loss off confidence, which falls by more than accuracy: label "
                 "some images of each new set."
             )
-        part = "only a part" if finding["confidence"] == "loss" else "none"
+        warns = {"loss": "warns of only a part", "small": "warns of none"}
+        which = warns.get(finding["confidence"], "is not shown to warn")
         return (
-            f"Do not rely on confidence, which warns of {part} of the loss: see which classes lose "
-            "most (`matched-eval compare --analyses class_gaps`), and which images are wrong with "
-            "high confidence."
+            f"Do not rely on confidence, which {which} of the loss: see which classes lose most "
+            "(`matched-eval compare --analyses class_gaps`), and which images are wrong with high "
+            "confidence."
         )
 
     def _more_images(self, gap: Evidence) -> str:

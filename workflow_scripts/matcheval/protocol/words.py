@@ -54,12 +54,18 @@ def narrowing(row: pd.Series) -> str:
     if pd.isna(row["reference_narrowing"]):
         return f"{narrower}, without a reference to compare that with"
     sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
-    spread = signed(100 * row["excess_spread"], 0)
-    return (
+    text = (
         f"{narrower}. In samples of {sizes} it is {_narrower(row['same_size_narrowing'])}, where a "
-        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}; the "
-        f"difference varies by ± {spread} points with the samples drawn"
+        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}"
     )
+    spread = _spread(row)
+    return f"{text}; the difference varies by {spread} points with the samples" if spread else text
+
+
+def _spread(row: pd.Series) -> str:
+    """Format by how much the excess varies with its splits, which older tables lack."""
+    spread = row.get("excess_spread", float("nan"))
+    return "" if pd.isna(spread) else f"± {signed(100 * spread, 0)}"
 
 
 def _narrower(share: float) -> str:
@@ -176,7 +182,7 @@ def _share(row: pd.Series, name: str) -> str:
 
 def _excess(row: pd.Series) -> str:
     found = _share(row, "excess_narrowing").removesuffix(" %")
-    return found if found == UNDEFINED else f"{found} ± {signed(100 * row['excess_spread'], 0)}"
+    return found if found == UNDEFINED else f"{found} {_spread(row)}".rstrip()
 
 
 Cell = Callable[[pd.Series], str]
