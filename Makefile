@@ -29,7 +29,7 @@ QUICK = $$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwri
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
+.PHONY: help demo cifar10.1 cifar10.1-docs slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
 	test test-all quick cluster-test wheel-test browser-test lint format docs site \
 	settings fingerprints stages pins audit dist archive lowest-test clean
 
@@ -40,6 +40,18 @@ help:
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
 	@echo "Done: open results/digits/report.html in a browser; tables and figures are beside it."
+
+## make cifar10.1  run 84 published networks' predictions on CIFAR-10 and CIFAR-10.1 (downloads 89 MB): results/cifar10.1-published/
+cifar10.1: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10.1-published.yaml
+	@echo "Done: open results/cifar10.1-published/report.html in a browser; tables and figures are beside it."
+
+## make cifar10.1-docs  update these results in README.md and the pages (benchmarks/published_pair.py first)
+cifar10.1-docs: cifar10.1
+	$(BIN)/snakemake few_labels --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10.1-published.yaml \
+		--config 'few_labels={pairs: [cifar10.1], designs: [random, mixed]}'
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_published_page.py
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make domains   domain generalisation on digits: results appear in results/digit-domains/
 domains: $(VENV)/.workflow

@@ -23,7 +23,9 @@ CRITERIA = {
 SHOWN_CASES = (
     "no change", "no change, 10 pairs", "confidence alone",
     "at equal confidence alone, 3 points", "at equal confidence alone, 3 points, small sets",
-    "at equal confidence, the margin, large sets",
+    "at equal confidence, the margin, large sets", "30 % become confident errors",
+    "both, 2 points are left", "confidence alone, two digits, large sets",
+    "no change, 99 %, 20 models", "no change, 20 groups in one set", "no change, every image twice",
 )  # fmt: skip
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
 SHOWN_SETS = (  # with the number of labels

@@ -347,7 +347,7 @@ def test_some_images_and_predictions_are_opened(tmp_path):
         (tmp_path / name).mkdir()
         for n in range(30):
             Image.fromarray(np.full((8, 8, 3), n + i, np.uint8)).save(tmp_path / name / f"{n}.png")
-    assert "20 of 60 images of digits-train" in open_some(load(config))
+    assert "20 of 60 images of digits-train" in open_some(load(config))[0]
     whole = (tmp_path / "0/0.png").read_bytes()
     (tmp_path / "0/0.png").write_bytes(whole[:-40])
     with pytest.raises(InputError, match=r"0/0\.png: is not a readable image .*unreadable: skip"):

@@ -150,7 +150,8 @@ def test_prediction_files(tmp_path, damage, random):
         path.write_bytes(damaged(path.read_bytes(), MARKS, random))
     options["classes"] = options["classes"] and str(classes)
     with nullcontext() if damage == "none" else read_or_refused():
-        layout, n_classes = read_layout(argparse.Namespace(**options), [path])
+        given = argparse.Namespace(**options, labels_are_true=False)
+        layout, n_classes = read_layout(given, [path])
         found = read_predictions(path, n_classes, layout)
         assert damage != "cell"
     if damage == "none":

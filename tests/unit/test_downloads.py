@@ -245,7 +245,7 @@ def test_a_full_disk_is_reported_and_the_partial_file_kept(get, tmp_path, monkey
 
 def test_the_list_of_published_files_is_complete():
     files = published_files()
-    assert len(files) == SOURCES.read_text().count("checked:") == 16
+    assert len(files) == SOURCES.read_text().count("checked:") == 17
     unverified = [name for name, file in files.items() if not file.expected.has_checksum]
     assert unverified == ["cifar102_train.npz", "cifar10h-counts.npy", "cifar10_mturk.json"]
     for file in files.values():

@@ -76,7 +76,7 @@ BAD_CSV = {
     f"index,{THREE}-3,0,0,.5\n": "'index': row 0: -3 is negative",
     f"{THREE}0,0\n": "not a readable CSV file",
     "": "not a readable CSV file",
-    "0,1,0.5\n0,0,.5\n": "its first line is '0,1,0.5'. Write the names of the columns above it",
+    "0,1,0.5\n0,0,.5\n": "its first line is '0,1,0.5', which holds data. Write the names",
 }
 NESTED = "[" * 100 + "1" + "]" * 100
 BAD = [

@@ -1,0 +1,209 @@
+"""Small files with faults that people meet, beside those that a folder of cases has.
+
+Each is a variation of two good files: what is wrong must be refused or warned of, by its cause, and
+what is right must keep its number.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import matcheval as me
+from matcheval.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))
+NAMES = ["black bear", "café", "ice-cream", "sea lion", "tram"]
+K, SIZES = len(NAMES), {"old": 300, "new": 240}
+
+
+def frame(n, strength, seed):
+    """Labels, predictions and confidences of a classifier of five classes, with file names."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, K, n)
+    logits = rng.normal(size=(n, K))
+    logits[np.arange(n), label] += strength
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    table = pd.DataFrame({"label": label, "prediction": p.argmax(1), "probability": p.max(1)})
+    return table.round(5), p
+
+
+(OLD, P_OLD), (NEW, P_NEW) = frame(300, 2.6, 1), frame(240, 1.9, 2)
+GAP = (OLD.label == OLD.prediction).mean() - (NEW.label == NEW.prediction).mean()
+
+
+def compared(old=OLD, new=NEW, **options):
+    """The gap, and the warnings but those about results."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = me.compare(old, new, seeds=1, criteria="probability", **options)
+    texts = [str(one.message) for one in told if issubclass(one.category, me.InputWarning)]
+    texts = [text for text in texts if "unmatched" not in text]
+    return found.gaps["probability"].gap.value, texts
+
+
+def named(table, spell=lambda name: name, columns=("label", "prediction")):
+    """A table with names of classes, spelt in a way in some columns."""
+    table = table.copy()
+    for column in ("label", "prediction"):
+        change = spell if column in columns else str
+        table[column] = [change(NAMES[k]) for k in table[column]]
+    return table
+
+
+SPELLINGS = {
+    "no-break space": lambda name: name.replace(" ", "\u00a0"),
+    "doubled space": lambda name: name.replace(" ", "  "),
+    "zero-width space": lambda name: f"{name}\u200b",
+    "byte order mark": lambda name: f"\ufeff{name}",
+    "title case": str.title,
+    "hyphens": lambda name: name.replace(" ", "-"),
+    "decomposed accents": lambda name: unicodedata.normalize("NFD", name),
+}
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("columns", [("label",), ("prediction",), ("label", "prediction")])
+def test_a_class_is_one_however_it_is_spelt(spell, columns):
+    gap, _ = compared(named(OLD), named(NEW, spell, columns))
+    assert gap == pytest.approx(GAP, abs=1e-12)
+
+
+def test_two_spellings_in_one_column_are_refused():
+    mixed = named(OLD)
+    mixed.loc[::3, "label"] = mixed.loc[::3, "label"].str.upper()
+    with pytest.raises(InputError, match="may be one class or two"):
+        compared(mixed, named(NEW))
+    both = [f"{name} x" for name in NAMES]
+    assert compared(named(OLD), named(NEW), classes=[*NAMES, *both])[0] == pytest.approx(GAP)
+
+
+@pytest.mark.parametrize("empty", ["", " ", "\u200b"])
+def test_empty_truth_is_no_class(empty):
+    some = named(OLD)
+    some.loc[:9, "label"] = empty
+    with pytest.raises(InputError, match=r"10 of 300 cells are empty|may be|is none of"):
+        compared(some, named(NEW))
+
+
+@pytest.mark.parametrize("word", ["N/A", "none", "NULL", "missing"])
+def test_words_for_no_truth_are_told(word):
+    some = named(OLD)
+    some.loc[:9, "label"] = word
+    with pytest.raises(InputError, match="is never predicted"):
+        compared(some, named(NEW))
+
+
+def of_logits(table, p, **changed):
+    return {"labels": table.label.to_numpy(), "probabilities": p} | changed
+
+
+SUSPICIOUS = {
+    "squared confidence": ("below 0.2", OLD.assign(probability=OLD.probability / 6), NEW),
+    "probability of the true class": (
+        "true class", OLD.assign(probability=P_OLD[np.arange(300), OLD.label].round(5)), NEW,
+    ),
+    "several folds": ("column `fold` has 3 values", OLD.assign(fold=np.arange(300) % 3), NEW),
+    "two checkpoints": (
+        "column `checkpoint` has 2", OLD, NEW.assign(checkpoint=["last", "best"] * 120),
+    ),
+    "constant": ("all predictions are class 2", OLD.assign(prediction=2), NEW),
+    "shuffled": ("no better than chance", OLD.assign(label=OLD.label.to_numpy()[::-1]), NEW),
+    "reversed classes": ("numbered in another order", OLD.assign(label=K - 1 - OLD.label), NEW),
+    "two classes are swapped in both": (
+        "in another order", OLD.assign(label=np.array([1, 2, 0, 4, 3])[OLD.label]), NEW,
+    ),
+    "without two classes": ("no images of 2 of the 5 classes", OLD, NEW[NEW.label < 3]),
+    "counted from 1 in one set": (
+        "counted from 1 in", OLD.assign(label=OLD.label + 1, prediction=OLD.prediction + 1), NEW,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "old", "new"), SUSPICIOUS.values(), ids=SUSPICIOUS)
+def test_what_looks_wrong_is_told(told, old, new):
+    assert any(told in text for text in compared(old, new.reset_index(drop=True))[1])
+
+
+def test_nothing_is_told_of_good_files():
+    assert compared() == (pytest.approx(GAP), [])
+    assert compared(of_logits(OLD, P_OLD), of_logits(NEW, P_NEW))[1] == []
+
+
+REFUSED = {
+    "ranked scores": ("order|sorted", of_logits(OLD, -np.sort(-P_OLD, axis=1))),
+    "transposed": ("[Tt]ranspose", {"labels": OLD.label.to_numpy(), "logits": np.log(P_OLD).T}),
+    "soft labels": ("soft labels", of_logits(OLD, P_OLD, labels=P_OLD)),
+    "the prediction as truth": ("look like predictions", OLD.assign(label=OLD.prediction)),
+    "ids of classes": ("ids of classes", OLD.assign(label=OLD.label * 100_000)),
+    "minus one": ("leave them out", OLD.assign(label=OLD.label - 1)),
+}
+
+
+@pytest.mark.parametrize(("told", "old"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_refused_or_told(told, old):
+    new = NEW.assign(label=NEW.prediction) if "look like" in told else NEW
+    try:
+        texts = compared(old, new)[1]
+    except InputError as error:
+        texts = [str(error)]
+    assert any(re.search(told, text) for text in texts), texts
+
+
+def test_labels_that_are_predictions_can_be_said_to_be_true():
+    perfect = [table.assign(label=table.prediction) for table in (OLD, NEW)]
+    assert compared(*perfect, labels_are_true=True)[0] == 0
+    few = [table.head(40) for table in perfect]
+    assert any("look like predictions" in text for text in compared(*few)[1])
+    assert compared(OLD.assign(label=OLD.prediction), NEW)[0] > 0  # of one set, it may be so
+
+
+KEYS = {
+    "leading zeros": lambda i: f"{i:05d}",
+    "a float": float,
+    "Windows": lambda i: f"img\\{i}.png",
+    "other extension": lambda i: f"{i}.JPEG",
+    "a folder more": lambda i: f"/data/val/{i}.png",
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_keys_are_joined_by_what_they_share(key):
+    other = NEW.assign(prediction=NEW.prediction.to_numpy()[::-1])
+    wanted = me.compare_models(NEW, other).difference.value
+    first = NEW.assign(image_id=[f"{i}.png" if isinstance(key(1), str) else i for i in range(240)])
+    if key(1) == "00001":
+        first = NEW.assign(image_id=range(240))
+    second = other.assign(image_id=[key(i) for i in range(240)]).sample(frac=1, random_state=0)
+    found = me.compare_models(first, second.reset_index(drop=True))
+    assert found.difference.value == wanted
+    assert not any("paired by their order" in text for text in found.notes)
+    assert any("paired by their order" in t for t in me.compare_models(NEW, other).notes)
+
+
+def test_repeated_rows_count_once_if_they_are_equal():
+    good = OLD.assign(file=[f"{i}.png" for i in range(300)])
+    padded = pd.concat([good, good.head(7)], ignore_index=True)
+    gap, told = compared(padded, NEW)
+    assert gap == pytest.approx(GAP)
+    assert told == ["original: 7 rows repeat another's `file`, and count once"]
+    padded.loc[302, "probability"] = 0.5
+    with pytest.raises(InputError, match=r"'2\.png' occurs more than once"):
+        compared(padded, NEW)
+
+
+@pytest.mark.skipif(not (SHARED / "tools/cases.py").exists(), reason=f"no cases in {SHARED}")
+@pytest.mark.slow
+def test_the_folder_of_cases():
+    program = Path(sys.executable).with_name("matched-eval")
+    command = [sys.executable, SHARED / "tools/cases.py", "--bin", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
