@@ -52,7 +52,8 @@ class NamedColumn:
 
 def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedColumn:
     """Return the names in a column, none of which may be empty or a number among names."""
-    texts = [value.strip() if isinstance(value, str) else "" for value in values.tolist()]
+    cells = [value if isinstance(value, str) else "" for value in values.tolist()]
+    texts = [_INVISIBLE.sub("", cell).strip() for cell in cells]
     names = frozenset(texts)
     if "" in names:
         raise InputError(

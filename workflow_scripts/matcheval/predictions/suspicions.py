@@ -260,7 +260,7 @@ def suspicions_of_sets(one: Predictions, other: Predictions, names: Sequence[str
         return [f"classes are counted from {max(low, other_low)} in {later}, and from "
                 f"{min(low, other_low)} in {first}: are they the same classes?"]  # fmt: skip
     found = []
-    sides = ((one, other, *names), (other, one, *reversed(names)))
+    sides = ((one, other, names[0], names[1]), (other, one, names[1], names[0]))
     for here, there, other_name, name in sides:
         share = np.bincount(here.label) / len(here)
         has = np.bincount(there.label, minlength=len(share))[: len(share)] > 0
