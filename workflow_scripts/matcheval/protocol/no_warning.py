@@ -210,7 +210,8 @@ def no_warning_reference(
     gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
         return found.without("in a split, no target is matched")
-    return NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist(), "", gaps)
+    found = NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
+    return replace(found, splits=gaps)
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:

@@ -436,7 +436,7 @@ class _Judge:
         part, sized = (found[0], found[:1]) if question == "confidence" else (found[1], found)
         if all(one.low <= 0 <= one.high for one in sized):
             return "the interval holds 0"
-        if not part.low <= 0 <= part.high and part.low - part.bias <= 0 <= part.high + part.bias:
+        if self._is_hidden(question):
             if self._is_tied:
                 share = f"{100 * self.row['tied_share']:.0f} %"
                 return f"{share} of the confidences of a set are rounded, or 1, to equal values"
@@ -448,6 +448,12 @@ class _Judge:
         if question == "confidence":
             return f"mean confidence is {self._directed(found[1], f' on {self.replication}')}"
         return "an interval holds 0, or would with the error that bins can make"
+
+    def _is_hidden(self, question: Question) -> bool:
+        """Whether a part excludes 0 but for what it may be off."""
+        part = self.evidence[question][question == "left"]
+        held = part.low - part.bias <= 0 <= part.high + part.bias
+        return held and not part.low <= 0 <= part.high
 
     @property
     def _is_tied(self) -> bool:
@@ -644,7 +650,7 @@ class _Judge:
                 "Watch the mean confidence on new data: it accounts for this loss "
                 "(`matched-eval predict-accuracy`)."
             )
-        if self._is_tied and "open" in (finding["confidence"], finding["left"]):
+        if self._is_tied and (self._is_hidden("confidence") or self._is_hidden("left")):
             return "Give confidences with all their digits, or scores: equal ones hide changes."
         if finding["left"] == "open":
             return f"Label more images of {needed} to tell what is left."
