@@ -19,6 +19,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.text_tables import TextColumn, counted
+from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
@@ -62,6 +63,7 @@ SCHEMA = TableSchema(
         Column("n_classes", pa.int32(), "classes", "predicted for 30 datapoints or more"),
         fraction("class_overconfidence", "mean of overconfidence over these classes"),
         Column("largest_class", pa.int32(), "1", "of them, the worst calibrated; -1 for none"),
+        text("largest_class_name", "its name, or its number in the files; empty for none"),
         fraction("largest_class_overconfidence", "of that class, signed"),
         text("reason", "why values are NaN; empty if none is"),
     ),
@@ -128,6 +130,9 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
             hits = [row != UNMATCHED for row in one.rows.values()]
             picked = [row[hit] for row, hit in zip(one.rows.values(), hits, strict=True)]
             rows += _rows(comparison, one.identity, picked, hits)
+    for row in rows:
+        label = int(row["largest_class"])
+        row["largest_class_name"] = "" if label < 0 else class_name(compared.layout, label)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -182,13 +187,12 @@ def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format calibration for a readable table."""
-    classes = table["largest_class"].where(table["largest_class"] >= 0)
-    return lay_out_matched(table.assign(largest_class=classes), {
+    return lay_out_matched(table, {
         "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
         "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
         "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
         "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
-        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class:.0f}",
+        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class_name}",
         "Its overconfidence": "{largest_class_overconfidence:+.1%}",
     })  # fmt: skip
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from matcheval.figures import style
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import (
@@ -145,6 +146,7 @@ SCHEMA = TableSchema(
         *MATCHED_MODEL,
         text("kind", "predicted: a diagnosis; true: a description"),
         Column("class", pa.int32(), "1", "number of the class; -1 for all classes together"),
+        text("class_name", "its name, or its number in the files; all for all together"),
         Column("n_source", pa.int32(), "datapoints", "of the class, in the source"),
         Column("n_target", pa.int32(), "datapoints", "of the class, in the target"),
         Column("n_matched_source", pa.float64(), "datapoints", "matched, mean over seeds"),
@@ -189,7 +191,10 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
                     if key not in parts:  # the same for all matchings
                         parts[key] = _parts(one.comparison, column, number, compared.blocks)
                     row |= parts[key]
-                found.append(one.identity | {"kind": kind, "class": number} | row)
+                name = "all" if number == ALL else class_name(compared.layout, number)
+                found.append(
+                    one.identity | {"kind": kind, "class": number, "class_name": name} | row
+                )
             corrected = holm([row.get("p", _NAN) for row in found[1:]])
             rows += [row | {"p_holm": p} for row, p in zip(found, [_NAN, *corrected], strict=True)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
@@ -282,9 +287,8 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format gaps for a readable table."""
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     p = shown["p_holm"].fillna(shown["p"])
-    numbers = shown["class"].astype(str).where(shown["class"] != ALL, "all")
-    return lay_out_matched(shown.assign(**{"class": numbers, "p": p}), {
-        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class:s}",
+    return lay_out_matched(shown.assign(p=p), {
+        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
         "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
         "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
         "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
@@ -315,7 +319,8 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             panel.tick_params(labelbottom=True)
         for panel in axes.flat[len(keys) :]:
             panel.set_axis_off()
-        names = ["all" if k == ALL else f"{k}" for k in classes]
+        name_of = dict(zip(table["class"], table["class_name"], strict=True))
+        names = [style.shortened(name_of[k], 16) for k in classes]
         for panel in axes[:, 0]:
             panel.set_yticks(range(len(classes)), names, fontsize=style.NOTE_SIZE)
             panel.set_ylim(max(len(classes), 1) - 0.5, -0.5)

@@ -120,11 +120,15 @@ class Layout:
         return np.array(found, np.int64)
 
 
+def class_name(layout: Layout, label: int) -> str:
+    """Return what the caller calls a class: its name, or its number from `first_label`."""
+    classes = layout.classes or ()
+    return classes[label] if label < len(classes) else str(label + layout.first_label)
+
+
 def class_names(layout: Layout, labels: npt.NDArray[Any]) -> list[str]:
-    """Return what the caller calls labels: names of classes, or numbers from `first_label`."""
-    if layout.classes is None:
-        return [str(label + layout.first_label) for label in labels.tolist()]
-    return [layout.classes[label] for label in labels.tolist()]
+    """Return what the caller calls the classes of labels."""
+    return [class_name(layout, label) for label in labels.tolist()]
 
 
 def layout_of(spec: "DatasetSpec") -> Layout:

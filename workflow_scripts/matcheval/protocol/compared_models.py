@@ -346,7 +346,7 @@ class PairFiles:
         )
         return ComparedModels(
             self.pair, comparisons, self.matchings, tuple(self.seeds),
-            self._blocks(comparisons[0]), of_models,
+            self._blocks(comparisons[0]), of_models, layout=self.layouts["original"],
         )  # fmt: skip
 
     def _blocks(self, first: Comparison) -> Blocks | None:
