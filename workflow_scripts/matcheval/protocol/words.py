@@ -59,13 +59,15 @@ def narrowing(row: pd.Series) -> str:
         f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}"
     )
     spread = _spread(row)
-    return f"{text}; the difference varies by {spread} points with the samples" if spread else text
+    if not spread:
+        return text
+    return f"{text}; the difference varies with the samples (standard deviation: {spread} points)"
 
 
 def _spread(row: pd.Series) -> str:
     """Format by how much the excess varies with its splits, which older tables lack."""
     spread = row.get("excess_spread", float("nan"))
-    return "" if pd.isna(spread) else f"± {signed(100 * spread, 0)}"
+    return "" if pd.isna(spread) else signed(100 * spread, 0)
 
 
 def _narrower(share: float) -> str:
@@ -182,7 +184,8 @@ def _share(row: pd.Series, name: str) -> str:
 
 def _excess(row: pd.Series) -> str:
     found = _share(row, "excess_narrowing").removesuffix(" %")
-    return found if found == UNDEFINED else f"{found} {_spread(row)}".rstrip()
+    spread = "" if found == UNDEFINED else _spread(row)
+    return f"{found} ± {spread}" if spread else found
 
 
 Cell = Callable[[pd.Series], str]
