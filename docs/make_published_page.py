@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from take_over import table
 
 from matcheval.accuracy_prediction.scores import SCORES
@@ -28,6 +29,7 @@ COPIED = {
     "matched_accuracy.png": "figures/cifar10.1/label_probability/matched_accuracy.png",
 }
 PREDICTED, CALIBRATION = "predicted.csv", "calibration.csv"
+RECHT = "recht-v6-fits.csv"  # of `snakemake replication` with studies/recht-cifar10.yaml
 GROUPS = {
     "plain": "clean images", "augmented": "augmented images",
     "refined": "augmented, then clean images", "all": "all",
@@ -43,7 +45,7 @@ def take() -> None:
     for name, path in COPIED.items():
         shutil.copyfile(RESULTS / path, KEPT / name)
     predicted = pd.read_csv(RESULTS / "accuracy_prediction" / "predicted" / "new.csv")
-    variants = predicted["variant"].fillna("") == ""
+    variants = predicted["variant"].isna()
     kept = predicted[variants][["model", "method", "accuracy_base", "accuracy", "predicted"]]
     kept.round(6).to_csv(KEPT / PREDICTED, index=False, lineterminator="\n")
     found = pd.read_csv(RESULTS / "calibration" / "cifar10.1.csv")
@@ -96,11 +98,13 @@ def controls() -> str:
             f"{100 * draws[n].max():.2f})".replace("-", "−")
             for n in ("gap", "confidence_part", "matched_gap")
         ]
-        claims = ("accuracy", "confidence", "left")
-        strong = [f"{(draws[claim] == 'established').sum()}" for claim in claims]
-        rows.append([control, f"{len(draws)}", *cells, ", ".join(strong)])
+        clear = [
+            f"{((draws[f'{n}_low'] > 0) | (draws[f'{n}_high'] < 0)).sum()}"
+            for n in ("gap", "confidence_part", "matched_gap")
+        ]
+        rows.append([control, f"{len(draws)}", *cells, ", ".join(clear)])
     head = ["original and replication", "draws", "gap, mean (range)", "part with confidence",
-            "matched gap", "draws in which the three claims are established"]  # fmt: skip
+            "matched gap", "draws whose three intervals exclude 0"]  # fmt: skip
     return table(head, rows)
 
 
@@ -150,8 +154,8 @@ def lines() -> str:
     """Return the fits of new on old accuracies, of all networks and of the accurate ones."""
     found = pd.read_csv(KEPT / "accuracies.csv")
     old, new = found["accuracy_original"].to_numpy(), found["accuracy_replication"].to_numpy()
-    recht = pd.read_csv(ROOT / "docs" / "replication" / "recht-cifar10-fits.csv")
-    of_recht = recht[(recht["pair"] == "v6") & (recht["scale"] == "linear")].iloc[0]
+    recht = pd.read_csv(KEPT / RECHT).set_index("scale")
+    of_recht, probit = recht.loc["linear"], recht.loc["probit"]
     rows = []
     for title, chosen in (
         ("the 84 networks", np.ones(len(old), bool)),
@@ -165,7 +169,14 @@ def lines() -> str:
     mine = f"{of_recht['slope']:.2f} [{of_recht['slope_low']:.2f}, {of_recht['slope_high']:.2f}]"
     rows.append(["Recht et al.'s, on v6", f"{of_recht['n_models']}", mine])
     rows.append(["Recht et al., as printed, on v4", "", "1.69"])
-    return table(["networks", "number", "slope (points per point)"], rows)
+    expected = norm.cdf(probit["slope"] * norm.ppf(old) + probit["offset"])
+    above = (100 * (found.set_index("model")["accuracy_replication"] - expected)).groupby(groups())
+    means = above.mean()
+    shown = ", ".join(f"{means[g]:+.1f} ({title})" for g, title in GROUPS.items() if g in means)
+    text = "Points above the probit line of Recht et al.'s networks on v6, means: "
+    return table(["networks", "number", "slope (points per point)"], rows) + (
+        f"\n{text}{shown}.\n".replace("-", "−")
+    )
 
 
 def labels() -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+from make_published_page import BLOCKS as PUBLISHED
+from make_published_page import KEPT as NETWORKS
 from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
@@ -83,6 +85,20 @@ def in_words(folder: Path) -> str:
     return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
 
+def plain_networks() -> str:
+    """Return the numbers of two networks that were trained on clean images alone."""
+    models = pd.read_csv(NETWORKS / "gaps_of_models.csv").set_index("model")
+    accuracies = pd.read_csv(NETWORKS / "accuracies.csv").set_index("model")
+    rows = []
+    for name in ("wrn-28-10", "resnet-44"):
+        both = accuracies.loc[name, ["accuracy_original", "accuracy_replication"]]
+        parts = ("gap", "confidence_part", "matched_gap")
+        cells = [with_interval(models.loc[name], part) for part in parts]
+        rows.append([name, " to ".join(f"{100 * one:.1f}" for one in both), *cells])
+    head = ["network", "accuracy (%)", "gap", "goes with confidence", "matched gap"]
+    return table(head, rows)
+
+
 def scores() -> str:
     """Return what matching on each score leaves of the gaps of both studies, by criterion 2."""
     tables = []
@@ -154,12 +170,15 @@ def labels_of_digits() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "digits": lambda: means_of(DIGITS),
     "digits/verdict": lambda: in_words(DIGITS),
+    "cifar10.1/verdict": lambda: in_words(NETWORKS),
+    "cifar10.1/plain": plain_networks,
     "cifar10-check/verdict": lambda: in_words(PHOTOGRAPHS),
     "scores": scores,
     "verdicts": simulated_verdicts,
     "few-labels": coverage,
     "few-labels/digits": labels_of_digits,
     "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
+    **PUBLISHED,
     **SEVERITY,
 }
 
