@@ -29,6 +29,7 @@ COPIED = {
     "matched_accuracy.png": "figures/cifar10.1/label_probability/matched_accuracy.png",
 }
 PREDICTED, CALIBRATION = "predicted.csv", "calibration.csv"
+CLASSES, HARD = "class_gaps.csv", "hard_images.csv"
 RECHT = "recht-v6-fits.csv"  # of `snakemake replication` with studies/recht-cifar10.yaml
 GROUPS = {
     "plain": "clean images", "augmented": "augmented images",
@@ -52,6 +53,15 @@ def take() -> None:
     whole = found[found["matching"].isna()]
     whole = whole[["model", "origin", "accuracy", "mean_confidence", "overconfidence"]]
     whole.round(6).to_csv(KEPT / CALIBRATION, index=False, lineterminator="\n")
+    found = pd.read_csv(RESULTS / "class_gaps" / "cifar10.1.csv")
+    chosen = (found["kind"] == "true") & (found["matching"] == CRITERION) & (found["class"] >= 0)
+    kept = found[chosen][["model", "class_name", "gap", "matched_gap"]]
+    kept.round(6).to_csv(KEPT / CLASSES, index=False, lineterminator="\n")
+    hard = pd.concat(
+        pd.read_csv(RESULTS / "hard_images" / f"{name}.csv") for name in ("cifar10", "cifar10.1-v6")
+    )
+    none = hard[hard["n_right"] == 0].groupby("dataset").size()
+    none.rename("none_right").to_csv(KEPT / HARD, lineterminator="\n")
 
 
 def groups() -> pd.Series:
@@ -150,6 +160,26 @@ def calibrated() -> str:
     return table(["trained on", "CIFAR-10, mean (range)", "CIFAR-10.1"], rows)
 
 
+def classes() -> str:
+    """Return gap and matched gap of each true class, means over the networks of a group."""
+    found = pd.read_csv(KEPT / CLASSES)
+    means = (
+        100
+        * found.groupby(["class_name", found["model"].map(groups())])[["gap", "matched_gap"]].mean()
+    )
+    rows = [
+        [name, *(f"{gap:.1f} ({matched:.1f})".replace("-", "−")
+                 for gap, matched in (means.loc[name, g].round(1) + 0.0 for g in list(GROUPS)[:-1]))]
+        for name in means["gap"].groupby("class_name").mean().sort_values(ascending=False).index
+    ]  # fmt: skip
+    hard = pd.read_csv(KEPT / HARD).set_index("dataset")["none_right"]
+    text = (
+        f"No network is right on {hard['cifar10']} of the 10,000 images of CIFAR-10, and on "
+        f"{hard['cifar10.1-v6']} of the 2,000 of CIFAR-10.1."
+    )
+    return table(["true class", *list(GROUPS.values())[:-1]], rows) + f"\n{text}\n"
+
+
 def lines() -> str:
     """Return the fits of new on old accuracies, of all networks and of the accurate ones."""
     found = pd.read_csv(KEPT / "accuracies.csv")
@@ -215,6 +245,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "cifar10.1/controls": controls,
     "cifar10.1/prediction": predictions,
     "cifar10.1/calibration": calibrated,
+    "cifar10.1/classes": classes,
     "cifar10.1/lines": lines,
     "cifar10.1/labels": labels,
 }
