@@ -32,6 +32,8 @@ def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> npt.NDA
     tells = (some != np.round(some, digits)).sum(axis=1) >= _LEAST_SCORES
     if are_probabilities:
         tells &= scores.max(axis=1, initial=0) < _SATURATED
+    _, which, counts = np.unique(scores[:, 0], return_inverse=True, return_counts=True)
+    tells &= counts[which] > 1
     seen = dict[int, int]()
     for row in np.flatnonzero(tells).tolist():
         first[row] = seen.setdefault(hash(scores[row].tobytes()), row)
