@@ -200,6 +200,64 @@ def test_repeated_rows_count_once_if_they_are_equal():
         compared(padded, NEW)
 
 
+FINE = {
+    "a name of the class": OLD.assign(name=[NAMES[k] for k in OLD.label]),
+    "frames of videos": OLD.assign(file=[f"v{i // 30}.mp4" for i in range(300)]),
+    "numbers that begin anew": OLD.assign(image=[f"{i % 100:04d}.png" for i in range(300)]),
+    "names that are empty": OLD.assign(file=["" if i % 9 else f"{i}.png" for i in range(300)]),
+}
+
+
+@pytest.mark.parametrize("old", FINE.values(), ids=FINE)
+def test_what_repeats_is_not_always_a_name_of_datapoints(old):
+    assert compared(old) == (pytest.approx(GAP), [])
+
+
+def test_rare_classes_and_unequal_ones_are_no_other_order():
+    rng = np.random.default_rng(3)
+    label = rng.integers(0, 1000, 300)
+    guess = np.where(rng.random(300) < 0.6, label, rng.integers(0, 1000, 300))
+    many = pd.DataFrame({"label": label, "prediction": guess, "probability": 0.7})
+    rare = np.repeat([1, 0], [5, 95])
+    few = pd.DataFrame({"label": rare, "prediction": np.roll(rare, 1), "probability": 0.9})
+    for table in (many, few):
+        texts = [text for text in compared(table, table.iloc[::-1])[1] if "same" not in text]
+        assert texts == []
+
+
+def test_a_comment_is_no_name_of_datapoints():
+    tables = [NEW.assign(comment=[f"{who} said {i}" for i in range(240)]) for who in ("a", "b")]
+    tables[1]["prediction"] = tables[1]["prediction"].to_numpy()[::-1]
+    found = me.compare_models(*tables)
+    assert found.difference.value == me.compare_models(NEW, tables[1][NEW.columns]).difference.value
+
+
+def test_the_header_may_be_a_comment(tmp_path):
+    for first in ("# label,prediction,probability", "# run 3\n# label,prediction,probability"):
+        rows = "".join(f"{NAMES[k]},{NAMES[g]},{p}\n" for k, g, p in OLD.itertuples(index=False))
+        (tmp_path / "old.csv").write_text(f"{first}\n{rows}")
+        assert compared(tmp_path / "old.csv", named(NEW))[0] == pytest.approx(GAP)
+
+
+def test_other_scores_than_the_confidence_are_told():
+    assert any(
+        "less confident" in t for t in compared(OLD.assign(probability=1 - OLD.probability))[1]
+    )
+    perfect = OLD.assign(label=OLD.prediction)
+    assert any("of 1 of 2 files, labels equal" in text for text in compared(perfect)[1])
+
+
+def test_spellings_without_a_hyphen_are_refused():
+    old, new = (
+        pd.DataFrame(table).replace({"label": {0: "x-ray"}, "prediction": {0: "xray"}}).replace(
+            {name: dict(enumerate("pqrst")) for name in ("label", "prediction")}
+        )
+        for table in (OLD, NEW)
+    )  # fmt: skip
+    with pytest.raises(InputError, match="'x-ray' is a label only, and 'xray' a prediction only"):
+        compared(old, new)
+
+
 @pytest.mark.skipif(not (SHARED / "tools/cases.py").exists(), reason=f"no cases in {SHARED}")
 @pytest.mark.slow
 def test_the_folder_of_cases():

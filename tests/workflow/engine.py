@@ -211,9 +211,9 @@ def custom_study(folder: Path) -> Workflow:
         "pairs: {both: {original: old, replication: new}}\n",
         known("a", "b"),
     )
-    rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
     for dataset in ("old", "new"):
         (folder / dataset).mkdir()
-        for model in "ab":
+        for model, most in (("a", 200), ("b", 201)):
+            rows = "".join(f"{i % 3},{i % 3},{0.5 + i / most}\n" for i in range(60))
             (folder / dataset / f"{model}.csv").write_text("label,prediction,probability\n" + rows)
     return workflow

@@ -236,6 +236,8 @@ def read_compared(
                 read[origin][name] = replace(placed, told=())
     problems.raise_any()
     assert pair is not None
+    for other, name in layout.merged.items():
+        told[f"classes: '{other}' is taken for another spelling of '{name}'"] = None
     every = [found for of_set in read.values() for found in of_set.values()]
     noticed |= dict.fromkeys(check_truth(every, layout, models[0].original))
     beside = {found.metadata.get(LABELS_FILE) for found in every}
@@ -243,7 +245,8 @@ def read_compared(
         raise InputError(
             "was taken for the true classes of both sets", file=beside.pop(),
             remedy="Give each set a file of its own, named like its predictions: new_labels.npy "
-            "beside new_logits.npy",
+            "beside new_logits.npy; or say that both sets show the same images, row by row: "
+            + ("--paired" if layout.caller == "command" else "paired=True"),
         )  # fmt: skip
     from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
     from matcheval.protocol.compared_models import ComparedModels, PredictionFile

@@ -56,7 +56,9 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
         if encoding in ("utf-16", _SPREADSHEET):
             told.append("UTF-16" if encoding == "utf-16" else "Latin-1")
         has_points = any(pa.types.is_floating(column.type) for column in table.columns)
-        if separator != "," and not has_points and any(map(_has_decimal_commas, table.columns)):
+        commas = [one for one in table.columns if separator != "," and _has_decimal_commas(one)]
+        is_sure = any(text.strip().startswith("0,") for one in commas for text in one.to_pylist())
+        if commas and (is_sure or not has_points):
             _check_no_thousands(table, path)
             told.append("decimal commas")
             table = _read(path, separator, encoding, decimal_point=",", **how)
@@ -73,8 +75,11 @@ def _lines_above(lines: list[str]) -> int:
     if lines and re.fullmatch('"?sep=.?"?', lines[0]):
         return 1
     n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)
-    after = re.split("[,;\t|]", lines[n]) if n else []
-    return n if not all(is_number(cell.strip()) for cell in after) else max(0, n - 1)
+    above, after = (
+        (re.split("[,;\t|]", line) for line in (lines[n - 1], lines[n])) if n else ([], [])
+    )
+    is_header = len(above) == len(after) and any(is_number(cell.strip()) for cell in after)
+    return n - 1 if n and is_header else n
 
 
 def _check_no_thousands(table: "pa.Table", path: Path) -> None:
@@ -142,7 +147,8 @@ def check_has_header(table: "pa.Table", path: Path) -> None:
     names = table.schema.names
     are_numbers = names and all(is_number(name) for name in names)
     cells = names[0].split() if len(names) == 1 else []
-    is_data = are_numbers and (len(names) == 1 or any("." in name for name in names))
+    is_single = len(names) == 1 and names != ["0"]  # which pandas calls a column without a name
+    is_data = are_numbers and (is_single or any("." in name for name in names))
     if is_data or (len(cells) > 1 and is_number(cells[-1])):
         raise InputError(
             f"its first line is '{','.join(names):.60}', which holds data", file=path,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.predictions.column_names import KEYS, plain
 from matcheval.predictions.records import Predictions
 
 
@@ -21,6 +22,7 @@ class Alignment:
 
     _first: npt.NDArray[Any] | None = None
     _file: object = None
+    _name: str = ""
     _names: list[str] = field(default_factory=list)
 
     def place(self, found: Predictions, file: object) -> Predictions:
@@ -29,7 +31,9 @@ class Alignment:
         if keys is None:
             return found
         if self._first is None:
-            self._first, self._file = keys, file
+            self._first, self._file, self._name = keys, file, found.key_name
+        elif not self._is_shared(found):
+            return replace(found, keys=None)  # a comment, or the like, that is unlike in all rows
         placed = replace(found, is_identified=True)
         if np.array_equal(keys, self._first):
             return placed
@@ -48,6 +52,14 @@ class Alignment:
         told = (*found.told, f"datapoints are joined by their names{how}") if how else found.told
         placed = replace(placed, index=np.array(index, np.int32), told=told)
         return _taken(placed, np.argsort(index))
+
+    def _is_shared(self, found: Predictions) -> bool:
+        """Whether both files have a key, by its usual name or by equal names and values."""
+        names = (self._name, found.key_name)
+        if all(plain(name) in KEYS for name in names):
+            return True
+        ours, theirs = ({*key_texts(one)} for one in (self._first, found.keys) if one is not None)
+        return names[0] == names[1] and 2 * len(ours & theirs) >= min(len(ours), len(theirs))
 
 
 def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:

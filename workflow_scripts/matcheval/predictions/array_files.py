@@ -110,7 +110,7 @@ def _joined(content: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
         with readable(path, "batches of the same tensors", KeyError, TypeError):
             return {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
     if isinstance(content, list | tuple):
-        if (whole := _concatenated(content)) is not None:
+        if (whole := _concatenated(content, is_bare=True)) is not None:
             return {_name_of(path): whole}
         content = {f"[{position}]": one for position, one in enumerate(content)}
     if not isinstance(content, Mapping):
@@ -125,11 +125,14 @@ def _array_of(value: Any) -> npt.NDArray[Any] | None:
     return _concatenated(value) if array is None and isinstance(value, list | tuple) else array
 
 
-def _concatenated(batches: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Return tensors of batches, one after the other; None of anything else."""
+def _concatenated(batches: Sequence[Any], *, is_bare: bool = False) -> npt.NDArray[Any] | None:
+    """Return tensors of batches, one after the other; None of anything else, as bare columns."""
     arrays = [array for one in batches if (array := _of_tensor(one)) is not None and array.ndim]
-    are_alike = len({array.shape[1:] for array in arrays}) == 1
-    return np.concatenate(arrays) if are_alike and len(arrays) == len(batches) > 1 else None
+    are_alike = len({(array.shape[1:], array.dtype) for array in arrays}) == 1
+    if not are_alike or len(arrays) < len(batches):
+        return None
+    are_columns = is_bare and arrays[0].ndim == 1 and len({*map(len, arrays)}) == 1
+    return None if are_columns else np.concatenate(arrays)
 
 
 def _is_batch(one: Any) -> bool:

@@ -21,7 +21,7 @@ _MIN_ROWS = 20
 def folded(name: str) -> str:
     """Return a name without what spellings differ in: accents' form, spaces, case, `_` and `-`."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", name))
-    return " ".join(re.sub("[_-]", " ", text).split()).casefold() or name
+    return " ".join(re.sub(r"(?<=\w)[_-]+(?=\w)|_", " ", text).split()).casefold() or name
 
 
 class Vocabulary:
@@ -105,9 +105,15 @@ def one_vocabulary(
     for name in set[str]().union(*by_role.values()):
         spellings[folded(name)].add(name)
     classes, merged = list[str](), dict[str, str]()
-    for names in spellings.values():
-        of_columns = [(one, one.names & names) for one in columns if one.names & names]
-        if len(names) == 1 or _are_classes(names, of_columns):
+    found_in = {
+        spelling: [(one, one.names & names) for one in columns if one.names & names]
+        for spelling, names in spellings.items()
+    }
+    # Where two spellings are two classes, such as letters, others are not taken for one.
+    tells = any(len(s) > 1 and _are_classes(s, found_in[key]) for key, s in spellings.items())
+    for spelling, names in spellings.items():
+        of_columns = found_in[spelling]
+        if len(names) == 1 or tells or _are_classes(names, of_columns):
             classes += names
         elif all(len(found) == 1 for _, found in of_columns):
             first, *others = sorted(names)
@@ -119,6 +125,17 @@ def one_vocabulary(
             raise InputError(
                 f"'{first}' and '{second}' may be one class or two", file=column.file,
                 field=column.role,
+                remedy=f"Spell a class in one way everywhere. If they are two: {option}",
+            )  # fmt: skip
+    truths, guesses = ({*by_role[role]} for role in ("label", "prediction"))
+    bare = {re.sub(r"\W|_", "", folded(one)): one for one in guesses if folded(one) not in
+            {*map(folded, truths)}}  # fmt: skip
+    for one in sorted(truths):
+        other = bare.get(re.sub(r"\W|_", "", folded(one)), one)
+        if folded(one) not in predicted and folded(other) != folded(one):
+            raise InputError(
+                f"'{one}' is a label only, and '{other}' a prediction only", field="label",
+                file=next(column.file for column in columns if one in column.names),
                 remedy=f"Spell a class in one way everywhere. If they are two: {option}",
             )  # fmt: skip
     return tuple(sorted(classes)), merged

@@ -48,7 +48,10 @@ KEYS = (
     "img_path", "image", "img", "image_name", "file", "name", "row_id", "datapoint",
 )  # fmt: skip
 # Rows of several models, parts of a set or epochs, where it has several values.
-POOLED = ("model", "model_name", "checkpoint", "split", "fold", "subset", "partition", "epoch")
+POOLED = (
+    "model", "model_name", "checkpoint", "arch", "seed", "split", "fold", "subset", "partition",
+    "dataset", "epoch",
+)  # fmt: skip
 # Of the model on this set, as a single number.
 ACCURACIES = ("acc", "accuracy", "test_acc", "test_accuracy", "top1_acc", "top1_accuracy")
 # Scores of all classes: lists, arrays of two dimensions. Others follow from their values.

@@ -29,6 +29,8 @@ def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> npt.NDA
         return first
     some = scores[:, :: max(1, scores.shape[1] // _LOOKED_AT)]
     digits = 6 if are_probabilities else 4
+    if len(np.unique(some)) < n / 10:  # shares of a few votes, as of nearest neighbours
+        return first
     tells = (some != np.round(some, digits)).sum(axis=1) >= _LEAST_SCORES
     if are_probabilities:
         tells &= scores.max(axis=1, initial=0) < _SATURATED

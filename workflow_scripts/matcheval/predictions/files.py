@@ -94,7 +94,8 @@ def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
     (name, stated), counted = raw.accuracy, float(checked.correct.mean())
     decimals = len(f"{stated:.7g}".partition(".")[2])
     factor = 100 if stated > 1 else 1
-    if not abs(stated - factor * counted) <= 0.5 * 10.0**-decimals + 1e-9:
+    errors = (abs(stated - one * counted) for one in (factor, 100))
+    if not min(errors) <= 0.5 * 10.0**-decimals + 1e-9:
         raise InputError(
             f"states an accuracy of {stated:.7g}, but {factor * counted:.7g} of the predictions "
             "are right by the labels", file=raw.file, field=name,
@@ -117,7 +118,12 @@ def with_keys(
         raise InputError(problem, file=raw.file, field="group")
     is_identified = "index" in columns
     return replace(
-        checked, keys=keys, groups=groups, is_identified=is_identified, told=tuple(raw.told)
+        checked,
+        keys=keys,
+        groups=groups,
+        is_identified=is_identified,
+        told=tuple(raw.told),
+        key_name="" if raw.key is None else raw.key[0],
     )
 
 
@@ -184,6 +190,11 @@ def _without_repeated(found: Contents) -> Contents:
     keys = None if raw.key is None else key_texts(formats.as_list(raw.key[1]))
     if raw.key is not None and keys is not None and len({*keys}) < len(keys):
         first = {key: row for row, key in reversed([*enumerate(keys)])}
+        label = found.columns.get("label")
+        if label is not None and any(
+            label[row] != label[first[key]] for row, key in enumerate(keys)
+        ):
+            return replace(found, raw=replace(raw, key=None))  # it names something else
         whole = [*found.columns.values(), *([found.scores.values] if found.scores else [])]
         for row, key in enumerate(keys):
             if any(not np.array_equal(column[row], column[first[key]]) for column in whole):

@@ -37,6 +37,7 @@ from matcheval.predictions.formats import Column, Loaded, as_list, texts_of
 from matcheval.predictions.layout import Layout
 
 _SHOWN = 3  # columns that a message names
+_LEAST_SHARE = 0.2  # of values of its own that a key has; others name classes, videos, folders
 _SPACES = re.compile(r"([\d.])\s+(?=[-+\d.])")  # between the numbers of NumPy's texts
 
 
@@ -497,11 +498,14 @@ class _Search:
         found = next((n for n, one in share.items() if one == 1), None)
         others = [n for n in self._free() if self.forms[n] == "text" and n not in share]
         found = found or next((n for n in others if self._distinct(n) == 1), None)
-        return found or max(share, key=share.__getitem__, default=None)
+        best = max(share, key=share.__getitem__, default=None)
+        return found or (best if best is not None and share[best] >= _LEAST_SHARE else None)
 
     def _distinct(self, name: str) -> float:
         """Return the share of rows with values of their own; 0 of numbers that are not whole."""
         values = as_list(self.columns[name])
+        if any(value is None or value == "" for value in values):
+            return 0.0
         if self.forms[name] == "float" and not all(v is not None and v % 1 == 0 for v in values):
             return 0.0
         return len(set(values)) / max(1, len(values)) if len(values) > 1 else 0.0

@@ -60,6 +60,8 @@ class Predictions:
         What the file tells datapoints apart by, such as file names, and groups, not checked.
     is_identified : bool
         Whether `index` says which datapoints these are, and not the order of the rows alone.
+    key_name : str
+        What the file calls `keys`.
     told : tuple of str
         What was recognised in the file by other names than the standard ones.
     """
@@ -72,6 +74,7 @@ class Predictions:
     keys: npt.NDArray[Any] | None = None
     groups: npt.NDArray[Any] | None = None
     is_identified: bool = False
+    key_name: str = ""
     told: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -87,6 +87,7 @@ _SHIFTED = 0.3  # least share of predictions one off the label that is told
 _RENUMBERED = 0.5  # least share of rows that another numbering of the classes has right
 _MAX_DIGITS = 18  # that are read of a count in the metadata, which may be of a foreign file
 _ROUNDING = 6e-3  # of confidences with two decimals
+_FEW_CLASSES = 12
 _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 
 
@@ -94,9 +95,15 @@ def check_truth(sets: Iterable[Predictions], layout: Layout, file: object) -> li
     """Refuse labels that are the predicted classes in all rows of all files; of few rows, warn."""
     found = list(sets)
     n = max(map(len, found), default=0)
-    is_sure = layout.labels_are_true or not all(one.correct.all() for one in found)
-    if is_sure or n < _FEW_ROWS:
+    perfect = [len(one) >= _MANY_ROWS and bool(one.correct.all()) for one in found]
+    if layout.labels_are_true or n < _FEW_ROWS:
         return []
+    if not all(one.correct.all() for one in found):
+        least = min(float(one.correct.mean()) for one in found)
+        return [] if not any(perfect) or least > 0.99 else [
+            f"of {sum(perfect)} of {len(found)} files, labels equal the predicted class in all "
+            f"rows, of another in {100 * least:.0f} %: are they predictions, or a training set?"
+        ]  # fmt: skip
     told = "the labels equal the predicted class in all rows: they look like predictions"
     if n < _MANY_ROWS:
         return [f"{told}, not the truth"]
@@ -144,9 +151,12 @@ def suspicions(
         return noticed + ties
     given = metadata.get("n_classes") or "0"
     n_classes = int(given) if given.isdecimal() and len(given) <= _MAX_DIGITS else 0
-    n_classes = n_classes if n_classes > 1 else len(np.union1d(labels, predicted))
+    if n_classes < 2:  # those that occur: of many, the model may have others
+        occurring = len(np.union1d(labels, predicted))
+        n_classes = occurring if occurring <= _FEW_CLASSES else 0
     order = [*_one_off(labels, predicted)] or [*_renumbered(labels, predicted)]
     found = [*noticed, *(order or _as_by_chance(labels, predicted))]
+    found += _wrong_way(labels == predicted, confidences)
     if n_classes > 1:
         found += _no_confidence(labels, predicted, confidences, n_classes)
     return found + ties
@@ -162,7 +172,7 @@ def _no_confidence(
     if low.sum() >= max(3, 0.005 * len(low)):
         of_class, at_least = np.unique(predicted[low]), f"{1 / n_classes:.2g}"
         if n_classes == 2 and len(of_class) == 1:
-            what = f"the probability of class {1 - of_class[0]} in all rows"
+            what = f"the probability of class {1 - of_class[0]}, or a prediction by a threshold"
         elif not low[right].any() and (confidences[~right] <= 0.5 + _ROUNDING).all():
             what = "the probability of the true class"
         else:
@@ -180,6 +190,20 @@ def _no_confidence(
         )
 
 
+def _wrong_way(
+    right: npt.NDArray[np.bool_], confidences: npt.NDArray[np.floating]
+) -> Iterator[str]:
+    """Say so if wrong predictions are the more confident ones, or never above one half."""
+    sure, unsure = (confidences[one].astype(np.float64) for one in (right, ~right))
+    if min(len(sure), len(unsure)) < _FEW_ROWS:
+        return
+    error = math.hypot(*(one.std() / math.sqrt(len(one)) for one in (sure, unsure)))
+    if sure.mean() < unsure.mean() - 4 * error:
+        yield "right predictions are less confident than wrong ones: is it an uncertainty?"
+    elif len(unsure) >= _MIN_ROWS and unsure.max() <= 0.5 < np.median(sure):
+        yield "no wrong prediction has more than 0.5: is it the probability of the true class?"
+
+
 def _as_by_chance(
     labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
 ) -> Iterator[str]:
@@ -190,8 +214,11 @@ def _as_by_chance(
         return
     width = 1 + int(max(labels.max(), predicted.max()))
     shares = (np.bincount(one, minlength=width) / n for one in (labels, predicted))
-    by_chance = float(np.prod([*shares], axis=0).sum())
-    if n_right <= n * by_chance + 2 * math.sqrt(n * by_chance * (1 - by_chance)):
+    of_label, of_guess = (n * one for one in shares)
+    agree = float((of_label * of_guess).sum())  # of a random order: agree / n, with this variance
+    mixed = agree * n**2 + agree**2 - n * float((of_label * of_guess * (of_label + of_guess)).sum())
+    variance, by_chance = max(0.0, mixed / (n**2 * (n - 1))), agree / n**2
+    if (variance > 1e-9 or not agree) and n_right <= agree / n + 2 * math.sqrt(variance):
         order = " (the labels are sorted)" if (np.diff(labels) >= 0).all() else ""
         yield (
             f"the accuracy, {100 * n_right / n:.2g} %, is no better than chance, "
@@ -220,6 +247,11 @@ def _best_numbering(
     labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
 ) -> tuple[float, list[tuple[int, int]]] | None:
     """Return the share of rows with the most frequent prediction of their label, if one-to-one."""
+    _, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    often = counts[which] >= 3  # a label that occurs once has one prediction anyway
+    if often.sum() < max(_MIN_ROWS, 0.5 * len(labels)):
+        return None
+    labels, predicted = labels[often], predicted[often]
     pairs, counts = np.unique(np.stack([labels, predicted]), axis=1, return_counts=True)
     most: dict[int, tuple[int, int]] = {}
     for label, guess, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
