@@ -167,11 +167,12 @@ def classes() -> str:
         100
         * found.groupby(["class_name", found["model"].map(groups())])[["gap", "matched_gap"]].mean()
     )
-    rows = [
-        [name, *(f"{gap:.1f} ({matched:.1f})".replace("-", "−")
-                 for gap, matched in (means.loc[name, g].round(1) + 0.0 for g in list(GROUPS)[:-1]))]
-        for name in means["gap"].groupby("class_name").mean().sort_values(ascending=False).index
-    ]  # fmt: skip
+    means = means.round(1) + 0.0  # no negative zero
+    rows = []
+    for name in means["gap"].groupby("class_name").mean().sort_values(ascending=False).index:
+        pairs = (means.loc[name, group] for group in list(GROUPS)[:-1])
+        rows.append([name, *(f"{gap:.1f} ({matched:.1f})" for gap, matched in pairs)])
+        rows[-1] = [cell.replace("-", "−") for cell in rows[-1]]
     hard = pd.read_csv(KEPT / HARD).set_index("dataset")["none_right"]
     text = (
         f"No network is right on {hard['cifar10']} of the 10,000 images of CIFAR-10, and on "
