@@ -236,7 +236,8 @@ def read_compared(
                 read[origin][name] = replace(placed, told=())
     problems.raise_any()
     assert pair is not None
-    for other, name in layout.merged.items():
+    # Commands say so when they read the layout.
+    for other, name in layout.merged.items() if layout.caller == "python" else ():
         told[f"classes: '{other}' is taken for another spelling of '{name}'"] = None
     every = [found for of_set in read.values() for found in of_set.values()]
     noticed |= dict.fromkeys(check_truth(every, layout, models[0].original))

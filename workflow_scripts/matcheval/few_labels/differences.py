@@ -25,7 +25,7 @@ _FEW_EVENTS = 10  # labels unlike most others, below which a normal interval is 
 
 @dataclass(frozen=True)
 class Disagreement(Found):
-    """A difference of two models, with McNemar's exact p-value and the labels that decide it."""
+    """The difference of two models' accuracies, with McNemar's exact p-value and its counts."""
 
     mcnemar_p: float = 1.0
     only_first: int = 0

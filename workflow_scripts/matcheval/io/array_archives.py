@@ -40,7 +40,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
         enter_digest_of_archive(partial)
 
 
-OF_OBJECTS = (
+_OF_OBJECTS = (
     "Convert arrays of objects before they are saved: labels.astype('int64'); of a dict: "
     "np.savez(file, **dict)"
 )
@@ -56,15 +56,20 @@ def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
     """Read arrays of numbers or text from an `.npz` file, and leave the others unread."""
     found = {}
     for name in filter(names.__contains__, array_names(path)):
-        stream = member_stream(path, name)
-        try:
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-        except UNREADABLE as error:
-            remedy = OF_OBJECTS if "Object arrays" in str(error) else ""
-            problem = f"not a readable array ({error})"
-            raise InputError(problem, file=path, field=name, remedy=remedy) from error
+        array = read_array(member_stream(path, name), path, name)
         found[name] = check_text(array, path, name)
     return found
+
+
+def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.NDArray[Any]:
+    """Read one array of NumPy's format, of a file or of an array in it; no pickled objects."""
+    try:
+        array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    except UNREADABLE as error:
+        remedy = _OF_OBJECTS if "Object arrays" in str(error) else ""
+        problem = f"not a readable array ({error})"
+        raise InputError(problem, file=path, field=field, remedy=remedy) from error
+    return array
 
 
 def member_stream(path: Path, name: str) -> IO[bytes]:

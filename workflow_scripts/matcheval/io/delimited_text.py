@@ -71,7 +71,10 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
 
 
 def _lines_above(lines: list[str]) -> int:
-    """Count the lines above the header: Excel's `sep=`, and comments, but not NumPy's header."""
+    """Count the lines to skip before the header: Excel's `sep=` line, and lines of comments.
+
+    NumPy writes the header itself as a comment, which is therefore not skipped.
+    """
     if lines and re.fullmatch('"?sep=.?"?', lines[0]):
         return 1
     n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)

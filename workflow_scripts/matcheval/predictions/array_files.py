@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import OF_OBJECTS, UNREADABLE, array_names, check_text, read_arrays
+from matcheval.io.array_archives import (
+    UNREADABLE,
+    array_names,
+    check_text,
+    read_array,
+    read_arrays,
+)
 from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import readable
 from matcheval.predictions.column_names import known_part
@@ -47,12 +53,7 @@ def _npz(path: Path) -> ArrayFile:
 def _npy(path: Path) -> ArrayFile:
     """Return the one array, by the file's name."""
     with path.open("rb") as stream:
-        try:
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-        except UNREADABLE as error:
-            remedy = OF_OBJECTS if "Object arrays" in str(error) else ""
-            problem = f"not a readable array ({error})"
-            raise InputError(problem, file=path, remedy=remedy) from error
+        array = read_array(stream, path)
     return _in_memory({_name_of(path): _widened(check_text(array, path))})
 
 

@@ -116,6 +116,6 @@ def is_known(name: str) -> bool:
 
 
 def split_prefix(name: str) -> tuple[str, str] | None:
-    """Return the beginning of the name of a class's scores, in lower case, and the class."""
+    """Split the name of a column of one class's scores, `prob_cat`, into `prob` and `cat`."""
     found = _PREFIXED.fullmatch(name.strip())
     return (found[1].casefold(), found[2]) if found else None

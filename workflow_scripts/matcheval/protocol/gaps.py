@@ -320,7 +320,7 @@ def _quantities(
     found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None,
     of_matched: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the columns of `schemas.GAP_QUANTITIES`, and reasons that make up its remarks.
+    """Return a row of the table of gaps (`schemas.GAP_QUANTITIES`), with its remarks.
 
     `of_matched` is the gap of those models that have a match, if these are not all.
     """
