@@ -1,12 +1,24 @@
-"""Rows that are copies of others, told by their scores, and what is no evidence of it."""
+"""Rows that are copies of others, told by their scores: one group; and what is no evidence."""
 
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import matcheval as me
+from helpers import written
+from matcheval.api.inputs import source_of
+from matcheval.api.pairs import GivenModel, PairOptions, read_compared
+from matcheval.datasets.suites import Pair
+from matcheval.errors import InputError
 from matcheval.predictions.copies import copied_rows, told_copies
+from matcheval.predictions.layout import Layout
+from matcheval.protocol.blocks import GroupSource
+from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gaps import gaps_of_models
+from matcheval.protocol.settings import MatchingMethod
 
 
 def softmaxed(rng, n, n_classes=10, scale=1.0, dtype=np.float32):
@@ -19,9 +31,11 @@ def test_copies_are_found():
     scores = np.repeat(softmaxed(rng, 500), 2, axis=0)
     first = copied_rows(scores, are_probabilities=True)
     assert (first == np.arange(1000) // 2 * 2).all()
-    (text,) = told_copies(scores, are_probabilities=True)
+    (text,) = told_copies(first)
     assert text.startswith("500 of 1,000 rows have the scores of an earlier one")
-    (text,) = told_copies(np.repeat(rng.normal(size=(99, 3)), 5, axis=0), are_probabilities=False)
+    assert text.endswith("rows that are equal for all models count as one group in intervals")
+    logits = np.repeat(rng.normal(size=(99, 3)), 5, axis=0)
+    (text,) = told_copies(copied_rows(logits, are_probabilities=False))
     assert text.startswith("396 of 495")
 
 
@@ -37,7 +51,8 @@ def test_copies_are_found():
     ],
 )
 def test_what_is_no_evidence(scores):
-    assert told_copies(scores, are_probabilities=True) == []
+    copies = copied_rows(scores, are_probabilities=True)
+    assert copies is None or (not told_copies(copies) and (copies < 0).all())
 
 
 def test_half_of_10000_confidences_are_1():
@@ -45,7 +60,139 @@ def test_half_of_10000_confidences_are_1():
     rng = np.random.default_rng(7)
     scores = softmaxed(rng, 10_000)
     scores[::2] = np.eye(10, dtype=np.float32)[rng.integers(10, size=5_000)]
-    assert (copied_rows(scores, are_probabilities=True) == np.arange(10_000)).all()
+    copies = copied_rows(scores, are_probabilities=True)
+    assert (copies < 0).all()
+    assert told_copies(copies) == []
+    files = {"label": rng.integers(10, size=5_000), "probabilities": scores[::2]}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = me.compare_models(files, files | {"probabilities": scores[1::2]})
+    assert found._n_groups == 0
+    assert not any("earlier one" in str(one.message) for one in told)
+
+
+N = 300
+ORIGINS = ("original", "replication")
+METHODS = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
+
+
+def logits_of(seed, repeats, n=N):
+    """Logits and labels of a set in which every image stands several times."""
+    rng = np.random.default_rng(seed)
+    labels = np.random.default_rng(0).integers(0, 5, n)
+    logits = rng.normal(size=(n, 5)) + 2 * np.eye(5)[labels]
+    return np.repeat(labels, repeats), np.repeat(logits, repeats, axis=0)
+
+
+def by_model(seeds, repeats=2, n=N, **columns):
+    """A table of each model, of logits."""
+    found = {}
+    for model, seed in zip("ab", seeds, strict=True):
+        labels, logits = logits_of(seed, repeats, n)
+        found[model] = {"label": labels, "logits": logits, **columns}
+    return found
+
+
+def gaps(original, replication, **options):
+    """Means over models with their intervals, as of `compare`."""
+    models = [
+        GivenModel(model, source_of(original[model], "old"), source_of(replication[model], "new"))
+        for model in original
+    ]
+    compared = read_compared(models, PairOptions("probability", 0.005, 2, **options), Layout())
+    table = gaps_of_models(compared.comparisons, METHODS, range(2), compared.blocks)
+    return table.means, compared.blocks
+
+
+def grouped(models, repeats=2):
+    names = [f"{row // repeats:04d}" for row in range(2 * N)]
+    return {m: one | {"group": names[: len(one["label"])]} for m, one in models.items()}
+
+
+OLD, NEW = by_model((1, 2)), by_model((3, 4), n=200)
+
+
+def test_copies_are_one_group_in_intervals():
+    found, blocks = gaps(OLD, NEW)
+    assert (blocks.n_source, blocks.n_target) == (N, 200)
+    expected, _ = gaps(grouped(OLD), grouped(NEW))
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    narrow = gaps(grouped(OLD, 1), grouped(NEW, 1))[0]
+    assert (narrow.gap_high - narrow.gap_low)[0] < 0.8 * (found.gap_high - found.gap_low)[0]
+
+
+def test_of_models_that_differ_only_common_copies_are_groups():
+    other = OLD["b"] | {"logits": OLD["b"]["logits"].copy()}
+    other["logits"][: N // 2] += np.random.default_rng(5).normal(0, 0.1, (N // 2, 5))
+    blocks = gaps(OLD | {"b": other}, NEW)[1]
+    assert (blocks.n_source, blocks.n_target) == (N + N // 4, 200)
+    sure = OLD["b"] | {"logits": OLD["b"]["logits"] * np.float64(200)}  # no evidence, but equal
+    sure["probabilities"] = np.exp(sure["logits"] - sure.pop("logits").max(axis=1, keepdims=True))
+    sure["probabilities"] /= sure["probabilities"].sum(axis=1, keepdims=True)
+    assert gaps(OLD | {"b": sure}, NEW)[1].n_source == N
+    # Without scores, a model may only tell apart what others show to be copies.
+    p = np.random.default_rng(6).uniform(0.3, 1, N)
+    plain = {"label": OLD["b"]["label"], "prediction": OLD["b"]["label"] // 2 * 2}
+    for unlike, n in ((0, N), (2 * N, 2 * N)):
+        confidence = np.repeat(p, 2)
+        confidence[:unlike:2] -= 0.01
+        assert gaps(OLD | {"b": plain | {"probability": confidence}}, NEW)[1].n_source == n
+    assert (
+        gaps(
+            {"b": plain | {"probability": np.repeat(p, 2)}},
+            {"b": plain | {"probability": np.repeat(p[::-1], 2)}},
+        )[1]
+        is None
+    )
+
+
+def test_given_groups_are_left_as_they_are():
+    blocks = gaps(grouped(OLD, 4), NEW)[1]
+    assert (blocks.n_source, blocks.n_target) == (N // 2, 200)
+    with pytest.raises(InputError, match="groups are shared, but not known of both sets"):
+        gaps(grouped(OLD), NEW, groups_shared=True)
+    with pytest.raises(InputError, match="names other groups than"):
+        gaps(OLD | {"a": grouped(OLD)["a"]}, NEW)
+
+
+def test_paired_copies_are_copies_in_both_sets():
+    noisy = by_model((3, 4))
+    assert gaps(OLD, noisy, paired=True)[1].n == N
+    for one in noisy.values():
+        one["logits"] = np.random.default_rng(7).normal(size=one["logits"].shape)
+    blocks = gaps(OLD, noisy, paired=True)[1]
+    assert (blocks.n, blocks.grouped) == (2 * N, False)
+
+
+def test_copies_are_groups_in_studies(tmp_path):
+    """Files in another order, too; and without scores, nothing is a copy."""
+    paths = {}
+    for origin, models in zip(ORIGINS, (OLD, NEW), strict=True):
+        (tmp_path / origin).mkdir()
+        order = np.random.default_rng(8).permutation(len(models["a"]["label"]))
+        paths[origin] = []
+        for m, one in models.items():
+            table = {
+                "index": order,
+                "label": one["label"][order],
+                "logits": list(one["logits"][order]),
+            }
+            paths[origin].append(written(tmp_path / origin / f"{m}.parquet", table))
+    files = PairFiles(
+        Pair("pair", "old", "new"), "ab", **paths, layouts=dict.fromkeys(ORIGINS, Layout()),
+        matchings=METHODS, seeds=range(2), groups=dict.fromkeys(ORIGINS, GroupSource()),
+    )  # fmt: skip
+    comparisons, blocks = files.streamed()
+    found = gaps_of_models(comparisons, METHODS, range(2), blocks).means
+    expected = gaps(grouped(OLD), grouped(NEW))[0]
+    assert (blocks.n_source, blocks.n_target) == (N, 200)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_copies_in_two_models_on_one_set():
+    found, expected = (me.compare_models(one["a"], one["b"]) for one in (OLD, grouped(OLD)))
+    assert found._n_groups == expected._n_groups == N
+    assert found.difference == expected.difference
 
 
 def test_a_file_of_copies_is_told():

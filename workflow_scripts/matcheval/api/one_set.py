@@ -29,7 +29,6 @@ from matcheval.io.text_tables import aligned, signed, supported_digits
 from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.group_files import groups_of
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
@@ -278,8 +277,7 @@ def compare_on_one_set(
             f"{names[1]} is not of the datapoints of {names[0]}: {differing(other, one)}",
             remedy="Give the predictions of both models on the same images",
         )  # fmt: skip
-    texts = [groups_of(*both) for both in zip((one, other), sources, strict=True)]
-    of_all = groups_of_models(texts, sources)
+    of_all = groups_of_models((one, other), sources)
     blocks = paired_images(one, other) if of_all is None else groups(of_all, of_all, shared=True)
     row = paired_row(one.correct, other.correct, blocks, LEVEL)
     only = int((one.correct & ~other.correct).sum()), int((other.correct & ~one.correct).sum())

@@ -17,7 +17,6 @@ from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions.alignment import Alignment, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory, stem_of
-from matcheval.predictions.group_files import Texts, groups_of
 from matcheval.predictions.labels_beside import LABELS_FILE
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
@@ -249,15 +248,13 @@ def read_compared(
             "beside new_logits.npy; or say that both sets show the same images, row by row: "
             + ("--paired" if layout.caller == "command" else "paired=True"),
         )  # fmt: skip
-    from matcheval.protocol.blocks import blocks_of_pair, groups_of_models
+    from matcheval.protocol.blocks import Groups, blocks_of_pair, groups_of_models
     from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 
     read, left_out = _shared(read, pair, paired=options.paired)
-    groups: dict[str, Texts | None] = {}
-    sources = {o: [one.sets[o] for one in models] for o in ORIGINS}
-    for origin in ORIGINS:
-        found_groups = map(groups_of, read[origin].values(), sources[origin])
-        groups[origin] = groups_of_models(found_groups, sources[origin])
+    groups: Mapping[str, Groups] = {
+        o: groups_of_models(read[o].values(), [one.sets[o] for one in models]) for o in ORIGINS
+    }
     comparisons = tuple(
         Comparison(name, pair, *(_slim(read[o][name], named=len(models) == 1) for o in ORIGINS))
         for name in read["original"]
@@ -277,7 +274,7 @@ def read_compared(
 
 def _slim(found: Predictions, *, named: bool) -> Predictions:
     """Leave groups out, and unless they are shown, which is of a single model, names."""
-    return replace(found, groups=None, keys=found.keys if named else None)
+    return replace(found, groups=None, copies=None, keys=found.keys if named else None)
 
 
 def told_of(name: str, found: Predictions) -> list[str]:

@@ -141,7 +141,7 @@ def datapoint_names(found: Predictions) -> list[str]:
 
 def _taken(found: Predictions, rows: npt.NDArray[Any] | Sequence[int]) -> Predictions:
     """Return some rows of predictions."""
-    arrays = ("index", "label", "prediction", "probability", "keys", "groups")
+    arrays = ("index", "label", "prediction", "probability", "keys", "groups", "copies")
     whole: dict[str, Any] = {name: getattr(found, name) for name in arrays}
     some: dict[str, Any] = {n: None if v is None else v[rows] for n, v in whole.items()}
     return replace(found, **some)

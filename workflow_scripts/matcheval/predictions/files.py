@@ -20,7 +20,7 @@ from matcheval.predictions import formats
 from matcheval.predictions.alignment import key_texts
 from matcheval.predictions.class_names import NamedColumn, names_in, one_vocabulary
 from matcheval.predictions.column_names import COLUMNS, KINDS
-from matcheval.predictions.copies import told_copies
+from matcheval.predictions.copies import copied_rows, told_copies
 from matcheval.predictions.formats import Column, Source
 from matcheval.predictions.labels_beside import with_labels_beside, with_labels_of
 from matcheval.predictions.layout import Layout, as_numbers
@@ -107,10 +107,9 @@ def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
 def with_keys(
     checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
 ) -> Predictions:
-    """Return predictions with the keys and groups of their file, in order of the indices."""
-    order = None
-    if "index" in columns and (raw.key is not None or raw.groups is not None):
-        order = np.argsort(columns["index"], kind="stable")
+    """Return predictions with keys, groups and copies of their file, in order of the indices."""
+    order = np.argsort(columns["index"], kind="stable") if "index" in columns else None
+    copies = columns.get("copies")
     keys = None if raw.key is None else _objects(raw.key[1], order)
     groups = None if raw.groups is None else _objects(raw.groups, order)
     if groups is not None and len(groups) != len(checked):
@@ -121,6 +120,7 @@ def with_keys(
         checked,
         keys=keys,
         groups=groups,
+        copies=copies if copies is None or order is None else copies[order],
         is_identified=is_identified,
         told=tuple(raw.told),
         key_name="" if raw.key is None else raw.key[0],
@@ -216,8 +216,11 @@ def _without_repeated(found: Contents) -> Contents:
         scores = found.scores and replace(found.scores, values=found.scores.values[kept])
         found = replace(found, columns=columns, scores=scores)
     if found.scores is not None and raw.groups is None:
-        are_probabilities = found.scores.kind == "probabilities"
-        noticed += told_copies(found.scores.values, are_probabilities=are_probabilities)
+        values, kind = found.scores.values, found.scores.kind
+        copies = copied_rows(values, are_probabilities=kind == "probabilities")
+        if copies is not None:
+            found.columns["copies"] = copies
+            noticed += told_copies(copies)
     if noticed:
         metadata[NOTICED] = "\n".join(noticed)
     return replace(found, raw=raw, metadata=metadata)

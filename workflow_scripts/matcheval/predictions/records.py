@@ -58,6 +58,8 @@ class Predictions:
         Provenance as text: model, dataset, n_classes, digest of the weights, versions, ....
     keys, groups : object arrays, shape (n,), or None
         What the file tells datapoints apart by, such as file names, and groups, not checked.
+    copies : int64 array, shape (n,), or None
+        Equal for rows of equal scores, negative if that is no evidence of copies; see `copies`.
     is_identified : bool
         Whether `index` says which datapoints these are, and not the order of the rows alone.
     key_name : str
@@ -73,6 +75,7 @@ class Predictions:
     metadata: Mapping[str, str] = field(default_factory=dict)
     keys: npt.NDArray[Any] | None = None
     groups: npt.NDArray[Any] | None = None
+    copies: npt.NDArray[np.int64] | None = None
     is_identified: bool = False
     key_name: str = ""
     told: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """What is drawn as a whole when sets are resampled: datapoints, images in both sets, or groups."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
+from matcheval.predictions.copies import Numbers, common_copies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_file
 from matcheval.predictions.layout import Layout
@@ -17,6 +18,7 @@ from matcheval.protocol.comparisons import Comparison
 
 _CHUNK = 4_000_000  # draws that are held at once: 32 MB
 
+Groups = Texts | Numbers | None  # as they are given; numbers of copies; None without either
 Draws = npt.NDArray[np.uint8]  # how often each block is drawn: shape (n_blocks, n_resamples)
 
 
@@ -100,7 +102,7 @@ class GroupSource:
     kind: str = ""
     datapoints: Path | None = None
 
-    def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Texts | None:
+    def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Groups:
         """Read the groups."""
         names = None
         if self.datapoints is not None:
@@ -113,34 +115,37 @@ class GroupSource:
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
-        return groups_of_models((_groups_in(file, layout) for file in files), files)
+        if not any(map(_tells_groups, files)):
+            return None
+        return groups_of_models([read_predictions(one, layout=layout) for one in files], files)
 
 
-def _groups_in(file: Path, layout: Layout) -> Texts | None:
-    """Return the groups that a prediction file names."""
+def _tells_groups(file: Path) -> bool:
+    """Whether a file may name groups, or have scores that are read; cheap."""
     import pyarrow.parquet as pq
 
-    if file.suffix == ".parquet" and GROUP not in pq.read_schema(file).names:
-        return None  # without reading the scores of all classes
-    return groups_of(read_predictions(file, layout=layout), file)
+    if file.suffix != ".parquet":
+        return True
+    names = {*pq.read_schema(file).names}
+    return GROUP in names or not {"prediction", "probability"} <= names
 
 
-def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -> Texts | None:
-    """Return the groups of a set's datapoints, on which the predictions of all models must agree.
+def groups_of_models(models: Collection[Predictions], places: Sequence[object]) -> Groups:
+    """Return the groups of a set's datapoints: those that files name, or else copies.
 
     Parameters
     ----------
-    groups : iterable of str array or None
-        As each model's predictions name them, in one order of the datapoints; at least one.
+    models : collection of Predictions
+        Each model's, of the same datapoints; at least one.
     places : sequence of object
         Where these predictions are, for messages.
 
     Raises
     ------
     InputError
-        If those of two models differ, or of one only are known.
+        If the groups that two models name differ, or those of one only are known.
     """
-    first, *others = groups
+    first, *others = map(groups_of, models, places)
     for other, place in zip(others, places[1:], strict=True):
         if first is None and other is not None:
             problem = f"names groups; {places[0]} names none"
@@ -152,20 +157,25 @@ def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -
             problem, file=place, field="group",
             remedy="All models are tested on the same datapoints, of the same groups",
         )  # fmt: skip
-    return first
+    return common_copies([*models]) if first is None else first
 
 
-def blocks_of_pair(comparison: Comparison, names: Mapping[str, Texts | None]) -> Blocks | None:
+def blocks_of_pair(comparison: Comparison, names: Mapping[str, Groups]) -> Blocks | None:
     """Return what of a pair's datapoints belongs together, given the groups of both origins."""
     pair = comparison.pair
     origins = ("original", "replication")
     source, target = (names[o] for o in origins[:: 1 if comparison.source_is_original else -1])
-    if pair.groups_shared and (source is None or target is None):
+    is_given = [one is not None and one.dtype.kind != "i" for one in (source, target)]
+    if pair.groups_shared and not all(is_given):
         raise configuration_error(
             "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",
             remedy="Name a file of each set under `groups`, or leave `groups_shared` out",
         )  # fmt: skip
     images = paired_images(comparison.source, comparison.target) if pair.paired else None
+    if pair.paired and not any(is_given):
+        if source is None or target is None:
+            return images
+        source = target = np.unique(np.stack([source, target]), axis=1, return_inverse=True)[1]
     if source is None and target is None:
         return images
     if pair.paired and (source is None or target is None or not np.array_equal(source, target)):
