@@ -1,6 +1,6 @@
 """How often a report's verdicts are wrong: simulated sets of known truth, no timing.
 
-    python benchmarks/verdicts.py [--reports 500] [--only TEXT]
+    python benchmarks/verdicts.py [--reports 500] [--only TEXT | --intervals]
 
 Confidences are Beta distributed. Models share how hard an image is, for confidence and for
 correctness. Accuracy at a confidence is the confidence less `offset`, and in the replication less
@@ -19,6 +19,8 @@ What a case does to confidences:
   overconfident (accuracy is that of a third of the `logits`), so that this hides more.
 - `copies`: so often is each image there, and no group says so. Nothing tells that such a report is
   wrong too often: its rate is printed as a warning.
+
+With `--intervals`: how often 95 % intervals hold the truth, where there are some, of one model.
 """
 
 import argparse
@@ -27,6 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from common import write_results
 from scipy.special import expit, ndtr
 from scipy.stats import beta
@@ -118,6 +121,13 @@ CASES = (
     Case("no change, 20,000 each", (20_000, 20_000)),
     Case("no change, every image twice", copies=2),
 )  # fmt: skip
+LESS_SURE = {"original": SURE, "shape": (20.0, 0.4), "offset": 0.004}  # 99.0 and 97.6 %
+INTERVALS = (
+    Case("confidence alone", shape=SHIFTED),
+    Case("confidence alone, small sets", (100, 100), shape=SHIFTED),
+    Case("confidence alone, 99 %", **LESS_SURE),
+    Case("confidence alone, 99 %, small sets", (500, 500), **LESS_SURE),
+)
 
 
 def predictions(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
@@ -271,14 +281,35 @@ def measure(case: Case, n_reports: int) -> dict:
     }  # fmt: skip
 
 
+def coverage(case: Case, n_reports: int) -> dict:
+    """A row: shares of intervals that hold the truth."""
+    found, true = [], truths(case)
+    for report in range(n_reports):
+        sets = predictions(case, np.random.default_rng([INTERVALS.index(case), report]))
+        found.append(me.compare(*sets, criteria=CRITERION, seeds=10)._compared.gaps.means)
+    table, row = pd.concat(found), {"case": case.name, "sizes": case.sizes, "reports": n_reports}
+    parts = ("confidence_part", "confidence_part_wide", "conditional_part", "conditional_part_wide")
+    for name in (*parts, "matched_gap"):
+        value = true.confidence if name.startswith("confidence") else true.left
+        low, high = table[f"{name}_low"].dropna(), table[f"{name}_high"].dropna()
+        row[name] = round(100 * ((low <= value) & (value <= high)).mean(), 1)
+    too_low = (table["confidence_part_high"] < true.confidence).mean()
+    row["confidence_part_too_low"] = round(100 * too_low, 1)
+    return row | {"with_matched_interval": len(low)}
+
+
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", category=me.InputWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=500)
     parser.add_argument("--only", default="", help="cases whose names hold this; nothing is stored")
+    parser.add_argument("--intervals", action="store_true", help="their coverage alone")
     given = parser.parse_args()
     cases = [case for case in CASES if given.only in case.name]
-    if given.only:
+    if given.intervals:
+        rows = [coverage(case, given.reports) for case in INTERVALS]
+        write_results("interval_coverage", rows, "numpy")
+    elif given.only:
         for case in cases:
             print(measure(case, given.reports))
     else:

@@ -49,6 +49,27 @@ def protocol():
     yield f"Those of 20 bins held it in {ends(table['coverage_20_bins'][~is_hard], 'g')} %"
     yield f"a bias of {table['bias'][is_hard].max():.1f} points) in"
     yield f"points) in {ends(table['coverage_20_bins'][is_hard], '.0f')} % only"
+    table = result("interval_coverage")
+    share = table.iloc[:, 3:8].map("{:.1f}".format)
+    error = (table.iloc[:, 3:8] / 100).map(lambda p: f"{100 * sqrt(p * (1 - p) / 400):.1f}")
+    held = share + " ± " + error
+    assert set(table["reports"]) == {400}
+    yield f"they hold it in {held['matched_gap'][1]} % of 400 simulated pairs of 100 and 100"
+    yield f"and in {held['matched_gap'][0]} % of 2,000 and 1,000"
+    yield f"of 100 and 100, {400 - table['with_matched_interval'][1]} pairs have too few matches"
+    for i, sizes in ((2, "2,000 and 1,000"), (3, "500 and 500")):
+        part, wide = held.loc[i, ["confidence_part", "confidence_part_wide"]]
+        yield f"in {part} % of {'400 simulated pairs of ' * (i == 2)}{sizes}"
+        yield f"(wide: {wide})"
+    yield "in {} and {} %".format(*held["conditional_part"][2:])
+    yield "(wide: {} and {};".format(*held["conditional_part_wide"][2:])
+
+
+def accuracy_prediction():
+    for row in result("prediction_coverage").itertuples():
+        held = f"{row.coverage} ± {row.coverage_se}" if row.coverage else "0 (none)"
+        cells = row.case, f"{row.n:,}", f"{row.recommended:g}", held, row.error, row.half_width
+        yield f"| {' | '.join(map(str, cells))} |"
 
 
 def reliability():
@@ -98,6 +119,7 @@ def reading():
 
 
 SENTENCES = {
+    "accuracy-prediction": accuracy_prediction,
     "analyses": analyses, "datasets": datasets, "protocol": protocol, "reading": reading,
     "reliability": reliability, "test-sets": sampled_sets, "warehouse": warehouse,
 }  # fmt: skip
