@@ -247,6 +247,38 @@ def test_other_scores_than_the_confidence_are_told():
     assert any("of 1 of 2 files, labels equal" in text for text in compared(perfect)[1])
 
 
+def test_a_file_that_is_joined_twice_is_told():
+    twice = pd.concat([OLD, OLD])
+    assert any("every row is there 2 times" in text for text in compared(twice)[1])
+    numbers = np.arange(300)
+    assert compared(twice.assign(group=[*numbers, *numbers]))[1] == []
+
+
+def test_na_and_none_are_classes_in_excel(tmp_path):
+    pytest.importorskip("openpyxl")
+    words = np.array(["NA", "None", "yes", "null", "N/A"])
+    files = []
+    for name, table in {"old": OLD, "new": NEW}.items():
+        table = table.assign(label=words[table.label], prediction=words[table.prediction])
+        files.append(tmp_path / f"{name}.xlsx")
+        table.to_excel(files[-1], index=False)
+    assert compared(*files) == (pytest.approx(GAP), [])
+
+
+@pytest.mark.parametrize("call", [me.compare_models, me.compare])
+def test_it_is_said_that_folders_are_left_out(tmp_path, call):
+    files = []
+    for version, step in (("v1", 1), ("v2", -1)):
+        names = [f"{version}/{row}.png" for row in range(len(OLD))]
+        files.append(tmp_path / f"{version}.csv")
+        OLD.assign(file=names)[::step].to_csv(files[-1], index=False)
+    options = {"paired": True, "seeds": 1} if call is me.compare else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        notes = call(*files, **options).notes
+    assert "v2: datapoints are joined by their names without folders" in notes
+
+
 def test_spellings_without_a_hyphen_are_refused():
     old, new = (
         pd.DataFrame(table).replace({"label": {0: "x-ray"}, "prediction": {0: "xray"}}).replace(

@@ -18,7 +18,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
-from matcheval.predictions.suspicions import suspicions
+from matcheval.predictions.suspicions import suspicions, told_repeats
 from matcheval.protocol.comparisons import Comparison, suspicions_of
 from matcheval.study.tables import SuiteFiles
 
@@ -63,6 +63,59 @@ class TestDoubleSoftmax:
         assert suspicions(LABELS, PREDICTED, CONFIDENCES, OF_K) == []
 
 
+class TestOtherScores:
+    """Of a thousand classes, a probability is above 0.001; a rounded one may be 0.00."""
+
+    N, K = 10_000, 1000
+    LABELS = np.random.default_rng(1).integers(0, K, N)
+    P = np.random.default_rng(2).normal(size=(N, K)).astype(np.float32)
+    P[np.arange(N), LABELS] += np.random.default_rng(3).normal(5, 2, N)
+    P = softmax(2 * P)
+    SORTED = np.sort(P, axis=1)
+    TRUE, TOP = P[np.arange(N), LABELS], SORTED[:, -1]
+    SCORES = {
+        "is it the probability of the true class": TRUE,
+        "such as a margin": TOP - SORTED[:, -2],
+        "is it an uncertainty": 1 - TOP,
+    }
+
+    def told(self, confidences, rows=slice(None), **metadata):
+        predicted = self.P[rows].argmax(axis=1)
+        return suspicions(self.LABELS[rows], predicted, np.float32(confidences[rows]), metadata)
+
+    @pytest.mark.parametrize("metadata", [{}, {"n_classes": "1000"}])
+    def test_of_a_thousand_classes(self, metadata):
+        for what, scores in self.SCORES.items():
+            assert any(what in text for text in self.told(scores, **metadata)), what
+        for right in (self.TOP, np.float16(self.TOP), self.TOP.round(2), self.TOP.round(3)):
+            assert self.told(right, **metadata) == []
+
+    def test_of_few_images_the_number_of_classes_is_not_known(self):
+        assert self.told(self.TOP, slice(500)) == []
+        assert self.told(self.TOP / 300, slice(500)) == []
+        assert self.told(self.TOP / 300, slice(500), n_classes="1000")
+
+
+class TestRepeats:
+    ROWS = {"label": LABELS, "prediction": PREDICTED, "probability": CONFIDENCES}
+
+    def test_every_row_twice(self):
+        for times in (2, 3):
+            for again in (np.tile, np.repeat):
+                (told,) = told_repeats({k: again(v, times) for k, v in self.ROWS.items()})
+                assert f"every row is there {times} times" in told
+
+    def test_what_is_no_repeat(self):
+        twice = {k: np.repeat(v, 2) for k, v in self.ROWS.items()}
+        some = twice["label"].copy()
+        some[7] = (some[7] + 1) % K
+        sure, rounded = np.ones(2 * N), twice["probability"].round(2)
+        for changed in ({"label": some}, {"probability": sure}, {"probability": rounded}):
+            assert told_repeats(twice | changed) == []
+        assert told_repeats(self.ROWS) == []
+        assert told_repeats({k: v[:40] for k, v in twice.items()}) == []
+
+
 class TestLabels:
     @pytest.mark.parametrize(("shift", "what"), [(1, "are labels"), (-1, "are predictions")])
     def test_one_off(self, shift, what):
@@ -82,6 +135,20 @@ class TestLabels:
         # Of a few datapoints and without labels nothing is said.
         assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], OF_K) == []
         assert suspicions(None, PREDICTED, CONFIDENCES, OF_K) == []
+
+    def test_two_classes_of_ten_are_swapped(self):
+        swapped = np.where(LABELS == 3, 5, np.where(LABELS == 5, 3, LABELS))
+        (told,) = suspicions(swapped, PREDICTED, CONFIDENCES, OF_K)
+        assert told.startswith("classes 3, 5 are mostly predicted for each other")
+        # One class that is never predicted rightly, and two that are mixed up, are no other order.
+        merged, mixed = PREDICTED.copy(), PREDICTED.copy()
+        merged[merged == 3] = 5
+        either = np.isin(PREDICTED, (3, 5))
+        mixed[either] = 8 - LABELS[either] * np.isin(LABELS, (3, 5))[either] % 8
+        mixed[np.flatnonzero(either)[::3]] = PREDICTED[either][::3]
+        mixed[mixed == 8] = 3
+        for predicted in (merged, mixed):
+            assert suspicions(LABELS, predicted, CONFIDENCES, OF_K) == []
 
     def test_percentages(self, tmp_path):
         table = tmp_path / "p.csv"

@@ -229,8 +229,8 @@ def read_compared(
             if not options.paired and _are_of_same_images(*both.values()):
                 noticed[_SAME_IMAGES[layout.caller == "command"]] = None
             for origin, found in both.items():
-                told |= dict.fromkeys(told_of(pair.datasets[origin], found))
                 placed = alignments[origin].place(found, one.sets[origin])
+                told |= dict.fromkeys(told_of(pair.datasets[origin], placed))
                 moved |= placed.index is not found.index
                 read[origin][name] = replace(placed, told=())
     problems.raise_any()

@@ -43,7 +43,7 @@ from matcheval.predictions.scores import (
     values_of,
 )
 from matcheval.predictions.softmax import TIED, most_probable, n_tied
-from matcheval.predictions.suspicions import NOTICED, suspicions
+from matcheval.predictions.suspicions import NOTICED, suspicions, told_repeats
 
 _DEFAULT = Layout()
 
@@ -221,6 +221,8 @@ def _without_repeated(found: Contents) -> Contents:
         if copies is not None:
             found.columns["copies"] = copies
             noticed += told_copies(copies)
+    elif raw.groups is None:
+        noticed += told_repeats(found.columns)
     if noticed:
         metadata[NOTICED] = "\n".join(noticed)
     return replace(found, raw=raw, metadata=metadata)

@@ -200,7 +200,9 @@ def _from_xlsx(path: Path) -> pa.Table:
         with zipfile.ZipFile(path) as archive:
             check_unpacked(path.stat().st_size, sum(m.file_size for m in archive.infolist()), path)
         try:
-            sheets = pd.read_excel(path, sheet_name=None, engine="openpyxl")
+            sheets = pd.read_excel(
+                path, sheet_name=None, engine="openpyxl", keep_default_na=False, na_values=[""]
+            )  # NA and None may be classes
         except Exception as error:  # what openpyxl raises of a damaged sheet is of any type
             raise InputError(f"not a readable .xlsx file ({error!r:.200})", file=path) from error
     filled = {name: sheet for name, sheet in sheets.items() if len(sheet)}

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +88,7 @@ _SHIFTED = 0.3  # least share of predictions one off the label that is told
 _RENUMBERED = 0.5  # least share of rows that another numbering of the classes has right
 _MAX_DIGITS = 18  # that are read of a count in the metadata, which may be of a foreign file
 _ROUNDING = 6e-3  # of confidences with two decimals
-_FEW_CLASSES = 12
+_FEW_CLASSES, _MANY_EACH = 12, 10  # classes, or datapoints of each: few further ones are likely
 _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 
 
@@ -153,7 +154,7 @@ def suspicions(
     n_classes = int(given) if given.isdecimal() and len(given) <= _MAX_DIGITS else 0
     if n_classes < 2:  # those that occur: of many, the model may have others
         occurring = len(np.union1d(labels, predicted))
-        n_classes = occurring if occurring <= _FEW_CLASSES else 0
+        n_classes = occurring if occurring <= max(_FEW_CLASSES, n / _MANY_EACH) else 0
     order = [*_one_off(labels, predicted)] or [*_renumbered(labels, predicted)]
     found = [*noticed, *(order or _as_by_chance(labels, predicted))]
     found += _wrong_way(labels == predicted, confidences)
@@ -162,21 +163,42 @@ def suspicions(
     return found + ties
 
 
+def told_repeats(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+    """Say so if all rows of a file are there several times, by confidences that are not rounded."""
+    p, names = columns["probability"], ("label", "prediction", "probability")
+    if len(p) < _MIN_ROWS or p.dtype.kind != "f":
+        return []
+    if len(np.unique(p[abs(p - p.round(4)) > 1e-6])) < max(_FEW_ROWS, len(p) / 20):
+        return []
+    rows = [columns[name] for name in names if name in columns]
+    for times in (2, 3, 5):
+        blocks = (np.tile(one[: len(p) // times], times) for one in rows)
+        runs = (np.repeat(one[::times], times) for one in rows)
+        if any(all(map(np.array_equal, again, rows)) for again in (blocks, runs)):
+            return [
+                f"every row is there {times} times: were files joined twice? Intervals take rows "
+                "as independent: leave out repeated rows, or give copies of an image one `group`"
+            ]
+    return []
+
+
 def _no_confidence(
     labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer],
     confidences: npt.NDArray[np.floating], n_classes: int,
 ) -> Iterator[str]:  # fmt: skip
     """Say by what sign a confidence is not the probability of the predicted class."""
     right, highest = labels == predicted, float(confidences.max())
-    low = confidences < 1 / n_classes - _ROUNDING
-    if low.sum() >= max(3, 0.005 * len(low)):
+    steps = [d for d in (1, 2, 3, 4) if abs(confidences - confidences.round(d)).max() < 1e-6]
+    rounding = 0.6 * 10.0 ** -steps[0] if steps else 0.005 / n_classes  # of 16 bits
+    low = confidences < 1 / n_classes - rounding
+    if low.sum() >= max(3, 0.0005 * len(low)):
         of_class, at_least = np.unique(predicted[low]), f"{1 / n_classes:.2g}"
         if n_classes == 2 and len(of_class) == 1:
             what = f"the probability of class {1 - of_class[0]}, or a prediction by a threshold"
         elif not low[right].any() and (confidences[~right] <= 0.5 + _ROUNDING).all():
             what = "the probability of the true class"
         else:
-            what = "another score"
+            what = "another score, such as a margin"
         yield (
             f"{int(low.sum()):,} confidences are below {at_least}, which the most probable of "
             f"{n_classes} classes has at least: is it {what}?"
@@ -263,14 +285,28 @@ def _best_numbering(
     return sum(count for count, _ in most.values()) / len(labels), moved
 
 
+def _is_another(predicted: npt.NDArray[np.integer], label: int) -> bool:
+    """Whether most rows of a class are predicted as one other class, and hardly any rightly."""
+    most, own = int(np.bincount(predicted).max()), int((predicted == label).sum())
+    return len(predicted) >= 2 * _FEW_ROWS and most > max(len(predicted) / 2, 4 * own)
+
+
 def _renumbered(
     labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
 ) -> Iterator[str]:
-    """Say so if another numbering of the classes makes most predictions right."""
+    """Say so if another numbering makes most predictions right, or right those of a few classes."""
     best, accuracy = _best_numbering(labels, predicted), float(np.mean(labels == predicted))
-    if not len(np.intersect1d(labels, predicted)):
-        return  # names of two vocabularies
-    if best is None or len(best[1]) < 2 or best[0] < max(_RENUMBERED, accuracy + 0.25):
+    if best is None or len(best[1]) < 2 or not len(np.intersect1d(labels, predicted)):
+        return  # or names of two vocabularies
+    if best[0] < max(_RENUMBERED, accuracy + 0.25):
+        clear = {one: guess for one, guess in best[1] if _is_another(predicted[labels == one], one)}
+        swapped = [one for one, guess in clear.items() if guess in clear and one in clear.values()]
+        others = ~np.isin(labels, swapped)
+        if swapped and others.any() and np.mean(labels[others] == predicted[others]) > 0.5:
+            yield (
+                f"classes {', '.join(map(str, swapped[:3]))}{', ...' * (len(swapped) > 3)} are "
+                "mostly predicted for each other, and the others rightly: are they swapped?"
+            )
         return
     shown = ", ".join(f"{guess} for {label}" for label, guess in best[1][:3])
     yield (
