@@ -4,31 +4,33 @@ import argparse
 import logging
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
-from matcheval.inference import N_TOP, OUTPUTS
+from matcheval.inference import N_TOP, OUTPUT_SUFFIXES, OUTPUTS
 from matcheval.inference.settings import add_inference_options
+from matcheval.io.kept import publish
 
 log = logging.getLogger("predict")
 
 
 def predict(
     models: list[list[Any]],
-    indexes: list[dict[str, Any]],
+    places: list[dict[str, Any]],
     datasets: Path,
     predictions: Path,
     outputs: Sequence[str],
     processes: bool,
     **config: Any,
 ) -> None:
-    """Run models on datasets and write an index of the predictions for each collection of them."""
+    """Run models on datasets, and link the results to the places where the study has them."""
     from matcheval.datasets.suites import read_members
     from matcheval.inference.job import predict_datasets
     from matcheval.inference.settings import InferenceConfig
-    from matcheval.inference.store import ModelFiles, write_index
+    from matcheval.inference.store import ModelFiles, output_files
     from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
@@ -36,22 +38,22 @@ def predict(
         ModelFiles(ModelSource(**source), Path(weights) if weights else None)
         for source, weights in models
     ]
-    members = [one.get("sets") or read_members(Path(one["suite"])) for one in indexes]
+    members = [one.get("sets") or read_members(Path(one["suite"])) for one in places]
     names = dict.fromkeys(name for each in members for name in each)
     n_processes = 1
     if processes:  # small models: to run several side by side is faster than one in threads
         n_processes, config["n_threads"] = config["n_threads"], 1
-    digests = predict_datasets(
+    predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
         config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop(),
         progress=show_progress(),
     )  # fmt: skip
-    n_top = config.get("n_top") if "top" in outputs else None
-    for one, each in zip(indexes, members, strict=True):
-        written = {name: digests[name] for name in each}
-        if chosen := one.get("models"):
-            written = {n: {m: each[m] for m in chosen} for n, each in written.items()}
-        write_index(Path(one["index"]), one["key"], written, n_top)
+    named = [source["name"] for source, _ in models]
+    for one, sets in zip(places, members, strict=True):
+        for dataset, model in product(sets, named):
+            stem = one["stem"].format(dataset=dataset, model=model)
+            for output, kept in output_files(predictions, dataset, model, outputs).items():
+                publish(kept, Path(stem + OUTPUT_SUFFIXES[output]))
     seconds = time.perf_counter() - start
     log.info("%d model(s), %d dataset(s): %.1f s", len(models), len(names), seconds)
 
@@ -61,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     about = "JSON list of [model, file of weights]"
     parser.add_argument("--models", type=unpacked, required=True, help=about)
-    about = "JSON list of index files to write: index, key, sets or suite, perhaps some models"
-    parser.add_argument("--indexes", type=unpacked, required=True, help=about)
+    about = "JSON list of what is run and linked: sets or the file of a suite, and a path stem"
+    parser.add_argument("--places", type=unpacked, required=True, help=about)
     parser.add_argument("--datasets", type=Path, required=True, help="folder of all datasets")
     parser.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
     parser.add_argument(

@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from matcheval.execution.entry_points import run_command
 from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
 from matcheval.io.json_files import digest_of
+from matcheval.io.kept import publish
 
 log = logging.getLogger("prepare")
 
@@ -28,11 +30,11 @@ def prepare(name: str, kind: str, options: str, downloads: str, threads: int, ou
     log.info("%s: %d images of %s, sha256 %s", name, len(dataset), sizes, dataset.sha256[:16])
 
 
-def prepare_made(sets: Sequence[Any], index: Path, results: Path) -> None:
-    """Describe datasets whose images are made when they are read, and list their files."""
-    from matcheval.execution.batches import Member, make_members
+def prepare_made(sets: Sequence[Any], results: Path, links: Path) -> None:
+    """Describe datasets whose images are made when they are read."""
+    from matcheval.execution.batches import kept_member, make_members
 
-    members = []
+    members, made = [], list[Path]()
     for name, kind, options, version, sources, downloads in sets:
         folder = results / "datasets" / name
         reads = [folder.with_name(source) / DESCRIPTION for source in sources]
@@ -43,8 +45,11 @@ def prepare_made(sets: Sequence[Any], index: Path, results: Path) -> None:
             "downloads": str(results / "downloads"), "output": str(folder),
         }  # fmt: skip
         key = digest_of([kind, options, version])
-        members.append(Member(name, files, key, tuple(reads), prepare, arguments))
-    make_members(index, members, results)
+        members.append(kept_member(name, files, key, reads, partial(prepare, **arguments)))
+        made += files
+    make_members(members)
+    for file in made:
+        publish(file, links / file.parent.name / file.name)
 
 
 def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> None:
@@ -70,8 +75,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     made.set_defaults(function=prepare_made)
     about = "JSON list of [name, kind, options, version, sources, downloads]"
     made.add_argument("--sets", type=unpacked, required=True, help=about)
-    made.add_argument("--index", type=Path, required=True, help="list of their files to write")
     made.add_argument("--results", type=Path, required=True, help="folder of all results")
+    made.add_argument("--links", type=Path, required=True, help="folder of links to their files")
     derived = commands.add_parser("derived", help="a part, a union, or a set labelled by origin")
     derived.set_defaults(function=prepare_derived)
     derived.add_argument("--derivation", required=True, help="what to build, a JSON object")

@@ -1,17 +1,16 @@
 """Train models by their recipes: write weights (safetensors) and histories (CSV)."""
 
 import argparse
-import json
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.folders import DESCRIPTION
 from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
-from matcheval.io.json_files import digest_of
+from matcheval.io.kept import publish
 
 log = logging.getLogger("train")
 
@@ -41,60 +40,41 @@ def train(
     )
 
 
-def train_batch(
-    trainings: Sequence[Any], index: Path, results: Path, n_processes: int, **engine: Any
-) -> None:
-    """Train models that are not trained yet, several at a time, and list their files."""
+def train_models(
+    trainings: Sequence[Any], datasets: Path, checkpoints: Path, links: Path, n_processes: int,
+    **engine: Any,
+) -> None:  # fmt: skip
+    """Train the models that are not trained yet, several at a time; link their files."""
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
     from matcheval.execution.batches import Member, make_members
-    from matcheval.models.packages import is_file_of_weights
-    from matcheval.training import TRAINING_VERSION
+    from matcheval.training.stored import is_trained
 
-    members = []
+    members, files = [], []
     for name, recipe, *sets in trainings:
-        of_training, of_validation = ([results / "datasets" / one for one in some] for some in sets)
-        checkpoint = results / "checkpoints" / f"{name}.safetensors"
-        history = checkpoint.with_name(f"{name}.history.csv")
-        start = json.loads(recipe).get("pretrained", "")
-        reads = [folder / DESCRIPTION for folder in (*of_training, *of_validation)]
-        reads += [Path(start)] if is_file_of_weights(start) else []
+        described = dict(zip(("train", "validation"), sets, strict=True))
         arguments = {
-            "name": name, "recipe": recipe, "train": of_training, "validation": of_validation,
-            "output": checkpoint, "history": history, **engine,
+            "name": name, "recipe": recipe,
+            **{part: [datasets / one for one in names] for part, names in described.items()},
+            "output": checkpoints / f"{name}.safetensors",
+            "history": checkpoints / f"{name}.history.csv",
         }  # fmt: skip
-        key = digest_of([TRAINING_VERSION, name, recipe])
-        members.append(Member(name, (checkpoint, history), key, tuple(reads), train, arguments))
-    make_members(index, members, results, n_processes=n_processes)
+        make = partial(train, **arguments, **engine)
+        members.append(Member(name, partial(is_trained, **arguments), make))
+        files += [arguments["output"], arguments["history"]]
+    make_members(members, n_processes=n_processes)
+    for file in files:
+        publish(file, links / file.name)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and train the model or models."""
+    """Read the command line and train the models."""
     parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("one", help="one model")
-    one.set_defaults(function=train)
-    one.add_argument("--name", required=True, help="from which the model's seeds are derived")
-    one.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
-    for option, number, meaning in (
-        ("--train", "+", "folders of the training sets"),
-        ("--validation", "+", "folders of the validation sets"),
-        ("--output", None, "checkpoint to write, .safetensors"),
-        ("--history", None, "history by epoch to write, .csv"),
-    ):
-        one.add_argument(option, required=True, type=Path, nargs=number, help=meaning)
-    batch = commands.add_parser("batch", help="models whose trainings are short")
-    batch.set_defaults(function=train_batch)
     about = "JSON list of [name, recipe, training sets, validation sets]"
-    batch.add_argument("--trainings", type=unpacked, required=True, help=about)
-    batch.add_argument("--index", type=Path, required=True, help="list of their files to write")
-    batch.add_argument("--results", type=Path, required=True, help="folder of all results")
-    batch.add_argument("--processes", type=int, default=1, dest="n_processes")
-    for each in (one, batch):
-        _add_engine_options(each)
-    run_command(**vars(parser.parse_args(argv)))
-
-
-def _add_engine_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trainings", type=unpacked, required=True, help=about)
+    parser.add_argument("--datasets", type=Path, required=True, help="folder of all datasets")
+    parser.add_argument("--checkpoints", type=Path, required=True, help="folder to write to")
+    parser.add_argument("--links", type=Path, required=True, help="folder of links to the files")
+    parser.add_argument("--processes", type=int, default=1, dest="n_processes")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument(
@@ -113,6 +93,7 @@ def _add_engine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save-minutes", type=float, default=10, help="minutes between saves of the resume state"
     )
+    run_command(train_models, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

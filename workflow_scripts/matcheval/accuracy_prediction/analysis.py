@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring, tables
+from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
 from matcheval.accuracy_prediction.checks import CheckedPrediction
 from matcheval.accuracy_prediction.gaps import write_gaps
 from matcheval.accuracy_prediction.output_figures import plot_outputs
@@ -20,7 +21,7 @@ from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
-from matcheval.study.rules import Artifact, Members, Rule, Wildcards
+from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
@@ -87,8 +88,6 @@ class AccuracyPrediction(CheckedPrediction):
 
         self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
         self.rotation, self.gaps = data("rotation/{suite}/{model}"), data("gaps/{suite}/{model}")
-        self.scored_index = data("scores/{suite}", ".json")
-        self.gaps_index = data("gaps/{suite}", ".json")
         self.gaps_of_suite = data("comparison/{suite}.gaps")
         self.predicted = data("predicted/{suite}", ".parquet", ".csv")
         (
@@ -132,7 +131,7 @@ class AccuracyPrediction(CheckedPrediction):
         """Return the figures of a suite that are drawn from outputs of models, by name."""
         return figures.figures_of_outputs(self.settings.suites[suite])
 
-    # --- files and rules
+    # --- files
 
     @property
     def report_section(self) -> Section:
@@ -158,147 +157,34 @@ class AccuracyPrediction(CheckedPrediction):
             targets += self.figure_of_suite.expand(suite=suite, figure=names)
         return targets
 
-    @property
-    def rules(self) -> list[Rule]:
-        """All but `score_rotation`, which runs models (rules/accuracy_prediction.smk)."""
-        suites = self.settings.suites
-        of_suite = {"suite": suites}
-        of_scored = {**of_suite, "scored": self.scored}
-        of_outputs: dict[str, Any] = {
-            "custom_files": self._custom_files, "request": self._scoring_request,
-        }  # fmt: skip
-        predicted = self.predicted.file(".parquet")
-        plotting = "Plotting {wildcards.figure} of suite {wildcards.suite}"
-
-        def names(chosen: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
-            return {**of_suite, "figure": {name for suite in suites for name in chosen(suite)}}
-
-        return [
-            Rule(
-                name="score_accuracy", run=scoring.write_scores,
-                input={"results": self.score_inputs}, output={"scores": self.scores.file()},
-                arguments=self.score_arguments, values=of_scored, **of_outputs,
-                members=self._together("scored", self.scored, self.scored_index),
-                message="Scoring models on suite {wildcards.suite}",
-            ),
-            Rule(
-                name="score_agreement", run=scoring.write_agreement,
-                input={"results": self._outputs}, output={"scores": self.agreement.file()},
-                arguments=self.agreement_arguments, custom_files=self._custom_files,
-                request=self._agreement_request, values=of_suite,
-                message="Comparing the predictions of all models on suite {wildcards.suite}",
-            ),
-            Rule(  # how the matched evaluation protocol sees the same gaps
-                name="compare_gaps", run=write_gaps,
-                input={"results": self.score_inputs}, output={"gaps": self.gaps.file()},
-                arguments=self.gap_arguments, values=of_suite, **of_outputs,
-                members=self._together("model", self.models, self.gaps_index),
-                message="Matching models on the sets of suite {wildcards.suite}",
-            ),
-            Rule(
-                name="predict_accuracy", run=tables.write_predictions,
-                input={
-                    "scored": self.scored_index.file(),
-                    "agreement": self.agreement.files if self.has_agreement else [],
-                    "rotation": self.rotation_tables,
-                },
-                output={
-                    "predicted": self.predicted, "errors": self.errors,
-                    "correlations": self.correlations, "group_gaps": self.group_gaps,
-                    "rankings": self.rankings, "counts": self.counts,
-                    "differences": self.differences,
-                },
-                arguments=self.prediction_arguments, request=self._predicting_request,
-                values=of_suite,
-                environment="models",  # one of its regressions is a network, and needs torch
-                message="Predicting the accuracies on suite {wildcards.suite}",
-            ),
-            Rule(
-                name="compare_suites", run=tables.write_between_suites,
-                input={"predicted": [self.predicted.file(".parquet", suite=one) for one in suites]},
-                output={"outputs": self.between},
-                arguments=lambda wildcards: {"uncounted": self.uncounted},
-                message="Comparing the rankings of methods on suites",
-            ),
-            Rule(
-                name="tabulate_model_errors", run=tables.write_model_errors,
-                input={"predicted": predicted},
-                output={"errors": self.errors_of_model, "counts": self.counts_of_model},
-                arguments=lambda wildcards: {
-                    "settings": self._noted_settings(wildcards.suite),
-                    "confidence": self.study.confidence, "published": self.settings.published,
-                },
-                request=self._predicting_request, values=of_scored,
-                message="Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}",
-            ),
-            Rule(
-                name="compare_predictions", run=tables.write_comparison,
-                input={"predicted": predicted, "matched": self.gaps_index.file()},
-                output={"tables": self.comparison, "of_suite": self.gaps_of_suite.file()},
-                arguments=lambda wildcards: {
-                    **self._of_all_models(wildcards.suite),
-                    "gaps": self.gaps.expand(suite=wildcards.suite, model=self.models),
-                },
-                request=self._predicting_request, values=of_suite,
-                message="Comparing predicted and matched gaps on suite {wildcards.suite}",
-            ),
-            Rule(
-                name="plot_accuracy_prediction", draws=True, run=figures.plot_tables,
-                input={
-                    "predicted": predicted,
-                    "errors": self.errors.file(".parquet"),
-                    "correlations": self.correlations.file(".parquet"),
-                    "gaps": self.gaps_of_suite.files if self.settings.matching else [],
-                },
-                output={"outputs": self.figure_of_suite}, arguments=self.table_figure_arguments,
-                values=names(self.table_figures), message=plotting,
-            ),
-            Rule(  # confidences and features, of which no table is kept
-                name="plot_model_outputs", draws=True, run=plot_outputs,
-                input={"results": self._outputs}, output={"outputs": self.figure_of_suite},
-                arguments=self.output_figure_arguments, values=names(self.output_figures),
-                message=plotting, **of_outputs,
-            ),
-        ]  # fmt: skip
-
-    @property
-    def indexes(self) -> list[str]:
-        """Lists of the tables of scores and of gaps, by suite."""
-        suites = list(self.settings.suites)
-        return [*self.scored_index.expand(suite=suites), *self.gaps_index.expand(suite=suites)]
-
-    def _together(self, wildcard: str, names: list[str], index: Artifact) -> Members:
-        return Members(wildcard, lambda _: names, self._read, index, self.study.results)
-
     # --- inputs and arguments of jobs
 
     def members_of(self, scored: str) -> list[str]:
         """Return the names of the models in an ensemble; of a single model, its own name."""
         return list(self.settings.ensembles.get(scored, (scored,)))
 
-    def _models_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the models that a job reads: one, those of an ensemble or a figure, or all."""
-        name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
-        if figure := getattr(wildcards, "figure", None):
-            name = self.output_figures(wildcards.suite)[figure][1]["model"]
-        return self.members_of(name) if name else self.models
-
     def _sources(self, suite: str) -> list[str]:
         """Return the names of the base and the reference of a suite."""
         one = self.settings.suites[suite]
         return [one.base, *([one.reference] if one.reference else [])]
 
-    def _outputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what jobs wait for that read models' outputs on a suite and its base."""
-        suite, models = wildcards.suite, self._models_of(wildcards)
-        inputs = self.study.suite_inputs(suite, models, self._sources(suite)[:1])
-        return [*inputs, *self._described(suite)]
+    def base_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return all models' outputs on a suite and its base."""
+        return self._inputs(wildcards.suite, self._sources(wildcards.suite)[:1])
 
-    def score_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the scores of a model or ensemble on a suite wait for."""
-        suite, models = wildcards.suite, self._models_of(wildcards)
-        inputs = self.study.suite_inputs(suite, models, self._sources(suite))
-        return [*inputs, *self._described(suite)]
+    def suite_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return all models' outputs on a suite, its base and its reference."""
+        return self._inputs(wildcards.suite, self._sources(wildcards.suite))
+
+    def _inputs(self, suite: str, others: list[str]) -> list[str]:
+        outputs = self.study.suite_inputs(suite, self._all_models, others)
+        return [*outputs, *self._described(suite)]
+
+    @property
+    def _all_models(self) -> list[str]:
+        """The models, and the members of ensembles."""
+        of = (name for scored in self.scored for name in self.members_of(scored))
+        return list(dict.fromkeys([*self.models, *of]))
 
     def _described(self, suite: str) -> list[str]:
         """Return what jobs wait for that read a base's classes, and labels of all classes."""
@@ -307,35 +193,33 @@ class AccuracyPrediction(CheckedPrediction):
         names += [one.dataset for one in study.suites[suite].members if one.all_labels]
         return [file for name in names for file in study.description_inputs(name)]
 
-    def _read(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a job of one model or ensemble reads."""
-        study, suite = self.study, self.study.suites[wildcards.suite]
-        sources = self._sources(wildcards.suite)
+    def _read(self, suite: str, models: list[str]) -> list[str]:
+        """Return the files that a job of some models reads."""
+        study, of_suite = self.study, self.study.suites[suite]
+        sources = self._sources(suite)
         described = [name for name in sources[:1] if study.datasets[name].has_images]
-        labelled = [one for one in suite.members if one.all_labels]
+        labelled = [one for one in of_suite.members if one.all_labels]
+        names = dict.fromkeys([*sources, *of_suite.datasets])
         return [
-            *(
-                study.predictions_file(name, model)
-                for name in dict.fromkeys([*sources, *suite.datasets])
-                for model in self._models_of(wildcards)
-            ),
+            *(study.predictions_file(name, model) for name in names for model in models),
             *(study.dataset_files(name)[0] for name in described),
             *(one.all_labels for one in labelled),
             *(study.description_files(one.dataset)[1] for one in labelled),
         ]
 
-    def _custom_files(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's prediction files of a suite."""
-        suite, models = wildcards.suite, self._models_of(wildcards)
-        return self.study.custom_suite_state(suite, models, self._sources(suite))
+        suite = wildcards.suite
+        return self.study.custom_suite_state(suite, self._all_models, self._sources(suite))
 
     def _files(self, suite: str, models: list[str]) -> dict[str, Any]:
         """Return where models' outputs on a suite, its base and its reference lie."""
         study = self.study
-        names = [*self._sources(suite), *study.suites[suite].datasets]
-        custom = [name for name in names if not study.datasets[name].has_images]
+        names, custom = self._sets(suite), self._custom_sets(suite)
         return {
-            "folder": study.predictions_folder,
+            "stems": {
+                name: study.predictions_pattern(name) for name in names if name not in custom
+            },
             "outputs": [name for name in study.inference.outputs if name != "top"],
             "custom": {
                 name: {model: study.predictions_file(name, model) for model in models}
@@ -381,19 +265,60 @@ class AccuracyPrediction(CheckedPrediction):
         return self.settings.model_dump(include=names)
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the script that scores a model or ensemble on a suite."""
-        members, suite = self.members_of(wildcards.scored), wildcards.suite
-        in_pool = self.has_agreement and wildcards.scored not in self.settings.ensembles
-        return {
-            "given": self._given(suite, members),
-            "views": self._views,
+        """Return the arguments of `execution.batches.make_calls` for the scores of all models."""
+        suite = wildcards.suite
+
+        def own(scored: str) -> dict[str, Any]:
+            in_pool = self.has_agreement and scored not in self.settings.ensembles
             # A score of the pool that its own job does not compute has a row here that says why.
-            "methods": [s.name for s in self.chosen if s.name in SCORES or not in_pool],
+            methods = [s.name for s in self.chosen if s.name in SCORES or not in_pool]
+            return {"scored": scored, "members": self.members_of(scored), "methods": methods}
+
+        shared = {
+            "views": self._views,
             "reference": self.settings.suites[suite].reference,
-            "members": members,
             "options": {"n_prototypes": self.settings.n_prototypes},
             "seeds": self.settings.seeds,
         }
+        return self._calls(scoring.write_scores, suite, shared, own, self.scored, "scores")
+
+    def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `execution.batches.make_calls` for the gaps of all models."""
+        matching = self.study.analysis(Matching).settings
+        shared = {
+            "method": next(iter(matching.methods.values())).model_dump(mode="json"),
+            "seeds": list(range(matching.seeds)),
+            "confidence": self.study.confidence,
+        }
+        suite = wildcards.suite
+        return self._calls(
+            write_gaps, suite, shared, lambda name: {"model": name}, self.models, "gaps"
+        )
+
+    def _calls(
+        self, function: Callable[..., None], suite: str, shared: dict[str, Any],
+        own: Callable[[str], dict[str, Any]], names: list[str], output: str,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the calls of a function for each of some models or ensembles on a suite."""
+        of = {name: self.members_of(name) for name in names}
+        members = {name: own(name) for name in names}
+        if self._custom_sets(suite):
+            for name in names:  # files of other models do not count
+                members[name]["given"] = self._given(suite, of[name])
+        else:
+            shared["given"] = self._given(suite, [])
+        reads = {name: self._read(suite, models) for name, models in of.items()}
+        return kept_calls(self.study, function, f"{self.name}/{output}/{suite}") | {
+            "shared": shared, "members": members, "reads": reads, "output": output,
+        }  # fmt: skip
+
+    def _custom_sets(self, suite: str) -> list[str]:
+        """Return the base, reference and sets of a suite that are known by the user's files."""
+        names = self._sets(suite)
+        return [name for name in names if not self.study.datasets[name].has_images]
+
+    def _sets(self, suite: str) -> list[str]:
+        return [*self._sources(suite), *self.study.suites[suite].datasets]
 
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the script that measures how often models agree on a suite."""
@@ -414,16 +339,6 @@ class AccuracyPrediction(CheckedPrediction):
         seeded = {"seed", "seeded_by"}
         recipe = {k: v for k, v in model.recipe.to_mapping().items() if k not in seeded}
         return json.dumps([recipe, model.train], sort_keys=True)
-
-    def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the script that computes a model's matched gaps on a suite."""
-        matching = self.study.analysis(Matching).settings
-        return {
-            "given": self._given(wildcards.suite, [wildcards.model]),
-            "method": next(iter(matching.methods.values())).model_dump(mode="json"),
-            "seeds": list(range(matching.seeds)),
-            "confidence": self.study.confidence,
-        }
 
     def rotation_tables(self, wildcards: Wildcards) -> list[str]:
         """Return the tables of rotation scores of all models on a suite, if they are computed."""
@@ -479,21 +394,74 @@ class AccuracyPrediction(CheckedPrediction):
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
 
-    def table_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the script that plots a figure from result tables."""
-        kind, options = self.table_figures(wildcards.suite)[wildcards.figure]
-        return {"kind": kind, "options": options, "uncounted": self.uncounted}
+    @property
+    def model_error_arguments(self) -> Callable[[Wildcards], dict[str, Any]]:
+        """The arguments of `write_model_errors`."""
+        level, published = self.study.confidence, self.settings.published
+        return lambda wildcards: {
+            "settings": self._noted_settings(wildcards.suite),
+            "confidence": level, "published": published,
+        }  # fmt: skip
 
-    def output_figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the script that plots a figure from logits and features."""
-        suite, members = wildcards.suite, self._models_of(wildcards)
-        kind, options = self.output_figures(suite)[wildcards.figure]
-        return {
-            "given": self._given(suite, members) | {"suite": asdict(self.study.suites[suite])},
-            "kind": kind,
-            "options": options,
-            "members": members,
-        }
+    def comparison_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `write_comparison`."""
+        gaps = self.gaps.expand(suite=wildcards.suite, model=self.models)
+        return {**self._of_all_models(wildcards.suite), "gaps": gaps}
+
+    @property
+    def _drawn_outputs(self) -> dict[str, dict[str, figures.ChosenFigure]]:
+        return {suite: self.output_figures(suite) for suite in self.settings.suites}
+
+    def figure_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return the tables and outputs that all figures are drawn from."""
+        suites, tables = list(self.settings.suites), (self.predicted, self.errors, self.correlations)
+        read = [one.file(".parquet", suite=suite) for one in tables for suite in suites]
+        read += self.gaps_of_suite.expand(suite=suites) if self.settings.matching else []
+        drawn = [
+            self._outputs_drawn(suite, name) for suite in suites
+            for name in self._drawn_outputs[suite]
+        ]  # fmt: skip
+        return {"tables": read, "outputs": [file for files in drawn for file in files]}
+
+    def _outputs_drawn(self, suite: str, figure: str) -> list[str]:
+        """Return the outputs that a figure of a suite is drawn from."""
+        models = self.members_of(self.output_figures(suite)[figure][1]["model"])
+        outputs = self.study.suite_inputs(suite, models, self._sources(suite)[:1])
+        return [*outputs, *self._described(suite)]
+
+    def figure_state(self, wildcards: Wildcards) -> list[Any]:
+        """Return size and time of the user's files that figures are drawn from."""
+        return [
+            self.study.custom_suite_state(
+                suite, self.members_of(options["model"]), self._sources(suite)
+            )
+            for suite, drawn in self._drawn_outputs.items()
+            for _, options in drawn.values()
+        ]
+
+    def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the calls that draw all figures."""
+        calls = []
+        for suite in self.settings.suites:
+            tables = {
+                name: one.file(".parquet", suite=suite)
+                for name, one in (
+                    ("predicted", self.predicted), ("errors", self.errors),
+                    ("correlations", self.correlations),
+                )
+            }  # fmt: skip
+            gaps = self.gaps_of_suite.expand(suite=suite) if self.settings.matching else []
+            for name, (kind, options) in self.table_figures(suite).items():
+                shown = {"kind": kind, "options": options, "uncounted": self.uncounted}
+                outputs = self.figure_of_suite.expand(suite=suite, figure=name)
+                calls.append(call(figures.plot_tables, **shown, **tables, gaps=gaps, outputs=outputs))
+            for name, (kind, options) in self.output_figures(suite).items():
+                members = self.members_of(options["model"])
+                given = self._given(suite, members) | {"suite": asdict(self.study.suites[suite])}
+                shown = {"kind": kind, "options": options, "given": given, "members": members}
+                outputs = self.figure_of_suite.expand(suite=suite, figure=name)
+                calls.append(call(plot_outputs, **shown, outputs=outputs))
+        return {"calls": calls}
 
     # --- the passes over rotated images
 
@@ -507,16 +475,14 @@ class AccuracyPrediction(CheckedPrediction):
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from."""
         sets = [self.settings.suites[wildcards.suite].base, *self.rotated(wildcards.suite)]
-        weights = self.study.trainings.checkpoint_input(wildcards.model)
+        study, suite = self.study, wildcards.suite
+        outputs = study.suite_inputs(suite, [wildcards.model], self._sources(suite))
+        weights = study.weights_file(wildcards.model)
         return {
-            "predictions": self.score_inputs(wildcards),
+            "predictions": [*outputs, *self._described(suite)],
             "weights": [weights] if weights else [],
-            "datasets": [file for name in sets for file in self.study.dataset_inputs(name)],
+            "datasets": [file for name in sets for file in study.dataset_inputs(name)],
         }
-
-    def rotation_saves(self, wildcards: Wildcards) -> str:
-        """Return the pattern of the files that a further job of a model goes on from."""
-        return f"{self._kept_folder}/*/*/{wildcards.model}.*.npz"
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command-line arguments for computing a model's rotation scores."""
@@ -531,7 +497,7 @@ class AccuracyPrediction(CheckedPrediction):
             "weights": study.weights_file(wildcards.model),
             "given": given | {"suite": asdict(Suite(suite, members))},
             "methods": [score.name for score in self.chosen if Need.IMAGES in score.needs],
-            "datasets": study.dataset_folder("").rstrip("/"),
+            "datasets": f"{study.results}/datasets",
             "folder": self._kept_folder,
             "seeds": self.settings.seeds,
         }
@@ -546,7 +512,13 @@ class AccuracyPrediction(CheckedPrediction):
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """By the numbers of models, sets, images, classes and features."""
-        return {**super().resource_requests, "score_rotation": self._rotation_request}
+        predicting = ("predict_accuracy", "tabulate_model_errors", "compare_predictions")
+        return {
+            **dict.fromkeys(("score_accuracy", "compare_gaps"), self._scoring_request),
+            **dict.fromkeys(predicting, self._predicting_request),
+            "score_agreement": self._agreement_request, "score_rotation": self._rotation_request,
+            "plot_accuracy_prediction": self._figures_request,
+        }  # fmt: skip
 
     def _size(self, suite: str) -> tuple[int, int]:
         """Return the number of sets of a suite, and of images of the largest."""
@@ -560,11 +532,17 @@ class AccuracyPrediction(CheckedPrediction):
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         base, kept = self.settings.suites[wildcards.suite].base, self.study.inference.outputs
         n_classes = self.study.datasets[base].settings.n_classes or resources.MANY_CLASSES
-        return resources.of_scoring(
+        each = resources.of_scoring(
             *self._size(wildcards.suite),
             n_classes if "logits" in kept else 1,
             resources.MANY_FEATURES if "features" in kept else 0,
         )
+        return resources.of_members(each, len(self.scored))
+
+    def _figures_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        drawn = [suite for suite, names in self._drawn_outputs.items() if names]
+        asked = [self._scoring_request(SimpleNamespace(suite=suite)) for suite in drawn]
+        return max([resources.SMALL, *asked], key=lambda one: one.mem_mb)
 
     def _predicting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         n_sets = len(self.study.suites[wildcards.suite].datasets)

@@ -15,7 +15,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.statistics import read_statistics
-from matcheval.inference.store import output_files
+from matcheval.inference.store import files_at
 from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
@@ -135,7 +135,7 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
 class OutputFiles:
     """Where the outputs of models lie."""
 
-    folder: Path
+    stems: Mapping[str, str]  # by dataset, with `{model}`: paths without suffix
     outputs: tuple[str, ...] = ()
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
@@ -150,7 +150,8 @@ class OutputFiles:
             found, metadata = user_file.outputs, user_file.metadata
         else:
             outputs = [one for one in self.outputs if wanted is None or one in wanted]
-            found, metadata = read_outputs(output_files(self.folder, dataset, model, outputs))
+            stem = self.stems[dataset].format(model=model)
+            found, metadata = read_outputs(files_at(stem, outputs))
         self._same_models.check(model, dataset, metadata)
         if dataset in self.labels:
             found = replace(found, labels=self.labels[dataset].read()[found.index])

@@ -30,7 +30,7 @@ from matcheval.settings import Names, Number, Seed, Settings
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Artifact, Rule
+from matcheval.study.rules import Artifact
 from matcheval.study.study import Study
 
 _SKILLS = "standard deviations of a model's own noise"
@@ -307,20 +307,6 @@ class Difficulty(Analysis):
         return [file for artifact in artifacts for file in artifact.expand(**each)]
 
     @property
-    def rules(self) -> list[Rule]:
-        """The rule of the tables and the figure of a pair."""
-        return [
-            Rule(
-                name="model_difficulty",
-                run=write_difficulty,
-                input={
-                    "results": self.replication.result.file(".parquet"),
-                    "fits": self.replication.fits.file(".parquet"),
-                },
-                output={"tables": self.result, "skills": self.skills.file(), "plots": self.plot},
-                arguments=lambda wildcards: (
-                    self.settings.model_dump(include={"sigma", "seed"}) | {"models": self.models}
-                ),
-                message="Modelling the difficulty of {wildcards.pair}, top {wildcards.top}",
-            )
-        ]
+    def arguments(self) -> dict[str, Any]:
+        """The further arguments of `write_difficulty`."""
+        return self.settings.model_dump(include={"sigma", "seed"}) | {"models": self.models}

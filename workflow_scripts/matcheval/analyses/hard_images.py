@@ -20,7 +20,7 @@ from matcheval.io.tables import DATASET, Column, TableSchema
 from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number
-from matcheval.study.rules import Rule
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
@@ -126,23 +126,7 @@ class HardImages(DatasetTableAnalysis):
         drawn = [name for name in self.dataset_files if self.study.datasets[name].has_images]
         return [*super().targets, *self.sheet.expand(dataset=drawn)]
 
-    @property
-    def rules(self) -> list[Rule]:
-        """The rules of the table and of the contact sheet."""
-        sheet = Rule(
-            name="plot_hard_images",
-            draws=True,
-            run=draw_hard_images,
-            input={
-                "dataset": lambda wildcards: self.study.dataset_inputs(wildcards.dataset),
-                "table": self.result.file(".parquet"),
-            },
-            output={"outputs": self.sheet},
-            arguments=lambda wildcards: {
-                "folder": self.study.dataset_folder(wildcards.dataset),
-                "sheet": self.settings.sheet,
-            },
-            environment="models",
-            message="Plotting the hard images of {wildcards.dataset}",
-        )
-        return [*super().rules, sheet]
+    def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `draw_hard_images`."""
+        folder = self.study.dataset_folder(wildcards.dataset)
+        return {"folder": folder, "sheet": self.settings.sheet}

@@ -26,7 +26,6 @@ from matcheval.io.text_tables import TextColumn, lay_out, markdown, write_readab
 from matcheval.io.user_files import read_csv_rows
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Rule
 from matcheval.study.study import Study
 
 COLUMNS = (
@@ -346,20 +345,9 @@ class PublishedValues(Analysis):
         return self.result.files if self.settings.file else []
 
     @property
-    def rules(self) -> list[Rule]:
-        """The rule that compares published values with those of the study."""
-        study, file = self.study, self.settings.file
-        tables = [f"{study.folder}/{table}.parquet" for table in tables_of(self.values)]
-        return [
-            Rule(
-                name="compare_published",
-                run=write_comparison,
-                input={"tables": tables, "published": file or []},
-                output={"outputs": self.result},
-                arguments=lambda wildcards: {"study": study.name, "folder": study.folder},
-                message=f"Comparing the results of study {study.name} with published values",
-            )
-        ]
+    def tables(self) -> list[str]:
+        """The tables that have values which are published."""
+        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
 
     @property
     def _tables_of_the_study(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Building the warehouses of a study: jobs from the user's images to datasets and documents."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -9,11 +9,12 @@ from pydantic import Field
 from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, check_known
 from matcheval.execution import resources
+from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
-from matcheval.study.rules import Artifact, Command, Wildcards
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.study import Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.sets import reading_state, reference_state
@@ -120,122 +121,96 @@ class Warehouse(Analysis):
         }
 
     @property
-    def commands(self) -> list[Command]:
-        """The steps of a build, as of large sets: images are not counted for a plan."""
-        study, folder = self.study, self.folder
-        decoding = resources.of_making(_A_SET, threads=resources.MANY_CORES)
-        values = {
-            "warehouse": self.used,
-            "set": [name for used in self.used.values() for name in used.sets],
-            "compared": [name for used in self.used.values() for name in used.settings.against],
-        }
+    def sets(self) -> list[str]:
+        """Names of the sets of all warehouses."""
+        return [name for used in self.used.values() for name in used.sets]
 
-        def used(wildcards: Wildcards) -> UsedWarehouse:
-            return self.used[wildcards.warehouse]
+    @property
+    def references(self) -> list[str]:
+        """Names of the sets that warehouses are compared with."""
+        return [name for used in self.used.values() for name in used.settings.against]
 
-        def place(warehouse: UsedWarehouse) -> list[str]:
-            name = warehouse.settings.warehouse
-            return ["--warehouse", warehouse.file, "--folder", folder.replace("{warehouse}", name)]
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """As of large sets: images are not counted for a plan."""
+        decoding = ("read_warehouse_set", "hash_warehouse_reference", "export_warehouse_set")
+        others = ("search_warehouse", "decide_warehouse_set", "document_warehouse")
+        request = resources.of_making(_A_SET, threads=resources.MANY_CORES)
+        of_tables = dict.fromkeys(others, lambda wildcards: resources.WAREHOUSE_TABLES)
+        return {**dict.fromkeys(decoding, lambda wildcards: request), **of_tables}
 
-        def step(name: str, message: str, *, images: bool, **options: Any) -> Command:
-            """Declare a step; those that decode images take a job of four threads."""
-            params = {"arguments": lambda w: place(used(w))} | options.pop("params")
-            request = decoding if images else resources.WAREHOUSE_TABLES
-            return Command(
-                name=name, message=message, params=params, request=lambda wildcards: request,
-                threads=4 if images else 1, **{"values": values} | options,
-            )  # fmt: skip
+    # --- inputs, arguments and states of jobs; states have what repeats a job
 
-        def published_files(wildcards: Wildcards) -> list[str]:
-            block = used(wildcards).settings.against[wildcards.compared]
-            files = reference_settings(wildcards.compared, block).published_files
-            return [study.download(file) for file in files]
+    def _place(self, used: UsedWarehouse) -> list[str]:
+        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
+        return ["--warehouse", used.file, "--folder", folder]
 
-        def decide_state(wildcards: Wildcards) -> list[Any]:
-            one, name = used(wildcards), wildcards.set
-            chosen = one.settings.model_dump(
-                mode="json", include={"duplicates", "review", "licences"},
-                exclude={"review": {"decisions"}},
-            )  # fmt: skip
-            source = one.sets[name]
-            about = [source.group, source.source, source.style, source.colour]
-            return [one.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
+    def arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the options that name a warehouse and the folder of its results."""
+        return self._place(self.used[wildcards.warehouse])
 
-        def export_arguments(wildcards: Wildcards) -> list[str]:
-            dataset = self.exported[wildcards.dataset]
-            return [
-                *place(self._of(dataset)), "--name", dataset.set, "--side", str(dataset.side),
-                "--output", study.dataset_folder(wildcards.dataset),
-            ]  # fmt: skip
+    def reference_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the downloads of a set that a warehouse is compared with."""
+        block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
+        files = reference_settings(wildcards.compared, block).published_files
+        return [self.study.download(file) for file in files]
 
-        def export_input(wildcards: Wildcards) -> str:
-            dataset = self.exported[wildcards.dataset]
-            name = self._of(dataset).settings.warehouse
-            return self.images.file(warehouse=name, set=dataset.set)
+    def tables_of_sets(self, wildcards: Wildcards, table: Artifact) -> list[str]:
+        """Return a table of each set of a warehouse."""
+        return table.expand(warehouse=wildcards.warehouse, set=self.used[wildcards.warehouse].sets)
 
-        def export_state(wildcards: Wildcards) -> list[Any]:
-            settings = self._of(self.exported[wildcards.dataset]).settings
-            return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
+    def all_hashes(self, wildcards: Wildcards) -> list[str]:
+        """Return the hashes of all sets that a warehouse is compared with."""
+        against = self.used[wildcards.warehouse].settings.against
+        return self.hashes.expand(warehouse=wildcards.warehouse, compared=against)
 
-        def search_state(wildcards: Wildcards) -> list[Any]:
-            one = used(wildcards)
-            return [one.settings.duplicates.distance, list(one.sets), WAREHOUSE_VERSION]
+    def read_state(self, wildcards: Wildcards) -> Any:
+        """Return what the reading of a set depends on."""
+        used = self.used[wildcards.warehouse]
+        return reading_state(used.sets[wildcards.set], used.settings)
 
+    def reference_state(self, wildcards: Wildcards) -> Any:
+        """Return what the hashes of a set to compare with depend on."""
+        return reference_state(wildcards.compared, self.used[wildcards.warehouse].settings)
+
+    def search_state(self, wildcards: Wildcards) -> list[Any]:
+        """Return what a search for duplicates depends on."""
+        used = self.used[wildcards.warehouse]
+        return [used.settings.duplicates.distance, list(used.sets), WAREHOUSE_VERSION]
+
+    def decide_state(self, wildcards: Wildcards) -> list[Any]:
+        """Return what decisions on a set depend on."""
+        used, name = self.used[wildcards.warehouse], wildcards.set
+        chosen = used.settings.model_dump(
+            mode="json", include={"duplicates", "review", "licences"},
+            exclude={"review": {"decisions"}},
+        )  # fmt: skip
+        source = used.sets[name]
+        about = [source.group, source.source, source.style, source.colour]
+        return [used.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
+
+    def export_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the options that export a set as a dataset."""
+        dataset = self.exported[wildcards.dataset]
         return [
-            step(
-                "read_warehouse_set", "Reading the images of {wildcards.set}", images=True,
-                command="curate read {params.arguments:q} --name {wildcards.set} "
-                "--threads {threads}",
-                output={"read": self.read},
-                params={"state": lambda w: reading_state(used(w).sets[w.set], used(w).settings)},
-            ),
-            step(
-                "hash_warehouse_reference",
-                "Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with",
-                images=True,
-                command="curate hash {params.arguments:q} --name {wildcards.compared} "
-                "--downloads {params.downloads:q} --threads {threads}",
-                input={"published": published_files}, output={"hashes": self.hashes},
-                params={
-                    "downloads": f"{study.results}/downloads",
-                    "state": lambda w: reference_state(w.compared, used(w).settings),
-                },
-            ),
-            step(
-                "search_warehouse", "Searching {wildcards.warehouse} for duplicates", images=False,
-                command="curate search {params.arguments:q}",
-                input={
-                    "read": lambda w: self.read.expand(warehouse=w.warehouse, set=used(w).sets),
-                    "hashes": lambda w: self.hashes.expand(
-                        warehouse=w.warehouse, compared=used(w).settings.against
-                    ),
-                },
-                output={"duplicates": self.duplicates}, params={"state": search_state},
-            ),
-            step(
-                "decide_warehouse_set", "Deciding on the images of {wildcards.set}", images=False,
-                command="curate decide {params.arguments:q} --name {wildcards.set}",
-                input={"read": self.read.file(), "duplicates": self.duplicates.file()},
-                output={"images": self.images}, params={"state": decide_state},
-            ),
-            step(
-                "export_warehouse_set", "Exporting {wildcards.dataset}", images=True,
-                command="curate export {params.arguments:q} --threads {threads}",
-                input={"images": export_input}, values={"dataset": self.exported},
-                output={"dataset": study.dataset_files("{dataset}")},
-                params={"arguments": export_arguments, "state": export_state},
-            ),
-            step(
-                "document_warehouse", "Documenting {wildcards.warehouse}", images=False,
-                command="curate document {params.arguments:q}",
-                input={
-                    "duplicates": self.duplicates.file(),
-                    "images": lambda w: self.images.expand(warehouse=w.warehouse, set=used(w).sets),
-                },
-                output={"documents": self.documents},
-                params={"state": lambda w: [used(w).settings.model_dump(mode="json")]},
-            ),
+            *self._place(self._of(dataset)), "--name", dataset.set, "--side", str(dataset.side),
+            "--output", self.study.dataset_folder(wildcards.dataset),
         ]  # fmt: skip
+
+    def export_input(self, wildcards: Wildcards) -> str:
+        """Return the table of the images that are exported."""
+        dataset = self.exported[wildcards.dataset]
+        name = self._of(dataset).settings.warehouse
+        return self.images.file(warehouse=name, set=dataset.set)
+
+    def export_state(self, wildcards: Wildcards) -> list[Any]:
+        """Return what an exported set depends on."""
+        settings = self._of(self.exported[wildcards.dataset]).settings
+        return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
+
+    def document_state(self, wildcards: Wildcards) -> Any:
+        """Return what the documents of a warehouse depend on."""
+        return self.used[wildcards.warehouse].settings.model_dump(mode="json")
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)

@@ -1,6 +1,6 @@
 """The analysis of domain generalisation: what it trains, and its rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from itertools import product
 from typing import Any, ClassVar
@@ -12,15 +12,13 @@ from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.figures import KINDS, plot_results
 from matcheval.domain_generalization.plan import Group
-from matcheval.domain_generalization.predictability import compare_scores
-from matcheval.domain_generalization.results import collect_runs, compare_algorithms
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
-from matcheval.domain_generalization.tables import DEFAULT, PER_RUN, lay_out_results, write_plan
+from matcheval.domain_generalization.tables import DEFAULT, PER_RUN
 from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import TestedModels, TrainedModel
-from matcheval.study.rules import Artifact, Members, ReportEntry, Rule, Wildcards
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call, kept_calls
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
@@ -81,7 +79,6 @@ class DomainGeneralization(Analysis):
         )
         self.plot = self.figure(f"{self.name}/{{figure}}", _FIGURES, {"table": "{figure}"})
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
-        self.scored_index = Artifact(f"{folder}/scores/{{suite}}", (".json",))
         self.predictability = self.table(
             "predictability", _PREDICTABILITY, {"table": "predictability"}
         )
@@ -154,169 +151,167 @@ class DomainGeneralization(Analysis):
         data = {"results": [self.results.file(".parquet")]}
         return self.section(data, {"selection": self.shown_selection}, [self.results])
 
-    # --- rules
+    # --- inputs and arguments of jobs
 
     @property
-    def rules(self) -> list[Rule]:
-        """The rules from the plan to tables and figures, and those of scores."""
-        study, expansion, settings = self.study, self.expansion, self.settings
-        first = next((name for name in settings.algorithms if name != ERM), ERM)
-        tables = (self.runs, self.accuracies, self.curves, self.results, self.gains)
-        runs, accuracies, curves, results, gains = (table.file(".parquet") for table in tables)
-        return [
-            Rule(
-                name="plan_domain_generalization", run=write_plan, environment="models",
-                message="Checking sources and targets, and listing the trainings",
-                input={
-                    "descriptions": lambda wildcards: [
-                        file for name in self.trained_on for file in study.description_inputs(name)
-                    ]
-                },
-                output={"outputs": self.planned},
-                arguments=lambda wildcards: {
-                    "blocks": self._blocks, "plan": expansion.plan.rows,
-                    "folders": {name: study.dataset_folder(name) for name in self.trained_on},
-                    "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
-                    "parts": settings.validation_parts,
-                },
-            ),
-            Rule(
-                name="collect_domain_runs", run=collect_runs, request=self._collecting_request,
-                message="Collecting the runs and their accuracies",
-                input={
-                    "plan": self.planned.file(".parquet"),
-                    "trained": lambda wildcards: study.trainings.history_inputs(self.trained),
-                    "indexes": lambda wildcards: list(
-                        map(study.predicting.tested_index, expansion.tested)
-                    ),
-                },
-                output={"runs": self.runs, "curves": self.curves, "accuracies": self.accuracies},
-                arguments=lambda wildcards: {
-                    "models": list(self.trained), "epoch_steps": settings.evaluate_every,
-                    "histories": list(map(study.history_file, self.trained)),
-                    "tested": [asdict(batch) for batch in expansion.tested.values()],
-                    "predictions": study.predictions_folder,
-                },
-            ),
-            Rule(
-                name="compare_domain_algorithms", run=compare_algorithms,
-                message="Selecting groups of hyper-parameters, and comparing algorithms with ERM",
-                input={"runs": runs, "accuracies": accuracies},
-                output={
-                    "results": self.results, "gains": self.gains, "spread": self.spread,
-                    "image_counts": self.image_counts,
-                },
-                arguments=self._comparison,
-            ),
-            Rule(
-                name="lay_out_domain_results", run=lay_out_results,
-                message="Laying out the results as tables of Markdown and LaTeX",
-                input={"results": results},
-                output={
-                    "outputs": [
-                        self.layout.of({"view": view, "selection": selection})
-                        for view, selection in product(self.views, self.selections)
-                    ]
-                },
-                arguments=lambda wildcards: {
-                    "designs": list(self.views.values()), "selections": self.selections,
-                },
-            ),
-            Rule(
-                name="plot_domain_generalization", draws=True, run=plot_results,
-                message="Plotting {wildcards.figure}",
-                input={"runs": runs, "curves": curves, "results": results, "gains": gains},
-                output={"outputs": self.plot}, values={"figure": KINDS},
-                arguments=lambda wildcards: {
-                    "kind": wildcards.figure, "selection": self.shown_selection,
-                    "algorithm": settings.figure_algorithm or first,
-                },
-            ),
-            Rule(
-                name="score_domain_model", run=write_scores, request=self._scoring_request,
-                message="Scoring models on suite {wildcards.suite}",
-                input={"outputs": self._scored_outputs}, output={"scores": self.scores.file()},
-                members=Members(
-                    "scored", lambda w: [name for of, name in expansion.scored if of == w.suite],
-                    self._read, self.scored_index, study.results,
-                ),
-                arguments=self._scoring, values={"suite": study.suites, "scored": self.trained},
-                code=["matcheval.accuracy_prediction.scores"],
-            ),
-            Rule(
-                name="compare_domain_scores", run=compare_scores,
-                message="Comparing scores with accuracies of generalised models",
-                input={
-                    "runs": runs, "accuracies": accuracies, "scored": self.indexes,
-                },
-                output={
-                    "predictability": self.predictability, "near_far": self.near_far,
-                    "figure": self.plot_of_scores,
-                },
-                arguments=lambda wildcards: {
-                    **self._comparison(wildcards),
-                    "scores": [
-                        self.scores.file(suite=suite, scored=name)
-                        for suite, name in expansion.scored
-                    ],
-                },
-            ),
-        ]  # fmt: skip
+    def descriptions(self) -> list[str]:
+        """The descriptions of all datasets that models are trained or tested on."""
+        return [file for name in self.trained_on for file in self.study.description_inputs(name)]
 
     @property
-    def indexes(self) -> list[str]:
-        """Lists of the tables of scores, by suite."""
-        suites = dict.fromkeys(suite for suite, _ in self.expansion.scored)
-        return self.scored_index.expand(suite=list(suites))
+    def plan_arguments(self) -> dict[str, Any]:
+        """The arguments of `write_plan`."""
+        expansion = self.expansion
+        return {
+            "blocks": self._blocks, "plan": expansion.plan.rows,
+            "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
+            "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
+            "parts": self.settings.validation_parts,
+        }  # fmt: skip
 
-    def _read(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that the scores of a model on a suite are computed from."""
-        study, trained = self.study, self.trained[wildcards.scored]
-        names = [*trained.train, *trained.validation, *study.suites[wildcards.suite].datasets]
-        files = (study.predictions_file(name, wildcards.scored) for name in dict.fromkeys(names))
-        return [*files, study.dataset_files(trained.validation[0])[0]]
+    @property
+    def histories(self) -> list[str]:
+        """The histories of all trainings."""
+        return list(map(self.study.history_file, self.trained))
+
+    @property
+    def tested_folders(self) -> list[str]:
+        """Folders of the predictions on target domains."""
+        return list(map(self.study.predicting.tested_folder, self.expansion.tested))
+
+    @property
+    def run_arguments(self) -> dict[str, Any]:
+        """The arguments of `collect_runs`."""
+        return {
+            "models": list(self.trained), "epoch_steps": self.settings.evaluate_every,
+            "tested": [asdict(batch) for batch in self.expansion.tested.values()],
+        }  # fmt: skip
+
+    @property
+    def comparison(self) -> dict[str, Any]:
+        """The arguments of `compare_algorithms`."""
+        rules, confidence = list(self.settings.selection), self.study.confidence
+        return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
+
+    @property
+    def layouts(self) -> list[Artifact]:
+        """The tables in a paper's layout, by view and selection."""
+        of = product(self.views, self.selections)
+        return [self.layout.of({"view": view, "selection": selection}) for view, selection in of]
+
+    @property
+    def layout_arguments(self) -> dict[str, Any]:
+        """The arguments of `lay_out_results`."""
+        return {"designs": list(self.views.values()), "selections": self.selections}
+
+    @property
+    def figure_arguments(self) -> dict[str, Any]:
+        """The calls that draw all figures."""
+        others = (name for name in self.settings.algorithms if name != ERM)
+        shown = {
+            "selection": self.shown_selection,
+            "algorithm": self.settings.figure_algorithm or next(others, ERM),
+            **{
+                name: table.file(".parquet")
+                for name, table in (
+                    ("runs", self.runs), ("curves", self.curves), ("results", self.results),
+                    ("gains", self.gains),
+                )
+            },
+        }  # fmt: skip
+        calls = [
+            call(plot_results, kind=kind, **shown, outputs=self.plot.expand(figure=kind))
+            for kind in KINDS
+        ]
+        return {"calls": calls}
+
+    @property
+    def scored_suites(self) -> list[str]:
+        """Names of the suites on whose sets models are scored."""
+        return list(dict.fromkeys(suite for suite, _ in self.expansion.scored))
+
+    @property
+    def score_tables(self) -> list[str]:
+        """The tables of scores."""
+        scored = self.expansion.scored
+        return [self.scores.file(suite=suite, scored=name) for suite, name in scored]
+
+    def _scored_on(self, suite: str) -> list[str]:
+        return [name for of, name in self.expansion.scored if of == suite]
+
+    def score_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the outputs that the models of a suite are scored from."""
+        suite, tested = wildcards.suite, self.study.predicting.tested_folder
+        files = dict[str, None]()
+        for name in self._scored_on(suite):
+            run = self.expansion.scored[suite, name]
+            described = self.study.description_inputs(self.trained[name].validation[0])
+            batches = [tested(run.batch), tested(run.source_batch)]
+            files |= dict.fromkeys([*batches, *described])
+        return list(files)
+
+    def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `execution.batches.make_calls` for the scores on a suite."""
+        settings, study, suite = self.settings.scores, self.study, wildcards.suite
+        assert settings is not None  # without them there are no such jobs
+        members, reads = {}, {}
+        for name in self._scored_on(suite):
+            trained, stems = self.trained[name], self._stems(suite, name)
+            members[name] = {
+                "scored": name, "members": [name], "reference": trained.train_text,
+                "given": {
+                    "suite": asdict(Suite(suite, study.suites[suite].members)),
+                    "base": trained.validation_text,
+                    "classes": study.dataset_files(trained.validation[0])[0],
+                    "rule": {},
+                    "files": {
+                        "stems": stems,
+                        "outputs": [one for one in study.inference.outputs if one != "top"],
+                    },
+                },
+            }  # fmt: skip
+            reads[name] = [f"{stem.format(model=name)}.parquet" for stem in stems.values()]
+            reads[name].append(study.dataset_files(trained.validation[0])[0])
+        shared = {
+            "methods": list(settings.methods), "views": {}, "seeds": [0],
+            "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
+        }  # fmt: skip
+        return kept_calls(study, write_scores, f"{self.name}/scores/{suite}") | {
+            "shared": shared, "members": members, "reads": reads, "output": "scores",
+        }  # fmt: skip
+
+    def _stems(self, suite: str, scored: str) -> dict[str, str]:
+        """Return where a model's outputs lie, by dataset, with `{model}`."""
+        run, trained = self.expansion.scored[suite, scored], self.trained[scored]
+        tested, targets = self.study.predicting.tested_folder, self.study.suites[suite].datasets
+        sources = dict.fromkeys([*trained.train, *trained.validation], run.source_batch)
+        batch_of = sources | dict.fromkeys(targets, run.batch)
+        return {name: f"{tested(batch)}/{name}/{{model}}" for name, batch in batch_of.items()}
+
+    @property
+    def score_comparison(self) -> dict[str, Any]:
+        """The arguments of `compare_scores`."""
+        return {**self.comparison, "scores": self.score_tables}
+
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
+        """By the numbers of models, sets and images."""
+        return {
+            "collect_domain_runs": self._collecting_request,
+            "score_domain_models": self._scoring_request,
+        }
 
     @property
     def _blocks(self) -> list[dict[str, Any]]:
         return [asdict(block) for block in self.expansion.blocks]
 
-    def _comparison(self, wildcards: Wildcards) -> dict[str, Any]:
-        rules, confidence = list(self.settings.selection), self.study.confidence
-        return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
-
-    def _scored_outputs(self, wildcards: Wildcards) -> list[str]:
-        run = self.expansion.scored[wildcards.suite, wildcards.scored]
-        index = self.study.predicting.tested_index
-        first = self.trained[wildcards.scored].validation[0]
-        return [index(run.batch), index(run.source_batch), *self.study.description_inputs(first)]
-
-    def _scoring(self, wildcards: Wildcards) -> dict[str, Any]:
-        settings, study, suite = self.settings.scores, self.study, wildcards.suite
-        assert settings is not None  # without them there are no such jobs
-        trained = self.trained[wildcards.scored]
-        outputs = [name for name in study.inference.outputs if name != "top"]
-        return {
-            "given": {
-                "suite": asdict(Suite(suite, study.suites[suite].members)),
-                "base": trained.validation_text,
-                "classes": study.dataset_files(trained.validation[0])[0],
-                "rule": {},
-                "files": {"folder": study.predictions_folder, "outputs": outputs},
-            },
-            "reference": trained.train_text,
-            "members": [wildcards.scored],
-            "methods": list(settings.methods),
-            "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
-            "views": {},
-            "seeds": [0],
-        }
-
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         targets = self.study.suites[wildcards.suite].datasets
-        return resources.of_scoring(
+        each = resources.of_scoring(
             len(targets), self._most_images((*targets, *self.trained_on)),
             resources.MANY_CLASSES, resources.MANY_FEATURES,
         )  # fmt: skip
+        return resources.of_members(each, len(self._scored_on(wildcards.suite)))
 
     def _collecting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         targets = {name for block in self.expansion.blocks for name in block.targets}

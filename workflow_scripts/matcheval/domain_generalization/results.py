@@ -60,13 +60,15 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return runs[tables.RUNS.names]
 
 
-def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataFrame:
+def tabulate_accuracies(
+    tested: Sequence[TestedModels], folders: Sequence[Path]
+) -> pd.DataFrame:
     """Count the accuracies of the models on the sets that they are tested on."""
     rows, problems = [], ErrorCollector()
-    for batch in tested:
+    for batch, folder in zip(tested, folders, strict=True):
         for model, dataset in product(batch.models, batch.datasets):
             with problems.collected():
-                found = read_predictions(f"{folder}/{dataset}/{model}.parquet")
+                found = read_predictions(folder / dataset / f"{model}.parquet")
                 n, right = len(found.label), int((found.label == found.prediction).sum())
                 rows.append((model, dataset, n, right, right / n))
     problems.raise_any()
@@ -292,7 +294,7 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def collect_runs(
-    *, models: Sequence[str], epoch_steps: int, tested: Sequence[TestedModels], predictions: str,
+    *, models: Sequence[str], epoch_steps: int, tested: Sequence[TestedModels], predictions: Sequence[Path],
     plan: Path, histories: Sequence[str], runs: Sequence[Path], curves: Sequence[Path],
     accuracies: Sequence[Path],
 ) -> None:  # fmt: skip

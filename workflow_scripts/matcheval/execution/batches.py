@@ -1,93 +1,87 @@
-"""Jobs that make the files of many members, of which only those that are missing or outdated.
+"""Jobs that make several results, of which only those that are missing or outdated.
 
-Snakemake removes the declared outputs of a job before it runs the job again. Members are therefore
-not declared; an index of them is. Each file of a member is recorded beside it (`io.records`) as
-soon as it is there, with a digest of all that it was made from: a killed or failed job goes on with
-what is left, and a member is not made again because others are added to its job.
+Results are made at the place where they are kept (`io.kept`), one after the other or in processes:
+a killed or failed job goes on with what is left.
 """
 
 import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
-from matcheval.execution.calls import run_call
+from matcheval.execution.calls import converted, named_function
 from matcheval.execution.entry_points import cut_off_bytecode
 from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes, one_line
-from matcheval.io.files import disk_errors
-from matcheval.io.json_files import digest_of, read_json, write_json
-from matcheval.io.records import RESULTS, State, append_record, read_records
+from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a batch.
+    """A result of a batch; both functions can be pickled.
 
     Attributes
     ----------
     name : str
-    files : tuple of Path
-        What is made.
-    key : str
-        A digest of all settings that the files depend on.
-    reads : tuple of Path
-        The files that they depend on.
-    function : callable
-        Makes the files; it can be pickled.
-    arguments : mapping
-        Its arguments by name.
+    is_current : callable
+        Whether there is nothing to do.
+    make : callable
+        Makes the result.
     """
 
     name: str
-    files: tuple[Path, ...]
-    key: str
-    reads: tuple[Path, ...]
-    function: Callable[..., object]
-    arguments: Mapping[str, Any]
-
-    def origin(self) -> str:
-        """Return a digest of all that the files are made from."""
-        return digest_of([self.key, [State.of(file).sha256 for file in self.reads]])
-
-    def is_current(self, origin: str) -> bool:
-        """Whether the files are as they were when they were made from this origin."""
-        for file in self.files:
-            recorded = read_records(file.parent).get(file.name)
-            if recorded is None or recorded.state is None or not file.is_file():
-                return False
-            if json.loads(recorded.record).get("origin") != origin:
-                return False
-            if not State.of(file).has_bytes_of(recorded.state):
-                return False
-        return True
+    is_current: Callable[[], bool]
+    make: Callable[[], object]
 
 
-def make_members(
-    index: Path,
-    members: Sequence[Member],
-    results: Path,
-    *,
-    n_processes: int = 1,
-) -> None:
-    """Make what is missing or outdated, and write the index of all members.
+def kept_member(
+    name: str, files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
+) -> Member:
+    """Return a member that records beside its files what they were made from.
 
     Parameters
     ----------
-    index : Path
-        The file to write, once all members are there.
+    name : str
+    files : sequence of Path
+        What is made.
+    key : str
+        A digest of all settings that the files depend on.
+    reads : sequence of Path
+        The files that they depend on.
+    make : callable
+    """
+    return Member(
+        name, partial(_has_origin, files, key, reads), partial(_record, files, key, reads, make)
+    )
+
+
+def _has_origin(files: Sequence[Path], key: str, reads: Sequence[Path]) -> bool:
+    return is_made_from(files, origin_of(key, reads))
+
+
+def _record(
+    files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
+) -> None:
+    origin = origin_of(key, reads)
+    make()
+    record_origin(files, origin)
+
+
+def make_members(members: Sequence[Member], *, n_processes: int = 1) -> None:
+    """Make what is missing or outdated.
+
+    Parameters
+    ----------
     members : sequence of Member
         In one process they are made in this order, so that one may read files of those before.
-    results : Path
-        The folder of all results.
     n_processes : int
         How many are made at a time.
 
@@ -98,45 +92,41 @@ def make_members(
     StoppedError
         If it was stopped; the next job makes the others.
     """
-    tasks = {one.name: partial(_make, one, results) for one in members}
-    n_processes = min(n_processes, len(members))
+    tasks = {one.name: partial(_make, one) for one in members}
     made: Iterable[tuple[str, str]] = ((name, make()) for name, make in tasks.items())
-    if n_processes > 1:
+    if min(n_processes, len(members)) > 1:
         made = in_processes(tasks, n_processes)
-    failed = {name: reason for name, reason in made if reason}
+    told = dict(made)
+    failed = {name: reason for name, reason in told.items() if reason not in ("", _STOPPED)}
     if failed:
         (first, reason), n = next(iter(failed.items())), len(members)
+        if n == 1:
+            raise InputError(reason)
         names = f": {listed(list(failed))}" if len(failed) > 1 else ""
-        raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}", file=index)
-    if is_to_stop()() and not all(file.is_file() for one in members for file in one.files):
-        raise StoppedError("stopped as its time is nearly over", file=index)
-    write_json({"members": dict(_listed(members, results))}, index)
+        raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}")
+    if _STOPPED in told.values():
+        raise StoppedError("stopped as its time is nearly over", file=_named(told))
 
 
-def _listed(members: Sequence[Member], results: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the files of members, with size and digest, by their places below the results."""
-    for file in (file for one in members for file in one.files):
-        state = State.of(file)
-        place = os.path.relpath(file, results)
-        yield place, {"size": state.size, "sha256": state.sha256}
+_STOPPED = "stopped"
 
 
-def _make(member: Member, results: Path) -> str:
+def _named(told: Mapping[str, str]) -> str:
+    return listed([name for name, reason in told.items() if reason == _STOPPED])
+
+
+def _make(member: Member) -> str:
     """Make a member if it is not current; return why it failed."""
-    if is_to_stop()():
-        return ""
     start = time.perf_counter()
     try:
-        origin = member.origin()
-        if member.is_current(origin):
+        if member.is_current():
             return ""
-        member.function(**member.arguments)
-        inputs = [_recorded_path(file, results) for file in member.reads]
-        for file in member.files:
-            record = json.dumps({"origin": origin, "input": inputs})
-            append_record(file.parent, file.name, record)
-    except StoppedError:
-        return ""  # it goes on in the next job
+        if is_to_stop()():
+            return _STOPPED
+        member.make()
+    except StoppedError as error:
+        log.info("%s", error)
+        return _STOPPED  # it goes on in the next job
     except Exception as error:
         log.exception("%s failed", member.name)
         return one_line(cut_off_bytecode(error) or error)
@@ -144,59 +134,62 @@ def _make(member: Member, results: Path) -> str:
     return ""
 
 
-def _recorded_path(file: Path, results: Path) -> str:
-    return f"{RESULTS}{file.relative_to(results)}" if file.is_relative_to(results) else str(file)
-
-
-def members_in(index: Path, results: Path) -> dict[Path, int]:
-    """Return the sizes of the files that an index lists."""
-    return {results / name: one["size"] for name, one in read_json(index)["members"].items()}
-
-
-def remove_outdated(indexes: Iterable[str], results: Path) -> None:
-    """Remove indexes, before a run is planned, of files that are missing or of another size.
-
-    Digests are verified by those who read the files, and by `snakemake check`.
-    """
-    for index in filter(Path.is_file, map(Path, indexes)):
-        try:
-            sizes = members_in(index, results)
-        except InputError:
-            sizes = {index: -1}  # damaged: none of it counts
-        changed = [
-            file for file, size in sizes.items()
-            if not file.is_file() or file.stat().st_size != size
-        ]  # fmt: skip
-        if changed:
-            log.info("%s lists %s, which is missing or was replaced", index, changed[0])
-            with disk_errors(index):
-                index.unlink()
-
-
 def make_calls(
     *,
-    calls: Sequence[Mapping[str, Any]],
+    function: str,
+    shared: Mapping[str, Any],
+    members: Mapping[str, Mapping[str, Any]],
+    reads: Mapping[str, Sequence[Path]],
+    output: str,
+    state: Any,
     code: str,
-    results: Path,
-    index: Path,
+    results: str,
+    kept: Path,
+    declared: Path,
     threads: int,
 ) -> None:
-    """Make the members of a batch by functions of the library (`study.rules.Rule.members`).
+    """Make a file per member by a function of the library, which is called with its arguments.
 
     Each process has one thread, since sums of several may differ in their last bits.
+
+    Parameters
+    ----------
+    function : str
+        `module:name`.
+    shared : mapping
+        Arguments of all members.
+    members : mapping of str to mapping
+        Further arguments by member.
+    reads : mapping of str to sequence of Path
+        The files that each member is made from.
+    output : str
+        The argument that names the file to write.
+    state, code
+        What else results depend on: the user's files, and the code of the function.
+    results : str
+        Folder of all results.
+    kept, declared : Path
+        Folder of the files, and folder of the links to them.
+    threads : int
+        Number of processes.
     """
     from threadpoolctl import threadpool_limits
 
-    members = [
-        Member(
-            name=call["member"], files=tuple(map(Path, call["files"])),
-            key=digest_of([code, call["key"]]), reads=tuple(map(Path, call["reads"])),
-            function=run_call, arguments={"call": call["call"]},
-        )
-        for call in calls
-    ]  # fmt: skip
+    called = named_function(function)
+    common = converted(called, shared)
+    batch, files = [], []
+    for name, own in members.items():
+        file = kept / f"{name}.parquet"
+        arguments = {**common, **converted(called, own), output: file}
+        key = json.dumps([code, state, function, shared, own], sort_keys=True)
+        key = key.replace(f'"{results}/', '"<results>/')  # which may be moved
+        call = partial(called, **arguments)
+        batch.append(kept_member(name, [file], key, reads[name], call))
+        files.append(file)
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with threadpool_limits(1):
-        for one in members[: threads > 1]:
-            _make(one, results)  # what it imports, the processes share
-        make_members(index, members, results, n_processes=threads)
+        first = batch[: threads > 1]  # what it imports, the processes share
+        make_members(first)
+        make_members(batch[len(first) :], n_processes=threads)
+    for file in files:
+        publish(file, declared / file.name)

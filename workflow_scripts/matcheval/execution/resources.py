@@ -204,6 +204,13 @@ def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> Res
     return ResourceRequest.of_work(3 * 20 * images * width, seconds)
 
 
+def of_members(each: ResourceRequest, n: int) -> ResourceRequest:
+    """Estimate the request for many results that one job makes, two at a time."""
+    # What is requested for one is mostly the time of a start.
+    minutes = SMALL.runtime * (1 + n // 20) + n * (each.runtime - SMALL.runtime)
+    return replace(each, runtime=minutes, mem_mb=2 * each.mem_mb, threads=2)
+
+
 def of_predicting(n_models: int, n_sets: int, n_scores: int) -> ResourceRequest:
     """Estimate the request for tables of accuracies that are predicted from scores."""
     rows = n_models * n_sets * n_scores

@@ -31,8 +31,8 @@ def predict_datasets(
     n_processes: int = 1,
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
-) -> dict[str, dict[str, str]]:
-    """Run models on datasets, and write the requested outputs; return their digests.
+) -> None:
+    """Run models on datasets, and write the requested outputs.
 
     Each process runs all models on some of the datasets, one after the other.
     """
@@ -50,12 +50,6 @@ def predict_datasets(
             raise InputError("; ".join(failed))
     else:
         _run_missing(models, datasets, predictions, outputs, config, is_to_stop, progress=progress)
-    names = [model.source.name for model in models]
-    files_of = partial(store.predictions_file, predictions)
-    return {
-        dataset: {name: store.file_digest(files_of(dataset, name)) for name in names}
-        for dataset in datasets
-    }
 
 
 def _told(*arguments: Any) -> str:

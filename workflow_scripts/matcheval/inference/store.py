@@ -13,7 +13,6 @@ while writing costs all of them, and every reader of one dataset would have to k
 
 import hashlib
 import json
-import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +24,12 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
-from matcheval.io.json_files import digest_of, write_json
+from matcheval.io.json_files import digest_of
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k
 
 INPUTS_KEY = "inputs_sha256"
-_HEAD = re.compile(rb'\{\s*"key": "([^"]*)",\s*"n_top": (null|\d+)')
 
 
 @dataclass(frozen=True)
@@ -98,42 +96,19 @@ def recorded_inputs(path: Path) -> str | None:
         return None
 
 
-def write_index(
-    path: Path, key: str, digests: Mapping[str, Mapping[str, str]], n_top: int | None = None
-) -> None:
-    """Write an index: which models' predictions on which datasets are complete."""
-    # What comes first is all that is read of thousands of indexes when a run is planned.
-    write_json({"key": key, "n_top": n_top, "predictions": digests}, path)
-
-
-def read_index(path: str | Path) -> tuple[str, int | None]:
-    """Return what an index was written for; an empty key if there is no readable index."""
-    try:
-        with Path(path).open("rb") as stream:
-            found = _HEAD.match(stream.read(200))
-    except OSError:
-        return "", None
-    n_top = None if found is None or found[2] == b"null" else int(found[2])
-    return found[1].decode() if found else "", n_top
-
-
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def predictions_file(folder: str | Path, dataset: str, model: str) -> Path:
-    """Return the prediction file of a model on a dataset."""
-    return output_files(folder, dataset, model, ())["predictions"]
-
-
 def output_files(
     folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
 ) -> dict[str, Path]:
     """Return the files of a model's results on a dataset, the predictions last."""
-    stem = Path(folder, dataset, model)
-    return {
-        name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")
-        for name in (*outputs, "predictions")
-    }
+    return files_at(f"{folder}/{dataset}/{model}", outputs)
+
+
+def files_at(stem: str, outputs: Sequence[str]) -> dict[str, Path]:
+    """Return the files of a model's results on a dataset by their path without suffix."""
+    return {name: Path(stem + OUTPUT_SUFFIXES[name]) for name in (*outputs, "predictions")}

@@ -99,6 +99,17 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return checkpoint
 
 
+def read_info(path: Path) -> CheckpointInfo:
+    """Read the description in a checkpoint whose bytes are as they were written."""
+    try:
+        verify_file(path)
+        with safe_open(str(path), framework="np") as archive:
+            text = (archive.metadata() or {}).get(_ENTRY)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"not a readable checkpoint ({error})", file=path) from error
+    return _parse_info(text, path)
+
+
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:
     if text is None:
         problem = "a safetensors file, but not a checkpoint of this workflow"

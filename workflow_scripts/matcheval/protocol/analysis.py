@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.execution import resources
+from matcheval.execution.resources import ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.jobs import match_predictions, write_gaps, write_model_tables
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
@@ -26,7 +26,7 @@ from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
 from matcheval.statistics.intervals import at_level
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Artifact, ReportEntry, Rule, Wildcards
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
@@ -381,125 +381,108 @@ class Matching(Analysis):
         datasets = self.study.pairs[pair].datasets.values()
         return max(dataset_size(self.study, name).images for name in datasets)
 
-    # --- its rules
+    # --- inputs and arguments of jobs
+
+    def batch_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the predictions of a batch on a pair, and what says that classes are the same."""
+        models = self.batches[wildcards.batch]
+        return [*self.inputs(wildcards.pair, models), *self._classes(wildcards.pair)]
+
+    def batch_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `match_predictions`."""
+        files = self.files(wildcards.pair, self.batches[wildcards.batch], groups=False)
+        return {"files": files}
+
+    def batch_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that a batch is read from."""
+        return self.custom_files_state(
+            wildcards.pair, self.batches[wildcards.batch], groups=False
+        )
+
+    def model_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the predictions of one model on a pair, and what says that classes are the same."""
+        return [*self.inputs(wildcards.pair, [wildcards.model]), *self._classes(wildcards.pair)]
+
+    def model_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `save_matched_pairs`."""
+        return {"files": self.files(wildcards.pair, [wildcards.model], groups=False)}
+
+    def model_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that one model is read from."""
+        return self.custom_files_state(wildcards.pair, [wildcards.model], groups=False)
+
+    def gap_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the predictions of all models on a pair, with what tells what belongs together."""
+        return self.inputs_with_groups(wildcards.pair, list(self.study.models))
+
+    def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `write_gaps`."""
+        return {"files": self.files(wildcards.pair, list(self.study.models))}
+
+    def gap_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that the gaps of a pair are estimated from."""
+        return self.custom_files_state(wildcards.pair, list(self.study.models))
 
     @property
-    def rules(self) -> list[Rule]:
-        """From predictions to runs, to tables and figures."""
-        matching, parquet = {"matching": self.matchings}, ".parquet"
-        models = list(self.study.models)
-        tables = {"table": self.result.file(parquet), "gaps": self.gaps.file(parquet)}
-
-        def title(w: Wildcards) -> dict[str, Any]:
-            return {"title": self.titles[w.matching]}
-
-        def shown(w: Wildcards) -> dict[str, Any]:
-            return title(w) | {"confidence": self.study.confidence}
-
-        return [
-            *self._matching_rules,
-            Rule(
-                name="tabulate_runs", run=write_model_tables,
-                input={"runs": self.runs.expand(**matching, batch=self.batches)},
-                output={"outputs": self.result.expand(**matching)},
-                arguments=lambda _: {"matchings": self.matchings},
-                message="Tabulating the matchings of {wildcards.pair}",
-            ),
-            Rule(
-                name="estimate_gaps", run=write_gaps,
-                input={"waits_for": lambda w: self.inputs_with_groups(w.pair, models)},
-                output={"tables": self.gaps.expand(**matching), "means": self.means},
-                arguments=lambda w: {"files": self.files(w.pair, models)},
-                custom_files=lambda w: self.custom_files_state(w.pair, models),
-                request=lambda w: resources.of_gaps(
-                    len(models), len(self.matchings), self.images(w.pair), held=_HELD
-                ),
-                # Jobs of several pairs run side by side; few models take no longer than a start.
-                threads=2 if len(models) >= _MANY_MODELS and len(self.pairs) == 1 else 1,
-                message="Estimating the gaps of {wildcards.pair}",
-            ),
-            Rule(
-                name="write_summary", run=write_study_summary,
-                input=self._summary_inputs, output={"outputs": self.summary},
-                arguments=lambda _: {"study": self.study.name, **self._summary_values},
-                message=f"Summarising study {self.study.name}",
-            ),
-            Rule(
-                name="plot_confidence", draws=True, run=draw_confidence,
-                input={"table": self.result.file(parquet, matching=self.matchings[0])},
-                output={"outputs": self.confidence_plot},
-                message="Plotting accuracy against confidence for {wildcards.pair}",
-            ),
-            Rule(
-                name="plot_matched_accuracy", draws=True, run=draw_matched_accuracy,
-                input=tables, output={"outputs": self.accuracy_plot},
-                arguments=shown, values=matching,
-                message="Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}",
-            ),
-            Rule(
-                name="plot_gaps", draws=True, run=draw_gaps,
-                input=tables | {"means": self.means.file(parquet)},
-                output={"outputs": self.gaps_plot}, arguments=shown, values=matching,
-                message="Plotting gaps of {wildcards.pair} by {wildcards.matching}",
-            ),
-            Rule(
-                name="plot_reliability", draws=True, run=draw_reliability,
-                input={
-                    "waits_for": lambda w: self.inputs(w.pair, [w.model]),
-                    "pairs": self.matched_pairs.file(),
-                },
-                output={"outputs": self.reliability_plot},
-                arguments=lambda w: title(w) | {
-                    "files": self.files(w.pair, [w.model], groups=False),
-                    "bins": self.settings.reliability_bins,
-                },
-                values=matching,
-                message="Plotting reliability of {wildcards.model} on {wildcards.pair} by "
-                "{wildcards.matching}",
-            ),
-        ]  # fmt: skip
+    def gap_threads(self) -> int:
+        """Jobs of several pairs run side by side; few models take no longer than a start."""
+        return 2 if len(self.study.models) >= _MANY_MODELS and len(self.pairs) == 1 else 1
 
     @property
-    def _matching_rules(self) -> list[Rule]:
-        """Rules that match a batch, and all batches with models whose pairs are saved.
+    def summary_arguments(self) -> dict[str, Any]:
+        """The arguments of `write_study_summary`."""
+        return {"study": self.study.name, **self._summary_values}
 
-        Each prediction file is read once for all matchings: reading a file takes as long as some
-        runs, and starting a job as long as a hundred.
-        """
-        saved, matching = self.saved_models, {"matching": self.matchings}
-        with_pairs = [b for b, models in self.batches.items() if not set(saved).isdisjoint(models)]
+    def reliability_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the predictions and matched pairs that diagrams of a pair are drawn from."""
+        models, pair = self.settings.reliability_models, wildcards.pair
+        pairs = self.matched_pairs.expand(pair=pair, model=models, matching=self.matchings)
+        return [*self.inputs(pair, models), *pairs] if models else []
 
-        def rule(
-            name: str, of: str, batches: Callable[[Wildcards], list[str]], **output: Any
-        ) -> Rule:
-            def models(w: Wildcards) -> list[str]:
-                return [model for batch in batches(w) for model in self.batches[batch]]
+    def reliability_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that diagrams of a pair are drawn from."""
+        models = self.settings.reliability_models
+        return self.custom_files_state(wildcards.pair, models, groups=False)
 
-            return Rule(
-                name=name, run=match_predictions, output=output,
-                input={
-                    "waits_for": lambda w: [*self.inputs(w.pair, models(w)), *self._classes(w.pair)]
-                },
-                arguments=lambda w: {
-                    "files": self.files(w.pair, models(w), groups=False),
-                    "batches": [self.batches[batch] for batch in batches(w)],
-                    "saved": [model for model in saved if model in models(w)],
-                },
-                custom_files=lambda w: self.custom_files_state(w.pair, models(w), groups=False),
-                request=lambda w: resources.of_matching(
-                    len(models(w)), len(self.seeds) * len(self.matchings), self.images(w.pair)
-                ),
-                values={"batch": [batch for batch in self.batches if batch not in with_pairs]},
-                message=f"Matching {{wildcards.pair}}, {of}",
-            )  # fmt: skip
+    def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the calls that draw all figures of a pair."""
+        pair, parquet = wildcards.pair, ".parquet"
+        first = self.result.file(parquet, pair=pair, matching=self.matchings[0])
+        outputs = self.confidence_plot.expand(pair=pair)
+        calls = [call(draw_confidence, table=first, outputs=outputs)]
+        for name in self.matchings:
+            of = {"pair": pair, "matching": name}
+            shown = {
+                "table": self.result.file(parquet, **of), "gaps": self.gaps.file(parquet, **of),
+                "title": self.titles[name], "confidence": self.study.confidence,
+            }  # fmt: skip
+            means = {"means": self.means.file(parquet, pair=pair), "matching": name}
+            plots = self.accuracy_plot.expand(**of), self.gaps_plot.expand(**of)
+            calls += [
+                call(draw_matched_accuracy, **shown, outputs=plots[0]),
+                call(draw_gaps, **shown, **means, outputs=plots[1]),
+            ]
+            for model in self.settings.reliability_models:
+                arguments = {
+                    "files": self.files(pair, [model], groups=False), "matching": name,
+                    "pairs": self.matched_pairs.file(**of, model=model),
+                    "title": self.titles[name], "bins": self.settings.reliability_bins,
+                    "outputs": self.reliability_plot.expand(**of, model=model),
+                }  # fmt: skip
+                calls.append(call(draw_reliability, **arguments))
+        return {"calls": calls}
 
-        of_batch = rule(
-            "match_predictions", "batch {wildcards.batch}", lambda w: [w.batch],
-            runs=self.runs.expand(**matching), pairs=[],
-        )  # fmt: skip
-        of_saved = rule(
-            "match_and_save_pairs", "batches with models whose pairs are saved",
-            lambda _: with_pairs, runs=self.runs.expand(**matching, batch=with_pairs),
-            pairs=self.matched_pairs.expand(**matching, model=saved),
-        )  # fmt: skip
-        return [of_batch, of_saved] if saved else [of_batch]
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """By the numbers of models, runs and images."""
+        return {
+            "match_predictions": lambda w: self._of_runs(w.pair, len(self.batches[w.batch])),
+            "save_matched_pairs": lambda w: self._of_runs(w.pair, 1),
+            "estimate_gaps": lambda w: resources.of_gaps(
+                len(self.study.models), len(self.matchings), self.images(w.pair), held=_HELD
+            ),
+        }
+
+    def _of_runs(self, pair: str, n_models: int) -> ResourceRequest:
+        n_runs = len(self.seeds) * len(self.matchings)
+        return resources.of_matching(n_models, n_runs, self.images(pair))

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,30 @@ from matcheval.protocol.tables import join_runs, tabulate_runs
 from matcheval.statistics.intervals import schema_at_level
 
 
-def match_predictions(
-    *,
-    files: PairFiles,
-    batches: Sequence[Sequence[str]],
-    saved: Sequence[str],
-    runs: Sequence[Path],
-    pairs: Sequence[Path],
-) -> None:
-    """Match the models of batches by all matchings, and write their runs, and pairs of some."""
-    pair_files = dict(zip(product(files.matchings, saved), pairs, strict=True))
-    batch_of = {model: batch for batch, models in enumerate(batches) for model in models}
+def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
+    """Match the models of a batch by all matchings, and write their runs, a file per matching.
+
+    Each prediction file is read once for all matchings: to read a file takes as long as some runs.
+    """
     told: list[tuple[str, str]] = []
-    tables: dict[Any, list[Any]] = {p: [] for p in product(files.matchings, range(len(batches)))}
+    tables: dict[str, list[Any]] = {name: [] for name in files.matchings}
     for comparison in files.comparisons():
-        model = comparison.model
-        told += [(model, text) for text in suspicions_of(comparison)]
+        told += [(comparison.model, text) for text in suspicions_of(comparison)]
         for matched in matched_by(comparison, files.matchings, files.seeds):
-            tables[matched.name, batch_of[model]].append(matched.runs())
-            if model in saved:
-                write_table(matched.pairs(), pair_files[matched.name, model])
+            tables[matched.name].append(matched.runs())
     for path, parts in zip(runs, tables.values(), strict=True):
         write_table(with_suspicions(join_runs(parts), told), path)
     for model, text in told:
         logging.warning("warning: %s, %s", model, text)
     logging.info("%d models, %d matchings", len(files.models), len(files.matchings))
+
+
+def save_matched_pairs(*, files: PairFiles, pairs: Sequence[Path]) -> None:
+    """Write the pairs that each matching finds for one model."""
+    (comparison,) = files.comparisons()
+    matched = matched_by(comparison, files.matchings, files.seeds)
+    for path, one in zip(pairs, matched, strict=True):
+        write_table(one.pairs(), path)
 
 
 def write_model_tables(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from matcheval.replication.fits import ReplicationSettings, fit_replication
 from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS, Scale
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Artifact, Rule, Wildcards
+from matcheval.study.rules import Artifact, Wildcards, call
 from matcheval.study.study import Study
 
 
@@ -195,9 +196,9 @@ class Replication(Analysis):
         if not self.study.pairs:
             return self.section()
         data = {
-            "results": self._tables(self.result),
-            "fits": self._tables(self.fits) if self.fitted_scales else [],
-            "regions": self._tables(self.region) if self.fitted_scales else [],
+            "results": self.all_tables(self.result),
+            "fits": self.all_tables(self.fits) if self.fitted_scales else [],
+            "regions": self.all_tables(self.region) if self.fitted_scales else [],
         }
         matched = any(
             all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
@@ -205,20 +206,37 @@ class Replication(Analysis):
         )
         return self.section(data, {"is_headline": not matched}, [self.result])
 
-    def _tables(self, artifact: Artifact) -> list[str]:
+    def all_tables(self, artifact: Artifact) -> list[str]:
         """Return the Parquet files of all pairs."""
         return Artifact(artifact.file(".parquet"), ("",)).expand(**self.each)
 
-    # --- arguments of jobs, and its rules
+    # --- inputs and arguments of jobs
+
+    @property
+    def _counts_top_k(self) -> bool:
+        return max(self.settings.top) > 1
+
+    def count_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the results of all models on a dataset."""
+        suffixes = [".parquet", *([OUTPUT_SUFFIXES["top"]] if self._counts_top_k else [])]
+        return self.study.results_inputs(wildcards.dataset, suffixes=suffixes)
+
+    def count_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `count_correct`."""
+        study, dataset = self.study, wildcards.dataset
+        return {
+            "dataset": asdict(study.datasets[dataset]),
+            "models": list(study.models),
+            "results": study.probability_files(dataset, study.models),
+            "top_k_files": self._top_k_files(dataset),
+        }
 
     def _top_k_files(self, dataset: str) -> list[str]:
         """Files of the models' top classes on a dataset, if more than one counts."""
-        if max(self.settings.top) == 1 or not self.study.datasets[dataset].has_images:
+        if not self._counts_top_k or not self.study.datasets[dataset].has_images:
             return []
-        return [
-            file.removesuffix(".parquet") + OUTPUT_SUFFIXES["top"]
-            for file in self.study.results_files(dataset)
-        ]
+        stems = (self.study.predictions_stem(dataset, model) for model in self.study.models)
+        return [stem + OUTPUT_SUFFIXES["top"] for stem in stems]
 
     def _sets_of_same_images(self, pair: str) -> tuple[str, ...]:
         """Return both sets of a pair that shows the same images, if these are known one by one."""
@@ -226,10 +244,17 @@ class Replication(Analysis):
         known = (self.study.datasets[name].kind_class.has_correctness for name in names)
         return names if self.study.pairs[pair].paired and all(known) else ()
 
-    def _accuracies(self, wildcards: Wildcards, origin: str) -> str:
+    def accuracies_of(self, wildcards: Wildcards, origin: str) -> str:
+        """Return the table of accuracies on one set of a pair."""
         return self.study.accuracies_file(self.study.pairs[wildcards.pair].datasets[origin])
 
-    def _arguments_of_pair(self, wildcards: Wildcards) -> dict[str, Any]:
+    def results_of_same_images(self, wildcards: Wildcards) -> list[str]:
+        """Return the results on both sets of a pair that shows the same images."""
+        sets = self._sets_of_same_images(wildcards.pair)
+        return [file for name in sets for file in self.study.results_inputs(name)]
+
+    def pair_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `write_results`."""
         study, same = self.study, self._sets_of_same_images(wildcards.pair)
         return {
             "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
@@ -239,83 +264,38 @@ class Replication(Analysis):
         }  # fmt: skip
 
     @property
-    def rules(self) -> list[Rule]:
-        """From predictions to accuracies, to tables, fits and figures."""
-        study, results = self.study, self.result.file(".parquet")
-        pair = "{wildcards.pair}, top {wildcards.top}"
-        of_pair = {"top": [str(top) for top in self.settings.top]}
+    def fit_arguments(self) -> dict[str, Any]:
+        """The arguments of `write_fits`."""
         fitted = {"scales", "resamples", "seed", "extremes", "fit_without", "fit_range"}
-        frequencies = {
-            name: built.selection_frequencies
-            for name, built in study.built_datasets.items()
-            if name in study.paired and built.selection_frequencies
+        return {
+            "settings": self.settings.model_dump(mode="json", include=fitted),
+            "families": {name: model.family for name, model in self.study.models.items()},
         }
-        return [
-            Rule(
-                name="count_correct",
-                run=count_correct,
-                input={"files": lambda w: study.results_inputs(w.dataset)},
-                output={"accuracies": study.accuracies_file("{dataset}")},
-                arguments=lambda w: {
-                    "dataset": asdict(study.datasets[w.dataset]),
-                    "models": list(study.models),
-                    "results": study.probability_files(w.dataset, study.models),
-                    "top_k_files": self._top_k_files(w.dataset),
-                },
-                custom_files=lambda w: study.custom_results_state(w.dataset),
-                message="Counting correct predictions on {wildcards.dataset}",
-            ),
-            Rule(
-                name="tabulate_replication",
-                run=write_results,
-                input={
-                    "images": lambda w: [
-                        file
-                        for name in self._sets_of_same_images(w.pair)
-                        for file in study.results_inputs(name)
-                    ],
-                    "original": lambda w: self._accuracies(w, "original"),
-                    "replication": lambda w: self._accuracies(w, "replication"),
-                },
-                output={"outputs": self.result},
-                arguments=self._arguments_of_pair,
-                values=of_pair,
-                message=f"Tabulating the replication of {pair}",
-            ),
-            Rule(
-                name="fit_replication",
-                run=write_fits,
-                input={"results": results},
-                output={"outputs": self.fits, "region": self.region.file()},
-                arguments=lambda _: {
-                    "settings": self.settings.model_dump(mode="json", include=fitted),
-                    "families": {name: model.family for name, model in study.models.items()},
-                },
-                values=of_pair,
-                message=f"Fitting the replication of {pair}",
-            ),
-            Rule(
-                name="plot_replication",
-                draws=True,
-                run=draw_fit,
-                input={
-                    "results": results,
-                    "fits": self.fits.file(".parquet"),
-                    "region": self.region.file(),
-                },
-                output={"outputs": self.plot},
-                values={**of_pair, "scale": [scale.value for scale in Scale]},
-                message=f"Plotting the replication of {pair}, {{wildcards.scale}} axes",
-            ),
-            Rule(
-                name="summarize_replication",
-                run=write_changes,
-                input={"files": list(frequencies.values()), "results": self._tables(self.result)},
-                output={"outputs": self.changes},
-                arguments=lambda _: {
-                    "selection_frequencies": frequencies,
-                    "range_without": self.settings.range_without,
-                },
-                message=f"Summarising the replications of study {study.name}",
-            ),
-        ]
+
+    def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the calls that draw the figures of a pair."""
+        calls = []
+        for top, scale in product(self.settings.top, self.fitted_scales):
+            of = {"pair": wildcards.pair, "top": top}
+            tables = {
+                "results": self.result.file(".parquet", **of),
+                "fits": self.fits.file(".parquet", **of), "region": self.region.file(**of),
+            }  # fmt: skip
+            outputs = self.plot.expand(**of, scale=scale)
+            calls.append(call(draw_fit, **tables, scale=scale, outputs=outputs))
+        return {"calls": calls}
+
+    @property
+    def selection_frequencies(self) -> dict[str, str]:
+        """Files of the selection frequencies of sampled sets in pairs, by dataset."""
+        built = self.study.built_datasets.items()
+        files = {name: one.selection_frequencies for name, one in built}
+        return {name: file for name, file in files.items() if name in self.study.paired and file}
+
+    @property
+    def changes_arguments(self) -> dict[str, Any]:
+        """The arguments of `write_changes`."""
+        range_without = self.settings.range_without
+        return {
+            "selection_frequencies": self.selection_frequencies, "range_without": range_without,
+        }  # fmt: skip

@@ -41,25 +41,26 @@ class Trainings:
         self._study = study
 
     @cached_property
-    def batches(self) -> dict[str, tuple[str, ...]]:
-        """Names of models by the name of the job; models that are trained alone are in none."""
+    def batches(self) -> dict[int, tuple[str, ...]]:
+        """Names of models by the number of the job; models that are trained alone are in none."""
         study = self._study
         settings = study.training
         if settings is None or settings.device != "cpu" or settings.models_per_job == 1:
             return {}
         # Those of analyses may be trained on what the models of the catalogue predict.
-        groups = {"models": [name for name in study.trained if name in study.models]}
-        groups |= {name: list(one.trained) for name, one in study.analyses.items()}
-        return {
-            f"{name}-{i}": each
-            for name, models in groups.items()
-            for i, each in enumerate(in_batches(models, self._seconds, TRAINING_SECONDS), 1)
-        }
+        groups = [[name for name in study.trained if name in study.models]]
+        groups += [list(one.trained) for one in study.analyses.values()]
+        found = (each for models in groups for each in self._batches(models))
+        return dict(enumerate(found, 1))
+
+    def _batches(self, models: Iterable[str]) -> list[tuple[str, ...]]:
+        return in_batches(models, self._seconds, TRAINING_SECONDS)
 
     @property
     def alone(self) -> list[str]:
         """Names of the models that are trained by a job of their own."""
-        return [name for name in self._study.trained if name not in self._batch_of]
+        together = {model for models in self.batches.values() for model in models}
+        return [name for name in self._study.trained if name not in together]
 
     def _seconds(self, model: str) -> float:
         trained = self._study.trained[model]
@@ -70,22 +71,3 @@ class Trainings:
         images = recipe.epochs * (steps or sum(one.images for one in sizes))
         operations = 2.0 * recipe.typed_options[0].forward_passes * images
         return operations * model_size(self._study, model, sizes[0]).multiply_adds / CORE_FLOPS
-
-    def index(self, batch: str) -> str:
-        """Return the list of the checkpoints and histories of a batch."""
-        return f"{self._study.folder}/batches/trainings/{batch}.json"
-
-    @cached_property
-    def _batch_of(self) -> dict[str, str]:
-        return {model: batch for batch, models in self.batches.items() for model in models}
-
-    def checkpoint_input(self, model: str) -> str | None:
-        """Return the file that rules wait for before they read weights; None if there is none."""
-        batch = self._batch_of.get(model)
-        return self.index(batch) if batch else self._study.weights_file(model)
-
-    def history_inputs(self, models: Iterable[str]) -> list[str]:
-        """Return the files that rules wait for before they read histories, each once."""
-        batch_of, alone = self._batch_of, self._study.history_file
-        files = (self.index(batch_of[m]) if m in batch_of else alone(m) for m in models)
-        return list(dict.fromkeys(files))

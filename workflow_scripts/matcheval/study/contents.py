@@ -23,7 +23,7 @@ from matcheval.names import PREDICTIONS_KIND
 from matcheval.predictions.layout import layout_of
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
-from matcheval.study.rules import Command, Rule, drawn_together, made_together
+from matcheval.study.rules import Rule
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
@@ -73,36 +73,14 @@ class StudyPart:
         """
 
     @property
-    def rules(self) -> Sequence[Rule]:
-        """Its rules that run a function, as if each made its files in jobs of its own."""
-        return ()
-
-    @property
-    def made_rules(self) -> list[Rule]:
-        """The rules that `rules/analyses.smk` makes: one draws all figures of the analysis."""
-        drawing = [rule for rule in self.rules if rule.draws]
-        others = [
-            made_together(rule) if rule.members else rule for rule in self.rules if not rule.draws
-        ]
-        if drawing:  # without figures, too: profiles name the rule
-            others.append(drawn_together(f"plot_{self.name}", drawing, self.targets))
-        return others
-
-    @property
-    def indexes(self) -> list[str]:
-        """The lists of the members of its jobs that make several."""
-        return []
-
-    @property
-    def commands(self) -> Sequence[Command]:
-        """Its rules that run a command, made by `rules/analyses.smk`."""
-        return ()
+    def rule(self) -> Rule | None:
+        """Its rule, if it is one of the tables that `rules/analyses.smk` makes in a loop."""
+        return None
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
         """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        rules = (*self.made_rules, *self.commands)
-        return {rule.name: rule.request for rule in rules if rule.request}
+        return {}
 
     @property
     def report_section(self) -> Section:
@@ -389,9 +367,9 @@ class StudyContents:
         sources = self.datasets[dataset].settings.sources
         return 1 + max(map(self._depth, sources), default=0)
 
-    def made_index(self, batch: str) -> str:
-        """Return the list of the files of the datasets that a job prepares together."""
-        return f"{self.folder}/batches/datasets/{batch}.json"
+    def made_folder(self, batch: str) -> str:
+        """Return the folder of links to the descriptions of datasets that a job prepares."""
+        return f"{self.folder}/datasets/{batch}"
 
     @cached_property
     def _made_by(self) -> dict[str, str]:
@@ -400,13 +378,13 @@ class StudyContents:
     def dataset_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset."""
         if dataset in self.made:
-            return [self.made_index(self._made_by[dataset]), *self.files_before(dataset)]
+            return [self.made_folder(self._made_by[dataset]), *self.files_before(dataset)]
         return self.dataset_files(dataset)
 
     def description_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset's labels and classes."""
         if dataset in self.made:
-            return [self.made_index(self._made_by[dataset])]
+            return [self.made_folder(self._made_by[dataset])]
         return self.description_files(dataset)
 
     def files_before(self, dataset: str) -> list[str]:
@@ -433,23 +411,39 @@ class StudyContents:
             return None
         if source.kind in PUBLISHED and not source.own_weights:
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
-        return source.own_weights or f"{self.results}/checkpoints/{model}.safetensors"
+        return source.own_weights or f"{self.folder}/checkpoints/{model}.safetensors"
 
     def history_file(self, model: str) -> str:
         """Return the path of a model's training history, a CSV file with a row per epoch."""
-        return f"{self.results}/checkpoints/{model}.history.csv"
+        return f"{self.folder}/checkpoints/{model}.history.csv"
+
+    @cached_property
+    def suite_of(self) -> dict[str, str]:
+        """The suite in whose folder the results on a dataset lie, if not in one of its own."""
+        own, found = {*self.single}, dict[str, str]()
+        for suite in self.suites.values():
+            for name in suite.datasets:
+                if name not in own and self.datasets[name].has_images:
+                    found.setdefault(name, suite.name)
+        return found
+
+    def predictions_stem(self, dataset: str, model: str) -> str:
+        """Return the path, without suffixes, of what a model that is run gives on a dataset."""
+        in_catalogue = model in self.models or model == "{model}"
+        suite = self.suite_of.get(dataset) if in_catalogue else None
+        place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
+        return f"{self.folder}/predictions/{place}"
+
+    def predictions_pattern(self, dataset: str) -> str:
+        """Return the same path for all models of the catalogue, with `{model}`."""
+        return self.predictions_stem(dataset, "{model}")
 
     def predictions_file(self, dataset: str, model: str) -> str:
         """Return where a model's predictions on a dataset lie: the user's file, or ours."""
         spec = self.datasets.get(dataset)
         if spec is None or spec.has_images:
-            return f"{self.results}/predictions/{dataset}/{model}.parquet"
+            return f"{self.predictions_stem(dataset, model)}.parquet"
         return spec.results_file(model)
-
-    @property
-    def predictions_folder(self) -> str:
-        """Folder of all prediction files that inference writes."""
-        return f"{self.results}/predictions"
 
     @cache  # noqa: B019 - lives as long as the study; to look at many files may take seconds
     def dataset_state(self, dataset: str) -> str:

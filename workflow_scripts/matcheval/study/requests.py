@@ -3,9 +3,8 @@
 The numbers are in `execution.resources`; here they meet the study and the machine.
 """
 
-import itertools
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -23,8 +22,8 @@ from matcheval.study.study import Study
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
 GPU_RULES = (
-    "train_model", "predict_datasets", "predict_dataset", "predict_tested", "score_rotation",
-    "extract_features",
+    "train_model", "predict_datasets", "predict_models", "predict_dataset", "predict_tested",
+    "score_rotation", "extract_features",
 )  # fmt: skip
 
 # What Snakemake calls with a job's wildcards and attempt.
@@ -52,8 +51,8 @@ class Machine:
         return self.gpu_partition if request.gpu else self.partition
 
 
-def _named(job: str) -> Any:
-    return SimpleNamespace(batch=job) if job else None
+def _named(models: Sequence[str]) -> Any:
+    return SimpleNamespace(models=tuple(models)) if models else None
 
 
 class Requests:
@@ -69,11 +68,12 @@ class Requests:
             "derive_dataset": lambda w: resources.of_preparing(self._size(w.dataset)),
             "prepare_made_datasets": lambda w: self._of_describing(w.batch),
             "train_model": lambda w: self._of_training(w.model),
-            "train_models": lambda w: self._of_trainings(w.batch),
-            "predict_datasets": lambda w: self._of_batch(w.batch),
-            "predict_dataset": lambda w: self._of_running([(w.dataset, w.model)]),
+            "train_models": lambda w: self._of_trainings(w.models),
+            "predict_datasets": lambda w: self._of_models((w.model,)),
+            "predict_models": lambda w: self._of_models(w.models),
+            "predict_dataset": lambda w: self._of_running([w.model], [w.dataset]),
             "predict_tested": lambda w: self._of_running(
-                [*itertools.product(study.tested[w.tested].datasets, study.tested[w.tested].models)]
+                study.tested[w.tested].models, study.tested[w.tested].datasets
             ),
         }
         for analysis in study.analyses.values():
@@ -83,47 +83,29 @@ class Requests:
         """Return the request of a job at its first attempt."""
         return self._by_rule[rule](wildcards) if rule in self._by_rule else resources.SMALL
 
-    def resources(self, rule: str, job: str = "") -> dict[str, Resource | int]:
+    def resources(self, rule: str, models: Sequence[str] = ()) -> dict[str, Resource]:
         """Return the resources of a rule, each a function of wildcards and attempt.
 
-        A rule of one job has no wildcards, and `job` is that job's batch.
+        A rule of one job has no wildcards; it runs the given models.
         """
 
         def of_job(read: Callable[[ResourceRequest], Any]) -> Resource:
             return lambda wildcards, attempt: read(
-                self.of(rule, _named(job) or wildcards).on_attempt(attempt)
+                self.of(rule, _named(models) or wildcards).on_attempt(attempt)
             )
 
-        given: dict[str, Resource | int] = {
-            "mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime")),
-            "turn": 1,  # jobs that are submitted together run one by one: profiles/slurm
-        }  # fmt: skip
+        given = {"mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime"))}
         if rule in GPU_RULES:
             given["gpu"] = of_job(attrgetter("gpu"))
             if self._machine.gpu_partition is not None:
                 given["slurm_partition"] = of_job(self._machine.partition_for)
         return given
 
-    def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
-        """Minutes that the longest job of a rule requests, and its partition."""
-        batches = dict.fromkeys(self._study.predicting.job_of.values())
-        grouped: dict[str, list[Any]] = {
-            "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
-            "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
-        }
-        longest = {}
-        for rule, jobs in grouped.items():
-            if jobs:
-                most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)
-                partition = self._machine.partition_for(most) or self._machine.partition
-                longest[rule] = most.runtime, partition
-        return longest
-
-    def threads(self, rule: str, job: str = "") -> Callable[[Wildcards], int]:
-        """Return the threads of a rule, as a function of wildcards; `job` as of `resources`."""
+    def threads(self, rule: str, models: Sequence[str] = ()) -> Callable[[Wildcards], int]:
+        """Return the threads of a rule, as a function of wildcards; `models` as of `resources`."""
 
         def threads(wildcards: Wildcards) -> int:
-            request, machine = self.of(rule, _named(job) or wildcards), self._machine
+            request, machine = self.of(rule, _named(models) or wildcards), self._machine
             if request.gpu and machine.n_gpus and machine.is_local:
                 return min(request.threads, max(1, machine.cores // machine.n_gpus))
             return request.threads
@@ -141,9 +123,10 @@ class Requests:
         largest = max(map(self._size, names), key=lambda one: one.images)
         return resources.of_describing(largest, len(names))
 
-    def _of_trainings(self, batch: str) -> ResourceRequest:
+    @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
+    def _of_trainings(self, models: tuple[str, ...]) -> ResourceRequest:
         """Return the request of trainings that run beside each other, with most of the memory."""
-        each = [self._of_training(name) for name in self._study.trainings.batches[batch]]
+        each = list(map(self._of_training, models))
         n = min(len(each), resources.MANY_CORES)
         most = max(each, key=lambda one: one.mem_mb)
         return replace(most, mem_mb=n * most.mem_mb, threads=n * most.threads)
@@ -164,29 +147,27 @@ class Requests:
         )  # fmt: skip
 
     @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
-    def _of_batch(self, batch: str) -> ResourceRequest:
+    def _of_models(self, models: tuple[str, ...]) -> ResourceRequest:
         jobs = self._study.predicting
-        # At least one: what is outdated is not known before the job runs.
-        first = next(iter(jobs.collections.values()))[0], jobs.models_of(batch)[0]
-        request = self._of_running(self._study.predicted.missing(batch) or [first])
-        if batch not in jobs.together:
+        request = self._of_running(models, jobs.datasets)
+        if len(models) == 1 or not jobs.are_small:
             return request
         n = resources.MANY_CORES  # processes
         base = resources.BASE_TORCH_MB
         return replace(request, threads=n, mem_mb=request.mem_mb + (n - 1) * base)
 
-    def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
+    def _of_running(self, names: Sequence[str], datasets: Sequence[str]) -> ResourceRequest:
         """Return the request of models that run on datasets, in one job."""
         settings = self._study.inference
-        images: dict[ImageSet, Counter[str]] = defaultdict(Counter)  # by shape and kind, and model
-        for dataset, model in todo:
+        images = Counter[ImageSet]()  # by shape and kind
+        for dataset in datasets:
             data = self._size(dataset)
-            images[replace(data, images=1)][model] += data.images
-        work = []
-        for data, by_model in images.items():
-            models = [model_size(self._study, model, data) for model in by_model]
-            work.append((replace(data, images=max(by_model.values())), models))
-        largest = max((self._size(name) for name, _ in todo), key=lambda one: one.pixel_bytes)
+            images[replace(data, images=1)] += data.images
+        work = [
+            (replace(data, images=n), [model_size(self._study, name, data) for name in names])
+            for data, n in images.items()
+        ]
+        largest = max(map(self._size, datasets), key=lambda one: one.pixel_bytes)
         return resources.of_inference(
             work, largest,
             batch_size=settings.batch_size if isinstance(settings.batch_size, int) else _AUTO_BATCH,

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.jobs import pack_argument
+from matcheval.inference import N_TOP
+from matcheval.io.files import file_states
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import ModelSource
 from matcheval.study.rules import Wildcards
@@ -49,10 +51,10 @@ class StageJobs:
         """Command-line options for the device, speed and saving of training."""
         return self._study.training.machine_options if self._study.training else ""
 
-    def inference_options(self, wildcards: Wildcards) -> str:
-        """Return the command-line options for batch size and processes of an inference job."""
-        small = wildcards.batch in self._study.predicting.together
-        return self._study.inference.machine_options + (" --processes" if small else "")
+    @property
+    def inference_options(self) -> str:
+        """Command-line options for batch size and processes of an inference job."""
+        return self._study.inference.machine_options
 
     # --- datasets and suites
 
@@ -79,7 +81,7 @@ class StageJobs:
     def made_sources(self, wildcards: Wildcards) -> list[str]:
         """Return the files that made datasets are prepared from."""
         study, names = self._study, self._study.made_batches[wildcards.batch]
-        own = study.made_index(wildcards.batch)  # one may be made from another of the same batch
+        own = study.made_folder(wildcards.batch)  # one may be made from another of the same batch
         files = (file for name in names for file in study.files_before(name) if file != own)
         return list(dict.fromkeys(files))
 
@@ -92,10 +94,7 @@ class StageJobs:
             settings = spec.settings
             files = [*settings.sources], [*settings.published_files]
             sets.append([name, spec.kind, spec.options, settings.builder_version, *files])
-        return [
-            "--sets", pack_argument(sets), "--index", study.made_index(wildcards.batch),
-            "--results", f"{study.results}/",
-        ]  # fmt: skip
+        return ["--sets", pack_argument(sets), "--results", f"{study.results}/"]
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
         """Return digests of the user's files that the datasets of a batch are made from."""
@@ -127,11 +126,11 @@ class StageJobs:
 
     def suite_datasets(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the datasets of a suite."""
-        return self._files_of(self._study.predicting.collections[wildcards.suite])
+        return self._files_of(self._study.predicting.checked_suites[wildcards.suite])
 
     def suite_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the job that checks the datasets of a suite."""
-        sets = self._study.predicting.collections[wildcards.suite]
+        sets = self._study.predicting.checked_suites[wildcards.suite]
         suite = self._study.suites[wildcards.suite]
         # Other than the classes, what is known of a set changes nothing that is checked.
         members = [{"dataset": one.dataset, "classes": one.counting} for one in suite.members]
@@ -140,140 +139,138 @@ class StageJobs:
 
     # --- training
 
-    def training_sets(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the files of the sets that a model is trained and validated on, and of its start.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `model`.
-        """
-        trained = [self._study.trained[name] for name in self._trained_by(wildcards)]
-        starts = (one.model.recipe.pretrained for one in trained if one.model.recipe)
+    def training_inputs(self, models: Sequence[str]) -> dict[str, list[str]]:
+        """Return the files of the sets that models are trained and validated on, and of starts."""
+        trained = [self._study.trained[name] for name in models]
         return {
             "train": self._files_of(name for one in trained for name in one.train),
             "validation": self._files_of(name for one in trained for name in one.validation),
-            # A study can be planned without the file.
-            "pretrained": sorted(
-                {file for file in starts if is_file_of_weights(file) and Path(file).is_file()}
-            ),
+            "pretrained": self._starts(models),
         }
 
-    def _trained_by(self, wildcards: Wildcards) -> Sequence[str]:
-        """Return the models of a training job: of a batch, or one."""
-        batch = getattr(wildcards, "batch", None)
-        return self._study.trainings.batches[batch] if batch else [wildcards.model]
+    def _starts(self, models: Sequence[str]) -> list[str]:
+        """Return the user's files of weights that trainings start from; a plan can lack them."""
+        recipes = (self._study.trained[name].model.recipe for name in models)
+        starts = (recipe.pretrained for recipe in recipes if recipe)
+        return sorted({one for one in starts if is_file_of_weights(one) and Path(one).is_file()})
 
-    def train_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a training job."""
-        trained = self._study.trained[wildcards.model]
-        return [
-            "--name", wildcards.model, "--recipe", trained.model.recipe_json,
-            "--train", *self._folders(trained.train),
-            "--validation", *self._folders(trained.validation),
-        ]  # fmt: skip
+    def starts_state(self, models: Sequence[str]) -> list[tuple[int, int]]:
+        """Return size and time of the user's files of weights that trainings start from."""
+        return file_states(self._starts(models))
 
-    def train_batch_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job of several trainings."""
-        study = self._study
+    def training_arguments(self, models: Sequence[str]) -> list[str]:
+        """Return the arguments of a job that trains models."""
+        study, trained = self._study, self._study.trained
         trainings = [
-            [name, one.model.recipe_json, one.train, one.validation]
-            for name in self._trained_by(wildcards)
-            for one in [study.trained[name]]
+            [name, trained[name].model.recipe_json, trained[name].train, trained[name].validation]
+            for name in models
         ]
         return [
-            "--trainings", pack_argument(trainings), "--results", f"{study.results}/",
-            "--index", study.trainings.index(wildcards.batch),
+            "--trainings", pack_argument(trainings),
+            "--datasets", f"{study.results}/datasets",
+            "--checkpoints", f"{study.results}/checkpoints",
+            "--links", f"{study.folder}/checkpoints",
         ]  # fmt: skip
 
     # --- inference
 
-    def batch_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the input files of an inference job: weights, code, datasets and suites."""
+    def predicting_inputs(self, models: Sequence[str]) -> dict[str, list[str]]:
+        """Return the inputs of a job that runs models on all datasets: weights, code, datasets."""
         study, jobs = self._study, self._study.predicting
-        suites = [one for one in jobs.collections if one in study.suites]
-        single = [one for one in jobs.collections if one not in study.suites]
         # The file of a suite stands for all its sets, and stays when images are deleted.
-        sets = (name for suite in suites for name in jobs.collections[suite] if name in study.made)
+        suites = list(jobs.checked_suites)
+        made = (name for one in jobs.suites.values() for name in one if name in study.made)
+        described = (file for name in made for file in study.description_inputs(name))
         return {
-            **self._run_files(jobs.models_of(wildcards.batch), single),
+            **self._run_inputs(models, jobs.single),
             "suites": list(map(jobs.suite_file, suites)),
-            "made": list(
-                dict.fromkeys(file for one in sets for file in study.description_inputs(one))
-            ),
+            "made": list(dict.fromkeys(described)),
         }
 
-    def model_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+    def model_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the inputs of the job that runs one model on one dataset."""
-        return self._run_files([wildcards.model], [wildcards.dataset])
+        return self._run_inputs([wildcards.model], [wildcards.dataset])
 
-    def tested_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+    def tested_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the inputs of the job that runs the models which an analysis tests together."""
         tested = self._study.tested[wildcards.tested]
-        return self._run_files(tested.models, tested.datasets)
+        return self._run_inputs(tested.models, tested.datasets)
 
-    def _run_files(self, models: Sequence[str], datasets: Iterable[str]) -> dict[str, list[str]]:
-        sources = {name: self._source(name) for name in models}
-        weights = (
-            self._study.trainings.checkpoint_input(name)
-            for name, source in sources.items()
-            # A missing file of the user is noticed before the first job, not in a dry run.
-            if not source.own_weights or Path(source.own_weights).is_file()
-        )
-        code = (source.code_file for source in sources.values())
+    def _run_inputs(self, models: Iterable[str], datasets: Iterable[str]) -> dict[str, list[str]]:
+        made, own = list[str](), list[str]()
+        for name in models:
+            weights, (files, code) = self._study.weights_file(name), self._custom(name)
+            own += [*files, *code]
+            made += [weights] if weights and not self._source(name).own_weights else []
         return {
-            "weights": list(dict.fromkeys(file for file in weights if file)),
-            "code": [str(file) for file in code if file],
+            "weights": list(dict.fromkeys(made)),
+            "custom": list(dict.fromkeys(own)),
             "datasets": self._files_of(datasets),
         }
 
-    def batch_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs a batch of models on all datasets."""
-        jobs, job = self._study.predicting, wildcards.batch
-        indexes = []
-        for batch in jobs.together.get(job, (job,)):
-            for name, sets in jobs.collections.items():
-                in_suite = name in self._study.suites
-                of = {"suite": jobs.suite_file(name)} if in_suite else {"sets": list(sets)}
-                index, key = jobs.index(name, batch), jobs.key(name, batch)
-                models = {"models": jobs.batches[batch]} if job in jobs.together else {}
-                indexes.append({"index": index, "key": key, **models, **of})
-        return self._inference_arguments(jobs.models_of(job), indexes)
+    def _custom(self, model: str) -> tuple[list[str], list[str]]:
+        """Return the user's files of a model: weights, and code. A plan can lack the former."""
+        source = self._source(model)
+        weights = [source.own_weights] if Path(source.own_weights).is_file() else []
+        return weights, [str(source.code_file)] if source.code_file else []
+
+    def models_state(self, models: Sequence[str]) -> list[Any]:
+        """Return what tells the user's files of models: size and time of weights, code's digest."""
+        weights = [file for name in models for file in self._custom(name)[0]]
+        return [file_states(weights), sorted({self._source(name).code_digest for name in models})]
+
+    def predicting_arguments(self, models: Sequence[str]) -> list[str]:
+        """Return the arguments of a job that runs models on all datasets."""
+        jobs, folder = self._study.predicting, f"{self._study.folder}/predictions"
+        places = [{"sets": jobs.single, "stem": f"{folder}/{{dataset}}/{{model}}"}]
+        for suite, sets in jobs.suites.items():
+            stem = f"{folder}/{suite}/{{model}}/{{dataset}}"
+            whole = sets == jobs.checked_suites[suite]  # not named in every command
+            of = {"suite": jobs.suite_file(suite)} if whole else {"sets": sets}
+            places.append({**of, "stem": stem})
+        return self._inference_arguments(models, places)
 
     def model_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that runs one model on one dataset."""
-        jobs, place = self._study.predicting, (wildcards.dataset, wildcards.model)
-        index = {"index": jobs.single_index(*place), "key": jobs.single_key(*place)}
-        sets = [wildcards.dataset]
-        return self._inference_arguments([wildcards.model], [{**index, "sets": sets}])
+        stem = f"{self._study.folder}/predictions/{{dataset}}/{{model}}"
+        return self._inference_arguments(
+            [wildcards.model], [{"sets": [wildcards.dataset], "stem": stem}]
+        )
 
     def tested_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that runs models that an analysis tests together."""
-        jobs, batch = self._study.predicting, wildcards.tested
-        index = {"index": jobs.tested_index(batch), "key": jobs.tested_key(batch)}
-        tested = self._study.tested[batch]
-        return self._inference_arguments(tested.models, [{**index, "sets": list(tested.datasets)}])
+        tested = self._study.tested[wildcards.tested]
+        stem = f"{self._study.predicting.tested_folder(wildcards.tested)}/{{dataset}}/{{model}}"
+        place = {"sets": list(tested.datasets), "stem": stem}
+        return self._inference_arguments(tested.models, [place])
 
-    def _inference_arguments(self, models: Iterable[str], indexes: list[Any]) -> list[str]:
+    def _inference_arguments(self, models: Iterable[str], places: list[Any]) -> list[str]:
         study, settings = self._study, self._study.inference
         run = [[asdict(self._source(name)), study.weights_file(name)] for name in models]
         return [
-            "--models", pack_argument(run), "--indexes", pack_argument(indexes),
-            "--datasets", study.dataset_folder("").rstrip("/"),
-            "--predictions", study.predictions_folder,
+            "--models", pack_argument(run), "--places", pack_argument(places),
+            "--datasets", f"{study.results}/datasets",
+            "--predictions", f"{study.results}/predictions",
             "--device", settings.device, "--precision", settings.precision,
             *(["--compile"] if settings.compile else []),
         ]  # fmt: skip
 
-    def output_arguments(self, wildcards: Wildcards, output: Sequence[str]) -> list[str]:
-        """Return the arguments of an inference job that name outputs besides the predictions.
+    @property
+    def output_options(self) -> str:
+        """Command-line options that name outputs besides the predictions.
 
-        It takes `output` because Snakemake does not compare parameters that it takes for derived
-        from files: results stay as they are when an output is left out.
+        No parameter: results stay as they are when an output is left out.
         """
         settings = self._study.inference
-        outputs = ["--outputs", *settings.outputs] if settings.outputs else []
-        return outputs + (["--n-top", str(settings.top)] if "top" in settings.outputs else [])
+        outputs = " ".join(["--outputs", *settings.outputs]) if settings.outputs else ""
+        return outputs + (f" --n-top {settings.top}" if "top" in settings.outputs else "")
+
+    @property
+    def outputs_state(self) -> list[Any]:
+        """What of the outputs no declared file tells: how many classes are kept, and folders'."""
+        settings = self._study.inference
+        n_top = settings.top if "top" in settings.outputs and settings.top != N_TOP else None
+        return [n_top, list(settings.outputs) if self._study.predicting.suites else []]
 
     def _source(self, model: str) -> ModelSource:
         source = self._study.runnable[model].source

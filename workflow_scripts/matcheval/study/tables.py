@@ -20,9 +20,9 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector, check_known
+from matcheval.execution.calls import Call, run_call
 from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.figures.saving import save_figure
-from matcheval.inference.store import predictions_file
 from matcheval.io.files import file_states
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import dataset_correctness
@@ -32,7 +32,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.settings import Name, Named, Names, PathText, Settings
 from matcheval.statistics.intervals import LEVEL, schema_at_level
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Rule, Wildcards
+from matcheval.study.rules import Rule, Wildcards, call, function_name
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
@@ -106,39 +106,37 @@ class TableAnalysis(Analysis):
         return {name: value for name, value in given.items() if name in asked}
 
     @property
-    def rules(self) -> list[Rule]:
-        """The rules of the table and of the figure."""
-        # Pairs, datasets and suites are wildcards of all rules.
-        is_common = self.per in ("pair", "dataset", "suite")
-        values = {} if is_common else {self.per: self.subjects}
-        about = f"{self.title().lower()}: {{wildcards.{self.per}}}"
-        tabulate = Rule(
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """Resource requests of the job of a table."""
+        return {self.rule.name: self.request}
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of the table, and of the figure if there is one."""
+        names = ("SCHEMA", "tabulate", "text_columns", *(["plot"] if self.has_figure else []))
+        write = type(self).write_table
+        return Rule(
             name=f"tabulate_{self.name}",
-            run=type(self).write_table,
-            input={"waits_for": self.inputs},
-            output={"outputs": self.result},
-            arguments=self.arguments,
-            custom_files=self.custom_files_state,
-            values=values,
-            code=[f"{self.module}:{name}" for name in ("SCHEMA", "tabulate", "text_columns")],
-            request=self.request,
-            message=f"Tabulating {about}",
-        )
-        plot = Rule(
-            name=f"plot_{self.name}",
-            draws=True,
-            run=plot_table,
-            input={"table": self.result.file(".parquet")},
-            output={"outputs": self.plot},
+            wildcard=self.per,
+            values=self.subjects,
+            inputs=self.inputs,
             arguments=lambda wildcards: {
+                "table": call(write, **self.arguments(wildcards), **self.subject(wildcards)),
                 "analysis": self.module,
                 "confidence": self.study.confidence,
             },
-            values=values,
-            code=[f"{self.module}:{name}" for name in ("SCHEMA", "plot")],
-            message=f"Plotting {about}",
+            custom_files=self.custom_files_state,
+            table=self.result,
+            figure=self.plot if self.has_figure else None,
+            code=[function_name(write), *(f"{self.module}:{name}" for name in names)],
+            message=f"Tabulating {self.title().lower()}: {{wildcards.{self.per}}}",
         )
-        return [tabulate, plot] if self.has_figure else [tabulate]
+
+    def subject(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return the argument of `write_table` that names the subject, if it takes it."""
+        name = getattr(wildcards, self.per)
+        asked = signature(type(self).write_table).parameters
+        return {self.per: name} if self.per in asked else {}
 
 
 def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
@@ -147,11 +145,16 @@ def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., 
     return partial(function, confidence=confidence) if asks else function
 
 
-def plot_table(*, analysis: str, confidence: float, table: Path, outputs: Sequence[Path]) -> None:
-    """Plot a table of the analysis of a module."""
-    module = import_module(analysis)
-    plot = for_level(module.plot, confidence)
-    save_figure(plot(module.SCHEMA.read(table).to_pandas()), *outputs)
+def make_table(
+    *, table: Call, analysis: str, confidence: float, outputs: Sequence[Path],
+    figure: Sequence[Path],
+) -> None:  # fmt: skip
+    """Write the table of an analysis, and plot it if a figure is asked for."""
+    run_call({**table, "arguments": {**table["arguments"], "outputs": outputs}})
+    if figure:
+        module = import_module(analysis)
+        plot = for_level(module.plot, confidence)
+        save_figure(plot(module.SCHEMA.read(outputs[0]).to_pandas()), *figure)
 
 
 class DatasetTableSettings(Settings):
@@ -260,8 +263,8 @@ class SuiteFiles:
         The base and all sets, by name.
     folders : mapping of str to Path
         Folders of those that have images.
-    predictions : Path
-        Folder of the files that inference wrote.
+    stems : mapping of str to str
+        Paths without suffix of the predictions on those that have images, with `{model}`.
     models : sequence of str
     """
 
@@ -269,7 +272,7 @@ class SuiteFiles:
     base: str
     specs: Mapping[str, DatasetSpec]
     folders: Mapping[str, Path]
-    predictions: Path
+    stems: Mapping[str, str]
     models: Sequence[str]
 
     def paths(self, dataset: str) -> list[str]:
@@ -280,8 +283,8 @@ class SuiteFiles:
         dataset : str
             The base, or a set of the suite.
         """
-        if dataset in self.folders:
-            return [str(predictions_file(self.predictions, dataset, m)) for m in self.models]
+        if dataset in self.stems:
+            return [f"{self.stems[dataset].format(model=m)}.parquet" for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
     def layout(self, dataset: str) -> Layout:
@@ -292,7 +295,7 @@ class SuiteFiles:
         dataset : str
             The base, or a set of the suite.
         """
-        return Layout() if dataset in self.folders else layout_of(self.specs[dataset])
+        return Layout() if dataset in self.stems else layout_of(self.specs[dataset])
 
     def read(self, dataset: str) -> list[Predictions]:
         """Read the predictions of all models on a set.
@@ -411,12 +414,13 @@ class SuiteTableAnalysis(TableAnalysis):
         study, name = self.study, getattr(wildcards, self.per)
         suite, base = self.collection(name)
         specs = {one: study.datasets[one] for one in self.datasets_of(name)}
+        with_images = [name for name, spec in specs.items() if spec.has_images]
         files = {
             "suite": asdict(suite),
             "base": base,
             "specs": {n: asdict(spec) for n, spec in specs.items()},
-            "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
-            "predictions": study.predictions_folder,
+            "folders": {name: study.dataset_folder(name) for name in with_images},
+            "stems": {name: study.predictions_pattern(name) for name in with_images},
             "models": self.models,
         }
         return {"analysis": self.module, "files": files, "options": self.options}

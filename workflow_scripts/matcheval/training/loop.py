@@ -19,7 +19,6 @@ from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.downloads.verification import file_digest
 from matcheval.errors import InputError, StoppedError
 from matcheval.io.files import atomic_file, readable
 from matcheval.io.provenance import software_versions
@@ -27,12 +26,12 @@ from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.models import devices
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.data import ResidentSet, check_sets, check_sources
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Epoch, Run, kept_epoch
 from matcheval.training.settings import Engine
+from matcheval.training.stored import data_of
 
 log = logging.getLogger(__name__)
 
@@ -162,13 +161,10 @@ def train_to_checkpoint(
     train_sets = [read_dataset(folder) for folder in train_folders]
     validation_sets = [read_dataset(folder) for folder in validation_folders]
     first = train_sets[0]
-    data = {
-        part: ", ".join(f"{each.name} {each.sha256}" for each in sets)
-        for part, sets in (("train", train_sets), ("validation", validation_sets))
-    }
-    if recipe.pretrained:
-        file = pretrained_weights(recipe.pretrained, name)
-        data["pretrained"] = f"{file.name} {file_digest(file)}"
+    data = data_of(
+        recipe, name,
+        *([(each.name, each.sha256) for each in sets] for sets in (train_sets, validation_sets)),
+    )  # fmt: skip
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
     trained = train(

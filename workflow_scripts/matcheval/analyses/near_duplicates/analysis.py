@@ -5,7 +5,7 @@ near duplicate in the training set. Even a model that is correct on all of them 
 least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.analyses.near_duplicates.search import draw_sheet, search_near_duplicates
 from matcheval.errors import InputError
 from matcheval.execution import resources
 from matcheval.execution.resources import ResourceRequest
@@ -23,7 +22,7 @@ from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
-from matcheval.study.rules import Artifact, Rule, Wildcards
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis
@@ -159,47 +158,31 @@ class NearDuplicates(DatasetTableAnalysis):
         ]
         return [*found, *super().targets]
 
-    @property
-    def rules(self) -> list[Rule]:
-        """The rules of searches, their contact sheets, and the table."""
-        study, settings = self.study, self.settings
+    def images(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of both sets of a search."""
+        names = (wildcards.dataset, wildcards.reference)
+        return [file for name in names for file in self.study.dataset_inputs(name)]
 
-        def files(wildcards: Wildcards) -> list[str]:
-            names = (wildcards.dataset, wildcards.reference)
-            return [file for name in names for file in study.dataset_inputs(name)]
-
-        def folders(wildcards: Wildcards) -> dict[str, Any]:
-            return {
-                "queries": study.dataset_folder(wildcards.dataset),
-                "references": study.dataset_folder(wildcards.reference),
-            }
-
-        def request(wildcards: Wildcards) -> ResourceRequest:
-            names = (wildcards.dataset, wildcards.reference)
-            sizes = [dataset_size(study, name) for name in names]
-            return resources.of_searching(sizes, settings.compare_size)
-
-        search = Rule(
-            name="search_near_duplicates",
-            run=search_near_duplicates,
-            input={"files": files},
-            output={"nearest": self.nearest.file()},
-            arguments=lambda wildcards: {
-                **folders(wildcards), "size": settings.compare_size, "k": settings.neighbours,
-            },
-            request=request,
-            environment="models",
-            threads=2,
-            message="Searching {wildcards.reference} for near duplicates of {wildcards.dataset}",
-        )  # fmt: skip
-        sheet = Rule(
-            name="plot_near_duplicates",
-            draws=True,
-            run=draw_sheet,
-            input={"files": files, "nearest": self.nearest.file()},
-            output={"outputs": self.sheet},
-            arguments=lambda wildcards: {**folders(wildcards), "rows": settings.sheet},
-            environment="models",
-            message="Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}",
+    def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
+        queries, references = map(
+            self.study.dataset_folder, (wildcards.dataset, wildcards.reference)
         )
-        return [search, sheet, *super().rules]
+        return {"queries": queries, "references": references}
+
+    def search_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `search_near_duplicates`."""
+        of_search = {"size": self.settings.compare_size, "k": self.settings.neighbours}
+        return {**self._folders(wildcards), **of_search}
+
+    def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the further arguments of `draw_sheet`."""
+        return {**self._folders(wildcards), "rows": self.settings.sheet}
+
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """Those of tables, and of searches by the sizes of both sets."""
+        return {**super().resource_requests, "search_near_duplicates": self._of_search}
+
+    def _of_search(self, wildcards: Wildcards) -> ResourceRequest:
+        sizes = [dataset_size(self.study, n) for n in (wildcards.dataset, wildcards.reference)]
+        return resources.of_searching(sizes, self.settings.compare_size)

@@ -4,7 +4,7 @@ Its results are datasets of the configuration, which all studies in a results fo
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,10 +18,11 @@ from matcheval.analyses.sampling.settings import (
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import check_known, configuration_error
 from matcheval.execution import resources
+from matcheval.execution.resources import ResourceRequest
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
-from matcheval.study.rules import Artifact, Command, Wildcards
+from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 
@@ -123,89 +124,67 @@ class Sampling(Analysis):
         pools = self.settings.pools.items()
         return {"pool": {name: pool.model_dump(mode="json") for name, pool in pools}}
 
+    def files_of_pool(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the candidates and of the original of a pool."""
+        pool = self.settings.pools[wildcards.pool]
+        return self._files([pool.candidates, pool.original])
+
+    def files_of_dataset(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of all sets of the pool that a dataset is sampled from."""
+        return self._files(self._pool_of(wildcards.dataset).sets)
+
+    def tables_of_dataset(self, wildcards: Wildcards) -> list[str]:
+        """Return the tables that the sampling of a dataset reads."""
+        return list(self._tables(wildcards.dataset).values())
+
+    def annotations_of(self, wildcards: Wildcards) -> str:
+        """Return the file of annotations of a pool: the user's, or simulated ones."""
+        given = self.settings.pools[wildcards.pool].annotations
+        return given or self.annotations.file(pool=wildcards.pool)
+
+    def _pool_of(self, dataset: str) -> PoolSettings:
+        return self.settings.pools[self.sampled[dataset].pool]
+
+    def _files(self, names: Iterable[str]) -> list[str]:
+        return [file for name in names for file in self.study.dataset_inputs(name)]
+
+    def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the options that simulate annotations of a pool."""
+        pool = self.settings.pools[wildcards.pool]
+        simulate = pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
+        return _flags({**self._sets(pool), **simulate})
+
+    def count_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the options that count the annotations of a pool."""
+        pool = self.settings.pools[wildcards.pool]
+        return _flags({**self._sets(pool), "repeated": pool.repeated})
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files of a pool, or of a dataset's pool."""
+        name = getattr(wildcards, "pool", None)
+        pool = self.settings.pools[name] if name else self._pool_of(wildcards.dataset)
+        return file_states(list(pool.custom_files.values()))
+
     @property
-    def commands(self) -> list[Command]:
-        """The rules that simulate and count annotations, and sample a dataset."""
-        study, pools = self.study, self.settings.pools
+    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
+        """By the sizes of the sets of a pool."""
+        of_pool = self._request_of_pool
+        return {
+            "simulate_annotations": of_pool, "count_selections": of_pool,
+            "sample_dataset": self._request_of_sampling,
+        }  # fmt: skip
 
-        def pool_of(wildcards: Wildcards) -> PoolSettings:
-            return pools[self.sampled[wildcards.dataset].pool]
+    def _request_of_pool(self, wildcards: Wildcards) -> ResourceRequest:
+        candidates = self.settings.pools[wildcards.pool].candidates
+        return resources.of_preparing(dataset_size(self.study, candidates))
 
-        def files_of(names: Iterable[str]) -> list[str]:
-            return [file for name in names for file in study.dataset_inputs(name)]
+    def _request_of_sampling(self, wildcards: Wildcards) -> ResourceRequest:
+        sizes = [dataset_size(self.study, name) for name in self._pool_of(wildcards.dataset).sets]
+        return resources.of_searching(sizes, self.sampled[wildcards.dataset].compare_size)
 
-        def both_sets(wildcards: Wildcards) -> list[str]:
-            pool = pools[wildcards.pool]
-            return files_of([pool.candidates, pool.original])
-
-        def simulate_arguments(wildcards: Wildcards) -> list[str]:
-            pool = pools[wildcards.pool]
-            simulate = pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
-            return _flags({**self._sets(pool), **simulate})
-
-        def count_arguments(wildcards: Wildcards) -> list[str]:
-            pool = pools[wildcards.pool]
-            return _flags({**self._sets(pool), "repeated": pool.repeated})
-
-        def request_of_pool(wildcards: Wildcards) -> resources.ResourceRequest:
-            return resources.of_preparing(dataset_size(study, pools[wildcards.pool].candidates))
-
-        def request_of_sampling(wildcards: Wildcards) -> resources.ResourceRequest:
-            sizes = [dataset_size(study, name) for name in pool_of(wildcards).sets]
-            size = self.sampled[wildcards.dataset].compare_size
-            return resources.of_searching(sizes, size)
-
-        simulate = Command(
-            name="simulate_annotations",
-            command="sample simulate {params.arguments:q} --file {output:q}",
-            input={"sets": both_sets},
-            output={"annotations": self.annotations},
-            params={"arguments": simulate_arguments, "version": SAMPLING_VERSION},
-            values={"pool": pools},
-            request=request_of_pool,
-            message="Simulating annotations of pool {wildcards.pool}",
-        )
-        count = Command(
-            name="count_selections",
-            command="sample count {params.arguments:q} --annotations {input.annotations:q} "
-            "--file {output:q}",
-            input={
-                "sets": both_sets,
-                "annotations": lambda w: (
-                    pools[w.pool].annotations or self.annotations.file(pool=w.pool)
-                ),
-            },
-            output={"frequencies": self.frequencies},
-            params={
-                "arguments": count_arguments,
-                "custom_files": lambda w: file_states(list(pools[w.pool].custom_files.values())),
-                "version": SAMPLING_VERSION,
-            },
-            values={"pool": pools},
-            request=request_of_pool,
-            message="Counting annotations of pool {wildcards.pool}",
-        )
-        sample = Command(
-            name="sample_dataset",
-            command="sample dataset {params.arguments:q}",
-            input={
-                "sets": lambda w: files_of(pool_of(w).sets),
-                "tables": lambda w: list(self._tables(w.dataset).values()),
-            },
-            output={"dataset": study.dataset_files("{dataset}"), **self.records},
-            params={
-                "arguments": lambda w: self.sample_arguments(w.dataset),
-                "custom_files": lambda w: file_states(list(pool_of(w).custom_files.values())),
-                "version": SAMPLING_VERSION,
-            },
-            values={"dataset": self.sampled},
-            request=request_of_sampling,
-            message="Sampling dataset {wildcards.dataset}",
-        )
-        return [simulate, count, sample]
-
-    def sample_arguments(self, name: str) -> list[str]:
+    def sample_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command line that samples a dataset."""
+        name = wildcards.dataset
         dataset = self.sampled[name]
         pool, folder = self.settings.pools[dataset.pool], self.study.dataset_folder
         settings = dataset.model_dump(
