@@ -1,34 +1,267 @@
-# Rotation accuracies, which are the scores of accuracy prediction that run models; its other rules
-# are those of its class.
-ACCURACY_PREDICTION = STUDY.analyses["accuracy_prediction"]
+# Accuracy prediction: scores of models on the sets of suites without their labels, the accuracies
+# predicted from them, tables and figures (matcheval/accuracy_prediction/).
+from matcheval.accuracy_prediction.published import table_digest
+
+PREDICTION = STUDY.analyses["accuracy_prediction"]
+PREDICTION_FOLDER = f"{OWN}/accuracy_prediction"
+PREDICTED_SUITES = PREDICTION.settings.suites
 
 
-# Runs the models again, over rotated images; what is done on a set is kept.
+wildcard_constraints:
+    suite=one_of(STUDY.suites),
+    scored=one_of(PREDICTION.scored),
+
+
+# Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
     input:
-        unpack(settled(ACCURACY_PREDICTION.rotation_files)),
+        unpack(PREDICTION.rotation_files),
     output:
-        scores=ACCURACY_PREDICTION.rotation.file(),
+        scores=f"{PREDICTION_FOLDER}/rotation/{{suite}}/{{model}}.parquet",
     log:
         f"{OWN}/logs/score_rotation/{{suite}}/{{model}}.log",
     benchmark:
         f"{OWN}/benchmarks/score_rotation/{{suite}}/{{model}}.tsv"
-    wildcard_constraints:
-        suite=one_of(ACCURACY_PREDICTION.settings.suites),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("score_rotation")
     resources:
         **REQUESTS.resources("score_rotation"),
-        # The next job goes on with the sets that this one had no time for.
-        saves=ACCURACY_PREDICTION.rotation_saves,
-        machine=STUDY.inference.machine_options,
+        machine=JOBS.inference_options,
     params:
-        arguments=ACCURACY_PREDICTION.rotation_arguments,
-        version=ACCURACY_PREDICTION.rotation_version,
+        arguments=PREDICTION.rotation_arguments,
+        models=lambda w: JOBS.models_state([w.model]),
+        version=PREDICTION.rotation_version,
     message:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
     shell:
-        LEASE_GPU
-        + "python -m score_rotation {params.arguments:q} --scores {output.scores:q}"
+        LEASE_GPU + PYTHON + "score_rotation.py {params.arguments:q} --scores {output.scores:q}"
         " --threads {threads} {resources.machine} > {log:q} 2>&1"
+
+
+# A table for each model or ensemble. Those that are made are kept, and the output is a folder of
+# links to them.
+rule score_accuracy:
+    input:
+        outputs=PREDICTION.suite_inputs,
+    output:
+        tables=directory(f"{PREDICTION_FOLDER}/scores/{{suite}}"),
+    log:
+        f"{OWN}/logs/score_accuracy/{{suite}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/score_accuracy/{{suite}}.tsv"
+    priority: 1
+    conda:
+        "../envs/analysis.yaml"
+    threads: 2
+    resources:
+        **REQUESTS.resources("score_accuracy"),
+    params:
+        function="matcheval.execution.batches:make_calls",
+        job=arguments(PREDICTION.score_arguments),
+        state=PREDICTION.custom_files_state,
+        code=digest("matcheval.accuracy_prediction.scoring:write_scores"),
+    message:
+        "Scoring models on suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+rule score_agreement:
+    input:
+        outputs=PREDICTION.base_inputs,
+    output:
+        scores=f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet",
+    log:
+        f"{OWN}/logs/score_agreement/{{suite}}.log",
+    priority: 1
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("score_agreement"),
+    params:
+        function="matcheval.accuracy_prediction.scoring:write_agreement",
+        job=arguments(PREDICTION.agreement_arguments),
+        custom_files=PREDICTION.custom_files_state,
+        code=digest("matcheval.accuracy_prediction.scoring:write_agreement"),
+    message:
+        "Comparing the predictions of all models on suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+# How the matched evaluation protocol sees the gaps that are predicted; kept as scores are.
+rule compare_gaps:
+    input:
+        outputs=PREDICTION.suite_inputs,
+    output:
+        tables=directory(f"{PREDICTION_FOLDER}/gaps/{{suite}}"),
+    log:
+        f"{OWN}/logs/compare_gaps/{{suite}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/compare_gaps/{{suite}}.tsv"
+    priority: 1
+    conda:
+        "../envs/analysis.yaml"
+    threads: 2
+    resources:
+        **REQUESTS.resources("compare_gaps"),
+    params:
+        function="matcheval.execution.batches:make_calls",
+        job=arguments(PREDICTION.gap_arguments),
+        state=PREDICTION.custom_files_state,
+        code=digest("matcheval.accuracy_prediction.gaps:write_gaps"),
+    message:
+        "Matching models on the sets of suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+rule predict_accuracy:
+    input:
+        scored=f"{PREDICTION_FOLDER}/scores/{{suite}}",
+        agreement=(
+            f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet" if PREDICTION.has_agreement else []
+        ),
+        rotation=PREDICTION.rotation_tables,
+    output:
+        predicted=expand(
+            f"{PREDICTION_FOLDER}/predicted/{{{{suite}}}}.{{format}}", format=["parquet", "csv"]
+        ),
+        errors=shown(f"{PREDICTION_FOLDER}/errors/{{suite}}", PREDICTION.errors),
+        correlations=shown(f"{PREDICTION_FOLDER}/correlations/{{suite}}", PREDICTION.correlations),
+        group_gaps=shown(f"{PREDICTION_FOLDER}/gaps_by_group/{{suite}}", PREDICTION.group_gaps),
+        rankings=shown(f"{PREDICTION_FOLDER}/rankings/{{suite}}", PREDICTION.rankings),
+        counts=shown(f"{PREDICTION_FOLDER}/counts/{{suite}}", PREDICTION.counts),
+        differences=shown(f"{PREDICTION_FOLDER}/differences/{{suite}}", PREDICTION.differences),
+    log:
+        f"{OWN}/logs/predict_accuracy/{{suite}}.log",
+    conda:
+        "../envs/models.yaml"  # one of its regressions is a network, and needs torch
+    resources:
+        **REQUESTS.resources("predict_accuracy"),
+    params:
+        function="matcheval.accuracy_prediction.tables:write_predictions",
+        job=arguments(PREDICTION.prediction_arguments),
+        code=digest("matcheval.accuracy_prediction.tables:write_predictions"),
+        published=table_digest(),
+    message:
+        "Predicting the accuracies on suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+rule compare_suites:
+    input:
+        predicted=expand(f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet", suite=PREDICTED_SUITES),
+    output:
+        outputs=shown(f"{PREDICTION_FOLDER}/between_suites", PREDICTION.between),
+    log:
+        f"{OWN}/logs/compare_suites.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_suites"),
+    params:
+        function="matcheval.accuracy_prediction.tables:write_between_suites",
+        job=arguments({"uncounted": PREDICTION.uncounted}),
+        code=digest("matcheval.accuracy_prediction.tables:write_between_suites"),
+    message:
+        "Comparing the rankings of methods on suites"
+    script:
+        ANALYSE
+
+
+rule tabulate_model_errors:
+    input:
+        predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
+    output:
+        errors=shown(
+            f"{PREDICTION_FOLDER}/errors_of_models/{{suite}}/{{scored}}",
+            PREDICTION.errors_of_model,
+        ),
+        counts=shown(
+            f"{PREDICTION_FOLDER}/counts_of_models/{{suite}}/{{scored}}",
+            PREDICTION.counts_of_model,
+        ),
+    log:
+        f"{OWN}/logs/tabulate_model_errors/{{suite}}/{{scored}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("tabulate_model_errors"),
+    params:
+        function="matcheval.accuracy_prediction.tables:write_model_errors",
+        job=arguments(PREDICTION.model_error_arguments),
+        code=digest("matcheval.accuracy_prediction.tables:write_model_errors"),
+        published=table_digest(),
+    message:
+        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+rule compare_predictions:
+    input:
+        predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
+        matched=f"{PREDICTION_FOLDER}/gaps/{{suite}}",
+    output:
+        tables=shown(f"{PREDICTION_FOLDER}/comparison/{{suite}}", PREDICTION.comparison),
+        of_suite=f"{PREDICTION_FOLDER}/comparison/{{suite}}.gaps.parquet",
+    log:
+        f"{OWN}/logs/compare_predictions/{{suite}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_predictions"),
+    params:
+        function="matcheval.accuracy_prediction.tables:write_comparison",
+        job=arguments(PREDICTION.comparison_arguments),
+        code=digest("matcheval.accuracy_prediction.tables:write_comparison"),
+    message:
+        "Comparing predicted and matched gaps on suite {wildcards.suite}"
+    script:
+        ANALYSE
+
+
+# All figures in one job; some are of outputs of models, of which no table is kept.
+rule plot_accuracy_prediction:
+    input:
+        unpack(PREDICTION.figure_inputs),
+    output:
+        [
+            shown(
+                f"{OWN}/figures/accuracy_prediction/{suite}/{figure}",
+                PREDICTION.figure_of_suite,
+                suite=suite,
+                figure=figure,
+            )
+            for suite in PREDICTED_SUITES
+            for figure in [*PREDICTION.table_figures(suite), *PREDICTION.output_figures(suite)]
+        ],
+    log:
+        f"{OWN}/logs/plot_accuracy_prediction.log",
+    conda:
+        "../envs/analysis.yaml"
+    threads: 2
+    resources:
+        **REQUESTS.resources("plot_accuracy_prediction"),
+    params:
+        function="matcheval.execution.calls:make_all",
+        job=arguments(PREDICTION.figure_arguments),
+        custom_files=PREDICTION.figure_state,
+        code=digest(
+            "matcheval.execution.calls:make_all",
+            "matcheval.accuracy_prediction.figures:plot_tables",
+            "matcheval.accuracy_prediction.output_figures:plot_outputs",
+        ),
+    message:
+        "Plotting the figures of accuracy prediction"
+    script:
+        ANALYSE
+
+
+rule accuracy_prediction:
+    input:
+        PREDICTION.targets,
+    localrule: True

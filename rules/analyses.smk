@@ -1,83 +1,180 @@
-# The rules of all analyses that run a function of the library: tables, figures, pages. What their
-# jobs read, write and are repeated for is declared in the analysis's own file (study/rules.py).
-for one in [one for each in STUDY.analyses.values() for one in each.made_rules]:
+# Analyses beside the four systems. Those that are a table, and perhaps a figure, for each pair,
+# dataset or suite have the same rule, made here for each; what it reads is declared in the
+# analysis's own file (docs/architecture.md tells how to add one). The others have rules below.
+for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
 
     rule:
         name:
             one.name
         input:
-            unpack(settled(one.inputs)),
+            one.inputs,
         output:
-            **{name: in_report(files) for name, files in one.output.items()},
+            outputs=shown(one.table.stem, one.table),
+            figure=shown(one.figure.stem, one.figure) if one.figure else [],
         log:
-            f"{OWN}/logs/{one.place}.log",
+            f"{OWN}/logs/{one.name}/{{{one.wildcard}}}.log",
         benchmark:
-            f"{OWN}/benchmarks/{one.place}.tsv"
+            f"{OWN}/benchmarks/{one.name}/{{{one.wildcard}}}.tsv"
         wildcard_constraints:
-            **{name: one_of(values) for name, values in one.values.items()},
-        # Before trainings that wait, as the checks of a plan of trainings save their time.
-        priority: 1
+            **{one.wildcard: one_of(one.values)},
         conda:
-            f"../envs/{one.environment}.yaml"
-        threads: one.threads
+            "../envs/analysis.yaml"
         resources:
             **REQUESTS.resources(one.name),
         params:
-            function=one.function,
-            job=one.packed,
-            custom_files=one.custom_files or [],
-            code=digest("analyse", one.function, *one.code),
+            function="matcheval.study.tables:make_table",
+            job=arguments(one.arguments),
+            custom_files=one.custom_files,
+            code=digest("matcheval.study.tables:make_table", *one.code),
         message:
             one.message
         script:
-            "../workflow_scripts/analyse.py"
+            ANALYSE
 
 
-# The rules of stages whose results studies share. Making these again would repeat all that depends
-# on them: these rules do not notice edits of the library. Versions are raised by hand when results
-# change. The text of a command is read here, and again when a job runs: then the loop is over, and
-# `rule` is the name of the job's rule.
-COMMANDS = {
-    one.name: one for analysis in STUDY.analyses.values() for one in analysis.commands
-}
+# --- Near duplicates: searches, and contact sheets for a review
 
-for one in COMMANDS.values():
+NEAR_DUPLICATES = STUDY.analyses["near_duplicates"]
+
+
+rule search_near_duplicates:
+    input:
+        files=NEAR_DUPLICATES.images,
+    output:
+        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+    log:
+        f"{OWN}/logs/search_near_duplicates/{{dataset}}/{{reference}}.log",
+    conda:
+        "../envs/models.yaml"
+    threads: 2
+    resources:
+        **REQUESTS.resources("search_near_duplicates"),
+    params:
+        function="matcheval.analyses.near_duplicates.search:search_near_duplicates",
+        job=arguments(NEAR_DUPLICATES.search_arguments),
+        code=digest("matcheval.analyses.near_duplicates.search:search_near_duplicates"),
+    message:
+        "Searching {wildcards.reference} for near duplicates of {wildcards.dataset}"
+    script:
+        ANALYSE
+
+
+rule plot_near_duplicates:
+    input:
+        files=NEAR_DUPLICATES.images,
+        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+    output:
+        outputs=shown(
+            f"{OWN}/figures/near_duplicates/{{dataset}}-in-{{reference}}", NEAR_DUPLICATES.sheet
+        ),
+    log:
+        f"{OWN}/logs/plot_near_duplicates/{{dataset}}/{{reference}}.log",
+    conda:
+        "../envs/models.yaml"
+    resources:
+        **REQUESTS.resources("plot_near_duplicates"),
+    params:
+        function="matcheval.analyses.near_duplicates.search:draw_sheet",
+        job=arguments(NEAR_DUPLICATES.sheet_arguments),
+        code=digest("matcheval.analyses.near_duplicates.search:draw_sheet"),
+    message:
+        "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
+    script:
+        ANALYSE
+
+
+# --- Contact sheets of the images that the fewest models classify correctly
+
+HARD_IMAGES = STUDY.analyses["hard_images"]
+
+
+rule plot_hard_images:
+    input:
+        dataset=lambda w: STUDY.dataset_inputs(w.dataset),
+        table=f"{OWN}/hard_images/{{dataset}}.parquet",
+    output:
+        outputs=shown(f"{OWN}/figures/hard_images/{{dataset}}", HARD_IMAGES.sheet),
+    log:
+        f"{OWN}/logs/plot_hard_images/{{dataset}}.log",
+    conda:
+        "../envs/models.yaml"
+    resources:
+        **REQUESTS.resources("plot_hard_images"),
+    params:
+        function="matcheval.analyses.hard_images:draw_hard_images",
+        job=arguments(HARD_IMAGES.sheet_arguments),
+        code=digest("matcheval.analyses.hard_images:draw_hard_images"),
+    message:
+        "Plotting the hard images of {wildcards.dataset}"
+    script:
+        ANALYSE
+
+
+# --- The Gaussian model of difficulty, fitted to the probit fits of the replication
+
+DIFFICULTY = STUDY.analyses["difficulty"]
+
+
+rule model_difficulty:
+    input:
+        results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
+        fits=f"{OWN}/replication/{{pair}}/top{{top}}.fits.parquet",
+    output:
+        tables=shown(f"{OWN}/difficulty/{{pair}}-top{{top}}", DIFFICULTY.result),
+        skills=f"{OWN}/difficulty/{{pair}}-top{{top}}.skills.parquet",
+        plots=shown(f"{OWN}/figures/difficulty/{{pair}}-top{{top}}", DIFFICULTY.plot),
+    log:
+        f"{OWN}/logs/model_difficulty/{{pair}}/{{top}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("model_difficulty"),
+    params:
+        function="matcheval.analyses.difficulty:write_difficulty",
+        job=arguments(lambda w: DIFFICULTY.arguments),
+        code=digest("matcheval.analyses.difficulty:write_difficulty"),
+    message:
+        "Modelling the difficulty of {wildcards.pair}, top {wildcards.top}"
+    script:
+        ANALYSE
+
+
+# --- Values printed in a paper, beside those of the study
+
+PUBLISHED_VALUES = STUDY.analyses["published_values"]
+
+
+rule compare_published:
+    input:
+        tables=PUBLISHED_VALUES.tables,
+        published=PUBLISHED_VALUES.settings.file or [],
+    output:
+        outputs=shown(f"{OWN}/published_values/comparison", PUBLISHED_VALUES.result),
+    log:
+        f"{OWN}/logs/compare_published.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_published"),
+    params:
+        function="matcheval.analyses.published_values:write_comparison",
+        job=arguments({"study": STUDY.name, "folder": OWN}),
+        code=digest("matcheval.analyses.published_values:write_comparison"),
+    message:
+        f"Comparing the results of study {STUDY.name} with published values"
+    script:
+        ANALYSE
+
+
+# A target for each analysis that has none in the file of its stage. It lists all files, so that a
+# deleted one is built again.
+OWN_TARGETS = ("matching", "replication", "accuracy_prediction", "domain_generalization")
+
+for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
 
     rule:
         name:
-            one.name
+            analysis.name
         input:
-            unpack(settled(one.inputs)),
-        output:
-            **{name: in_report(files) for name, files in one.output.items()},
-        log:
-            f"{SHARED}/logs/{one.place}.log",
-        wildcard_constraints:
-            **{name: one_of(values) for name, values in one.values.items()},
-        conda:
-            f"../envs/{one.environment}.yaml"
-        threads: one.threads
-        resources:
-            **REQUESTS.resources(one.name),
-        params:
-            **one.params,
-        message:
-            one.message
-        shell:
-            f"python -m {COMMANDS[vars().get('rule', one.name)].command} > {{log:q}} 2>&1"
-
-
-# One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
-# again.
-for name, files in [
-    (name, files)
-    for analysis in STUDY.analyses.values()
-    for name, files in {analysis.name: analysis.targets, **analysis.stages}.items()
-]:
-
-    rule:
-        name:
-            name
-        input:
-            files,
+            analysis.targets,
         localrule: True

@@ -1,23 +1,17 @@
 # Shared by all files in rules/: the checked study, its jobs, and helper functions.
 import atexit
-import gc
 import hashlib
+import json
 import os
+import shlex
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-
-import snakemake.workflow
-
-# A plan holds next to no garbage, and looking for it took a tenth of the time of large ones.
-gc.disable()
 
 SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
 sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
-from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
 from matcheval.io.provenance import CodeDigests
@@ -28,9 +22,8 @@ from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
 from preflight import with_message_only
-from result_records import ResultRecords
 
-set_job_environment(SCRIPTS)
+set_job_environment()
 
 with with_message_only():
     # Snakemake takes the second of two equal keys without a word, and aliases without a limit.
@@ -47,29 +40,17 @@ with with_message_only():
         for name in STUDY.used:
             STUDY.dataset_state(name)
 
-# What results were made from is recorded beside them, so that it moves with them.
-ResultRecords.results, ResultRecords.is_main = STUDY.results, workflow.is_main_process
-snakemake.workflow.FilePersistence = ResultRecords
-
-# Results that all studies in this results folder share: datasets, checkpoints, predictions, logs.
+# Results that all studies in this results folder share: downloads, weights, datasets; and what is
+# kept of trainings and inference, to which the files of studies are links.
 SHARED = STUDY.results
-# Results of this study only: matched runs, tables, figures, summary.
+# Results of this study only.
 OWN = STUDY.folder
 # Inputs, parameters and command-line arguments of jobs, as functions of wildcards.
 JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
-if workflow.is_main_process:
-    with with_message_only():
-        remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
-        STUDY.predicted.remove_outdated_indexes()
 
-# On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
-# `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
 N_GPUS = len(visible_gpus(os.environ))
-if N_GPUS and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", N_GPUS)
-
 DEFAULTS = {
     name: getattr(value, "raw", value)
     for name, value in (workflow.resource_settings.default_resources or {}).items()
@@ -91,8 +72,12 @@ CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
 
+# Commands run a script by its path, beside which it finds the library: `PYTHON + "train.py ..."`.
+PYTHON = f"python {shlex.quote(str(SCRIPTS))}/"
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
-LEASE_GPU = "python -m lease_gpu {resources.gpu} "
+LEASE_GPU = f"{PYTHON}lease_gpu.py {{resources.gpu}} "
+# The script of all rules that call a function of the library: the parameter `function`.
+ANALYSE = "../workflow_scripts/analyse.py"
 
 
 wildcard_constraints:
@@ -103,28 +88,40 @@ wildcard_constraints:
     pair=one_of(STUDY.pairs),
 
 
-def in_report(files):
-    """Return outputs; files of an artifact that are meant for readers go into the report."""
-    if isinstance(files, (list, tuple)):
-        return [
-            file
-            for one in files
-            for file in ([one] if isinstance(one, str) else in_report(one))
-        ]
-    if not getattr(files, "report", None):
-        return getattr(files, "files", files)
-    entry, outputs = files.report, []
-    for file in files.files:
-        if file.endswith(files.reported):
+def digest(*names):
+    """Return what computes a digest of code, which begins with scripts, modules or functions.
+
+    It is a parameter of the rules with `script:`, so that an edit of the library repeats their
+    jobs: Snakemake itself notices edits of the script only.
+    """
+    # A function, so that only the code of rules that have jobs is read.
+    return lambda wildcards: CODE("analyse", *names)
+
+
+def arguments(given):
+    """Return a parameter, of a mapping or a function of wildcards: JSON that is no HTML."""
+    of_job = given if callable(given) else lambda wildcards: given
+    return lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c")
+
+
+def as_it_is(value):
+    """Return a parameter whose braces are no wildcards."""
+    return lambda wildcards: value
+
+
+def shown(stem, artifact, **wildcards):
+    """Return the files of a table or figure, by path without suffix; the report shows some."""
+    entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
+    for suffix in artifact.suffixes:
+        file = stem + suffix
+        if suffix in artifact.reported:
+            # The format tells a table from its figure.
+            labels = {**entry.labels, "format": suffix.lstrip(".")}
             file = report(
-                file,
-                category=entry.category,
-                caption=caption_file(entry.caption),
-                # The format tells a table from its figure.
-                labels={**entry.labels, "format": file.rpartition(".")[2]},
+                file, category=entry.category, caption=caption_file(entry.caption), labels=labels
             )
-        outputs.append(file)
-    return outputs
+        files.append(file)
+    return files
 
 
 def caption_file(text):
@@ -135,49 +132,3 @@ def caption_file(text):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     return str(file)
-
-
-def digest(*names):
-    """Return what computes a digest of code, which begins with scripts, modules or functions.
-
-    It is a parameter of the rules with `script:`, so that an edit of the library repeats their
-    jobs: Snakemake itself notices edits of the script only.
-    """
-    # A function, so that only the code of rules that have jobs is read.
-    return lambda wildcards: CODE(*names)
-
-
-# Indexes of predictions that no job has to make anew, though the job that wrote them runs again for
-# other datasets. Rules that read them are not repeated because of that.
-SETTLED = STUDY.predicted.settled_indexes if workflow.is_main_process else set()
-
-
-def settled(files):
-    """Mark the settled indexes among inputs: they are read as they are before the update."""
-    if callable(files):
-        return lambda wildcards: settled(files(wildcards))
-    if isinstance(files, dict):
-        return {name: settled(each) for name, each in files.items()}
-    if isinstance(files, str):
-        return before_update(files) if files in SETTLED else files
-    return [settled(each) for each in files]
-
-
-def of_job(function, job):
-    """Return a function of wildcards for the rule of one job, which has no wildcards."""
-    named = SimpleNamespace(batch=job)
-    return lambda wildcards: function(named)
-
-
-def by_description(files):
-    """Mark images among inputs: the digest in their description tells whether they are the same.
-
-    Snakemake compares the contents of small files only. Of large ones, such as images after a copy,
-    it compares the times.
-    """
-    return {
-        name: [
-            ancient(file) if Path(file).name == "images.npy" else file for file in each
-        ]
-        for name, each in files.items()
-    }

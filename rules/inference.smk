@@ -1,17 +1,28 @@
 # Inference: every model runs over all datasets of the study, in one job, for predictions and other
-# outputs.
+# outputs; and features of a frozen network, as datasets.
 #
-# Weights come from training, from the user, or from where timm, torchvision and open_clip publish them. The
-# files of predictions are shared by studies, and a job computes those that are missing or outdated;
-# its outputs are indexes of them (matcheval/study/inference.py).
+# Weights come from training, from the user, or from where timm, torchvision and open_clip publish
+# them. What a model gives on a dataset is kept in results/predictions/<dataset>/ for all studies,
+# and the outputs are links to it: files for the datasets of pairs, and a folder per model for the
+# sets of a suite. A job computes what is missing or outdated, which files tell by the digest of what
+# they were computed from (matcheval/inference/store.py).
+from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.inference import INFERENCE_VERSION
+
+
+def by_digest(files):
+    """Mark the user's files among inputs: a parameter tells whether they are the same."""
+    return {
+        name: list(map(ancient, each)) if name == "custom" else each
+        for name, each in files.items()
+    }
 
 
 rule index_suite:
     input:
         JOBS.suite_datasets,
     output:
-        index=PREDICTING.suite_file("{suite}"),
+        index=f"{OWN}/suites/{{suite}}.json",
     log:
         f"{OWN}/logs/index_suite/{{suite}}.log",
     wildcard_constraints:
@@ -21,133 +32,202 @@ rule index_suite:
     resources:
         **REQUESTS.resources("index_suite"),
     params:
-        job=JOBS.suite_parameters,
+        job=arguments(JOBS.suite_parameters),
         function="matcheval.datasets.suites:write_suite",
-        code=digest("analyse", "matcheval.datasets.suites:write_suite"),
+        code=digest("matcheval.datasets.suites:write_suite"),
     message:
         "Checking the datasets of suite {wildcards.suite}"
     script:
-        "../workflow_scripts/analyse.py"
+        ANALYSE
+
+
+# A study whose models are all known by their predictions runs none; rules have outputs nevertheless.
+SINGLE = PREDICTING.single or ["-"]
 
 
 rule predict_datasets:
     input:
-        unpack(JOBS.batch_files),
+        unpack(lambda w: by_digest(JOBS.predicting_inputs([w.model]))),
     output:
-        # Updated, not made anew: jobs may read an index that stays as it is (`settled`).
-        [update(PREDICTING.index(name, "{batch}")) for name in PREDICTING.collections],
+        expand(
+            f"{OWN}/predictions/{{dataset}}/{{{{model}}}}{{suffix}}",
+            dataset=SINGLE,
+            suffix=PREDICTING.suffixes,
+        ),
+        [directory(f"{OWN}/predictions/{suite}/{{model}}") for suite in PREDICTING.suites],
     log:
-        f"{OWN}/logs/predict_datasets/{{batch}}.log",
+        f"{OWN}/logs/predict_datasets/{{model}}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_datasets/{{batch}}.tsv"
+        f"{OWN}/benchmarks/predict_datasets/{{model}}.tsv"
     wildcard_constraints:
-        batch=one_of(PREDICTING.alone, PREDICTING.batches.keys() - PREDICTING.alone),
+        model=one_of(PREDICTING.alone),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_datasets")
     resources:
         **REQUESTS.resources("predict_datasets"),
-        # The next job computes what this one had no time for.
-        saves=f"{SHARED}/predictions/*/*.parquet",
         machine=JOBS.inference_options,
+        outputs=JOBS.output_options,
     params:
-        arguments=JOBS.batch_arguments,
-        outputs=JOBS.output_arguments,
+        arguments=lambda w: JOBS.predicting_arguments([w.model]),
+        models=lambda w: JOBS.models_state([w.model]),
+        outputs=JOBS.outputs_state,
         version=INFERENCE_VERSION,
     message:
-        "Predicting with {wildcards.batch}"
+        "Predicting with {wildcards.model}"
     shell:
-        LEASE_GPU
-        + "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-        " {resources.machine} > {log:q} 2>&1"
+        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
+        " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
-# Small models on a processor: a job for many, with an index for each. These have no wildcard in
-# common, so that the job's name is in the rule's.
-for job in PREDICTING.together:
+# Small models on a processor, or models that share the decoding of images: a job for many. These
+# have no wildcard in common, so that the number of the job is in the rule's name.
+for number, models in PREDICTING.batches.items():
 
     rule:
         name:
-            f"predict_{job}"
+            f"predict_models_{number}"
         input:
-            unpack(of_job(JOBS.batch_files, job)),
+            **by_digest(JOBS.predicting_inputs(models)),
         output:
+            expand(
+                f"{OWN}/predictions/{{dataset}}/{{model}}{{suffix}}",
+                dataset=SINGLE if PREDICTING.single else [],
+                model=models,
+                suffix=PREDICTING.suffixes,
+            ),
             [
-                update(PREDICTING.index(name, batch))
-                for batch in PREDICTING.together[job]
-                for name in PREDICTING.collections
+                directory(f"{OWN}/predictions/{suite}/{model}")
+                for suite in PREDICTING.suites
+                for model in models
             ],
         log:
-            f"{OWN}/logs/predict_models/{job}.log",
+            f"{OWN}/logs/predict_models/{number}.log",
         benchmark:
-            f"{OWN}/benchmarks/predict_models/{job}.tsv"
+            f"{OWN}/benchmarks/predict_models/{number}.tsv"
         conda:
             "../envs/models.yaml"
-        threads: REQUESTS.threads("predict_datasets", job)
+        threads: REQUESTS.threads("predict_models", models)
         resources:
-            **REQUESTS.resources("predict_datasets", job),
-            saves=f"{SHARED}/predictions/*/*.parquet",
-            machine=of_job(JOBS.inference_options, job),
+            **REQUESTS.resources("predict_models", models),
+            machine=JOBS.inference_options + (" --processes" if PREDICTING.are_small else ""),
+            outputs=JOBS.output_options,
         params:
-            arguments=of_job(JOBS.batch_arguments, job),
-            outputs=JOBS.output_arguments,
+            arguments=as_it_is(JOBS.predicting_arguments(models)),
+            models=JOBS.models_state(models),
+            outputs=JOBS.outputs_state,
             version=INFERENCE_VERSION,
         message:
-            f"Predicting with {len(PREDICTING.together[job])} small models"
+            f"Predicting with {len(models)} models, batch {number}"
         shell:
-            "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-            " {resources.machine} > {log:q} 2>&1"
+            LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
+            " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
-# Models that an analysis trains are run on the datasets that it names.
-use rule predict_datasets as predict_dataset with:
+# Models that an analysis trains, and datasets that it derives, one by one.
+ruleorder: predict_datasets > predict_dataset
+
+
+rule predict_dataset:
     input:
-        unpack(JOBS.model_files),
+        unpack(lambda w: by_digest(JOBS.model_inputs(w))),
     output:
-        index=PREDICTING.single_index("{dataset}", "{model}"),
+        expand(
+            f"{OWN}/predictions/{{{{dataset}}}}/{{{{model}}}}{{suffix}}",
+            suffix=PREDICTING.suffixes,
+        ),
     log:
         f"{OWN}/logs/predict_dataset/{{dataset}}/{{model}}.log",
     benchmark:
         f"{OWN}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
+    conda:
+        "../envs/models.yaml"
     threads: REQUESTS.threads("predict_dataset")
     resources:
         **REQUESTS.resources("predict_dataset"),
-        machine=STUDY.inference.machine_options,
+        machine=JOBS.inference_options,
+        outputs=JOBS.output_options,
     params:
         arguments=JOBS.model_arguments,
-        outputs=JOBS.output_arguments,
+        models=lambda w: JOBS.models_state([w.model]),
+        outputs=JOBS.outputs_state,
         version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
+    shell:
+        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
+        " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
-use rule predict_datasets as predict_tested with:
+rule predict_tested:
     input:
-        unpack(JOBS.tested_files),
+        unpack(lambda w: by_digest(JOBS.tested_inputs(w))),
     output:
-        index=PREDICTING.tested_index("{tested}"),
+        directory(f"{OWN}/tested/{{tested}}"),
     log:
         f"{OWN}/logs/predict_tested/{{tested}}.log",
     benchmark:
         f"{OWN}/benchmarks/predict_tested/{{tested}}.tsv"
     wildcard_constraints:
         tested=one_of(STUDY.tested),
+    conda:
+        "../envs/models.yaml"
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
-        # The next job computes what this one had no time for.
-        saves=f"{SHARED}/predictions/*/*.parquet",
-        machine=STUDY.inference.machine_options,
+        machine=JOBS.inference_options,
+        outputs=JOBS.output_options,
     params:
         arguments=JOBS.tested_arguments,
-        outputs=JOBS.output_arguments,
+        models=lambda w: JOBS.models_state(STUDY.tested[w.tested].models),
+        outputs=[STUDY.inference.outputs, JOBS.outputs_state],
         version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.tested}"
+    shell:
+        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
+        " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 rule predictions:
     input:
-        settled(STUDY.predictions_targets),
+        STUDY.predictions_targets,
     localrule: True
+
+
+# Datasets of features: a frozen network's features of the images of other datasets. Features that
+# are computed again repeat all trainings on them. This rule therefore does not notice edits of the
+# library; FEATURES_VERSION is raised by hand when results change.
+FEATURES = STUDY.analyses["features"]
+
+
+rule extract_features:
+    input:
+        FEATURES.images,
+    output:
+        expand(
+            f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}",
+            file=["dataset.json", "images.npy", "datapoints.parquet"],
+        ),
+    log:
+        f"{SHARED}/logs/extract_features/{{dataset}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/extract_features/{{dataset}}.tsv"
+    wildcard_constraints:
+        dataset=one_of(FEATURES.sets),
+    conda:
+        "../envs/models.yaml"
+    threads: REQUESTS.threads("extract_features")
+    resources:
+        **REQUESTS.resources("extract_features"),
+        machine=JOBS.inference_options,
+    params:
+        arguments=FEATURES.arguments,
+        network=FEATURES.network_state,
+        version=FEATURES_VERSION,
+    message:
+        "Computing the features {wildcards.dataset}"
+    shell:
+        LEASE_GPU + PYTHON + "extract_features.py {params.arguments:q} --threads {threads}"
+        " {resources.machine} > {log:q} 2>&1"

@@ -1,4 +1,5 @@
-# The report of the study: one HTML file for readers, in which analyses have a section each.
+# The report of the study: one HTML file for readers, in which analyses have a section each; and, on
+# request, checks of all results.
 import yaml
 from dataclasses import asdict
 
@@ -24,7 +25,7 @@ rule write_report:
     input:
         files=reported.section_files(SECTIONS),
     output:
-        page=STUDY.report_page,
+        page=f"{OWN}/report.html",
     log:
         f"{OWN}/logs/write_report.log",
     conda:
@@ -34,15 +35,47 @@ rule write_report:
     params:
         function="matcheval.report.pages:write_report",
         study=STUDY.name,
-        # By a function, as study files hold braces that are no wildcards: `{model}`.
-        job=lambda wildcards: REPORTED,
+        job=arguments(REPORTED),
         templates=template_digest(),
         code=digest(
-            "analyse",
             "matcheval.report.pages:write_report",
             *(f"{one.room}.report" for one in SECTIONS if one.data),
         ),
     message:
         "Writing the report of study {params.study}"
     script:
-        "../workflow_scripts/analyse.py"
+        ANALYSE
+
+
+# `snakemake --cores 1 check`: every time, as it has no output. It is given the names of this study's
+# files: files of an earlier configuration are ignored.
+rule check:
+    input:
+        results=[
+            STUDY.predictions_targets,
+            [analysis.targets for analysis in STUDY.analyses.values()],
+        ],
+        datasets=[
+            STUDY.dataset_files(name)
+            for name in STUDY.built_datasets
+            if name in STUDY.evaluated
+        ],
+    log:
+        f"{OWN}/logs/check.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("check"),
+    params:
+        function="check:check",
+        job=arguments(
+            {
+                "checks": str(Path(workflow.basedir) / "tests" / "artefacts"),
+                "study": OWN,
+                "expected": STUDY.analyses["matching"].expected_runs,
+            }
+        ),
+    message:
+        "Checking the results of the study"
+    script:
+        ANALYSE

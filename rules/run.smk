@@ -12,7 +12,6 @@ if workflow.is_main_process:
 
 
 onstart:
-    gc.enable()
     start_jobs_without_polling(workflow.scheduler)
     end_at_any_moment(workflow.scheduler)
     PREFLIGHT.on_start()
@@ -25,43 +24,6 @@ onsuccess:
 
 onerror:
     MESSAGES.on_error()
-
-
-CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
-
-
-# On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
-# this study's files: files of an earlier configuration are ignored.
-rule check:
-    input:
-        results=[
-            PREDICTING.all_indexes,
-            [analysis.targets for analysis in STUDY.analyses.values()],
-        ],
-        datasets=[
-            STUDY.dataset_files(name)
-            for name in STUDY.built_datasets
-            if name in STUDY.evaluated
-        ],
-    log:
-        f"{OWN}/logs/check.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("check"),
-    params:
-        function="check:check",
-        job={
-            "checks": str(CHECKS),
-            "study": OWN,
-            "shared": SHARED,
-            "batches": STUDY.indexes_of_batches,
-            "expected": STUDY.analyses["matching"].expected_runs,
-        },
-    message:
-        "Checking the results of the study"
-    script:
-        "../workflow_scripts/analyse.py"
 
 
 # Last, as it compares the names of all rules with those in the profile.

@@ -1,13 +1,33 @@
 # Training: checkpoints, trained by the recipes in the model catalogue.
+#
+# A trained model is kept in results/checkpoints/ for all studies; the outputs are links to its files.
+# A job trains what is missing there, or was trained by another recipe, on other data or by another
+# version: a checkpoint says what it was made from (matcheval/training/stored.py).
 from matcheval.training import TRAINING_VERSION
+
+
+def by_description(files):
+    """Mark images among inputs: the digest in their description tells whether they are the same.
+
+    Snakemake compares the contents of small files only. Of large ones, such as images after a copy,
+    it compares the times. The user's files count by a parameter.
+    """
+    known = {"images.npy"}
+    return {
+        name: [
+            ancient(file) if Path(file).name in known or name == "pretrained" else file
+            for file in each
+        ]
+        for name, each in files.items()
+    }
 
 
 rule train_model:
     input:
-        unpack(lambda w: by_description(JOBS.training_sets(w))),
+        unpack(lambda w: by_description(JOBS.training_inputs([w.model]))),
     output:
-        checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
-        history=f"{SHARED}/checkpoints/{{model}}.history.csv",
+        checkpoint=f"{OWN}/checkpoints/{{model}}.safetensors",
+        history=f"{OWN}/checkpoints/{{model}}.history.csv",
     log:
         f"{SHARED}/logs/train_model/{{model}}.log",
     benchmark:
@@ -19,49 +39,53 @@ rule train_model:
     threads: REQUESTS.threads("train_model")
     resources:
         **REQUESTS.resources("train_model"),
-        # On a cluster it may end before it is done, and continues from its state in another job.
-        saves=lambda w: f"{SHARED}/checkpoints/{w.model}.partial",
         # Machine settings change at most the last bits of the weights, which is no reason to train
         # again. They are a resource because a changed resource, unlike a changed parameter, does
         # not repeat a job.
         machine=JOBS.training_options,
     params:
-        arguments=JOBS.train_arguments,
+        arguments=lambda w: JOBS.training_arguments([w.model]),
+        starts=lambda w: JOBS.starts_state([w.model]),
         version=TRAINING_VERSION,
     message:
         "Training {wildcards.model}"
     shell:
-        LEASE_GPU
-        + "python -m train one {params.arguments:q} --threads {threads} {resources.machine}"
-        " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"
+        LEASE_GPU + PYTHON + "train.py {params.arguments:q} --threads {threads}"
+        " {resources.machine} > {log:q} 2>&1"
 
 
-# Short trainings on a processor: those that are done are kept (execution/batches.py).
-rule train_models:
-    input:
-        unpack(lambda w: by_description(JOBS.training_sets(w))),
-    output:
-        index=STUDY.trainings.index("{batch}"),
-    log:
-        f"{OWN}/logs/train_models/{{batch}}.log",
-    benchmark:
-        f"{OWN}/benchmarks/train_models/{{batch}}.tsv"
-    wildcard_constraints:
-        batch=one_of(STUDY.trainings.batches),
-    conda:
-        "../envs/models.yaml"
-    threads: REQUESTS.threads("train_models")
-    resources:
-        **REQUESTS.resources("train_models"),
-        # The next job goes on with the models that this one had no time for.
-        saves=f"{SHARED}/checkpoints/*.safetensors",
-        machine=JOBS.training_options,
-    params:
-        arguments=JOBS.train_batch_arguments,
-        version=TRAINING_VERSION,
-        threads=STUDY.training.threads if STUDY.training else 1,
-    message:
-        "Training the models of {wildcards.batch}"
-    shell:
-        "python -m train batch {params.arguments:q} --threads {params.threads}"
-        " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"
+# Short trainings on a processor: a job for many. These have no wildcard in common, so that the
+# number of the job is in the rule's name.
+for number, models in STUDY.trainings.batches.items():
+
+    rule:
+        name:
+            f"train_models_{number}"
+        input:
+            **by_description(JOBS.training_inputs(models)),
+        output:
+            expand(
+                f"{OWN}/checkpoints/{{model}}.{{suffix}}",
+                model=models,
+                suffix=["safetensors", "history.csv"],
+            ),
+        log:
+            f"{OWN}/logs/train_models/{number}.log",
+        benchmark:
+            f"{OWN}/benchmarks/train_models/{number}.tsv"
+        conda:
+            "../envs/models.yaml"
+        threads: REQUESTS.threads("train_models", models)
+        resources:
+            **REQUESTS.resources("train_models", models),
+            machine=JOBS.training_options,
+        params:
+            arguments=as_it_is(JOBS.training_arguments(models)),
+            starts=JOBS.starts_state(models),
+            version=TRAINING_VERSION,
+            threads=STUDY.training.threads,
+        message:
+            f"Training {len(models)} models, batch {number}"
+        shell:
+            PYTHON + "train.py {params.arguments:q} --threads {params.threads}"
+            " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

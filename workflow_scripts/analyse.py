@@ -1,6 +1,9 @@
-"""Run the function of the library that a rule of an analysis names: see rules/analyses.smk."""
+"""Run the function of the library that a rule names, with the job's arguments."""
 
-from matcheval.execution.entry_points import run_job
+import sys
 
 if __name__ == "__main__":
+    sys.path.insert(0, snakemake.scriptdir)
+    from matcheval.execution.entry_points import run_job
+
     run_job(snakemake)

@@ -10,9 +10,10 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from matcheval.io.records import State, recorded_states
+
 from matcheval.errors import InputError, listed
 from matcheval.execution.batches import members_in
-from matcheval.io.records import State, recorded_states
 
 
 def check(

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from matcheval.io.records import NAME, append_record, read_records
 from result_records import ResultRecords
 

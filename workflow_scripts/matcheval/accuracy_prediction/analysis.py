@@ -414,7 +414,8 @@ class AccuracyPrediction(CheckedPrediction):
 
     def figure_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the tables and outputs that all figures are drawn from."""
-        suites, tables = list(self.settings.suites), (self.predicted, self.errors, self.correlations)
+        suites = list(self.settings.suites)
+        tables = (self.predicted, self.errors, self.correlations)
         read = [one.file(".parquet", suite=suite) for one in tables for suite in suites]
         read += self.gaps_of_suite.expand(suite=suites) if self.settings.matching else []
         drawn = [
@@ -454,7 +455,8 @@ class AccuracyPrediction(CheckedPrediction):
             for name, (kind, options) in self.table_figures(suite).items():
                 shown = {"kind": kind, "options": options, "uncounted": self.uncounted}
                 outputs = self.figure_of_suite.expand(suite=suite, figure=name)
-                calls.append(call(figures.plot_tables, **shown, **tables, gaps=gaps, outputs=outputs))
+                shown |= {**tables, "gaps": gaps, "outputs": outputs}
+                calls.append(call(figures.plot_tables, **shown))
             for name, (kind, options) in self.output_figures(suite).items():
                 members = self.members_of(options["model"])
                 given = self._given(suite, members) | {"suite": asdict(self.study.suites[suite])}
@@ -529,7 +531,7 @@ class AccuracyPrediction(CheckedPrediction):
     def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         return resources.of_reading(len(self.models), *self._size(wildcards.suite))
 
-    def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+    def _scoring_request(self, wildcards: Any) -> resources.ResourceRequest:
         base, kept = self.settings.suites[wildcards.suite].base, self.study.inference.outputs
         n_classes = self.study.datasets[base].settings.n_classes or resources.MANY_CLASSES
         each = resources.of_scoring(

@@ -5,6 +5,7 @@ of which the paper does not say what they are over. p2: Sun et al. (2024), Table
 method `mean` is the row Avg, over ten methods.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import pandas as pd
 
 from matcheval.errors import configuration_error
 
+_FILE = Path(__file__).with_suffix(".csv")
 Paper = Literal["none", "p1", "p2", "p2_40"]
 
 P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
@@ -51,8 +53,12 @@ class Printed(NamedTuple):
 @cache
 def _table() -> pd.DataFrame:
     texts = dict.fromkeys(("classifiers", "calibrated_on", "suite"), str)
-    path = Path(__file__).with_suffix(".csv")
-    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"sd": [""]})
+    return pd.read_csv(_FILE, dtype=texts, keep_default_na=False, na_values={"sd": [""]})
+
+
+def table_digest() -> str:
+    """Return a digest of the printed values, which repeats the jobs that show them."""
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
 def published_errors(paper: Paper, suite: str, model: str = "") -> dict[Key, Printed]:

@@ -5,7 +5,7 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd

@@ -60,9 +60,7 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return runs[tables.RUNS.names]
 
 
-def tabulate_accuracies(
-    tested: Sequence[TestedModels], folders: Sequence[Path]
-) -> pd.DataFrame:
+def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path]) -> pd.DataFrame:
     """Count the accuracies of the models on the sets that they are tested on."""
     rows, problems = [], ErrorCollector()
     for batch, folder in zip(tested, folders, strict=True):
@@ -294,9 +292,9 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def collect_runs(
-    *, models: Sequence[str], epoch_steps: int, tested: Sequence[TestedModels], predictions: Sequence[Path],
-    plan: Path, histories: Sequence[str], runs: Sequence[Path], curves: Sequence[Path],
-    accuracies: Sequence[Path],
+    *, models: Sequence[str], epoch_steps: int, tested: Sequence[TestedModels],
+    predictions: Sequence[Path], plan: Path, histories: Sequence[str], runs: Sequence[Path],
+    curves: Sequence[Path], accuracies: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the tables of runs, learning curves and accuracies."""
     learning = tabulate_curves(models, histories, epoch_steps)

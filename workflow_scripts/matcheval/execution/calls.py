@@ -37,10 +37,8 @@ def run_call(call: Call) -> None:
     function(**converted(function, call["arguments"]))
 
 
-def make_all(
-    *, calls: Sequence[Call], inputs: Sequence[str], outputs: Sequence[str], threads: int
-) -> None:
-    """Run calls, as many at a time as there are threads, which make a job's outputs from inputs.
+def make_all(*, calls: Sequence[Call], threads: int) -> None:
+    """Run calls, as many at a time as there are threads, which make a job's outputs.
 
     Raises
     ------
@@ -57,7 +55,7 @@ def make_all(
     failed = [reason for _, reason in in_processes(tasks, threads) if reason]
     if failed:
         raise RuntimeError(f"{len(failed)} of {len(calls)} failed: {failed[0]}")
-    log.info("%d files from %d", len(outputs), len(inputs))
+    log.info("%d made", len(calls))
 
 
 def _reason(call: Call) -> str:

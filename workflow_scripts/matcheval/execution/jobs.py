@@ -31,13 +31,10 @@ def unpacked(text: str) -> Any:
     return json.loads(unpack_argument(text))
 
 
-def set_job_environment(scripts: Path) -> None:
-    """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree."""
-    for variable, first in {"PYTHONPATH": scripts, "PATH": Path(sys.executable).parent}.items():
-        others = [place for place in os.environ.get(variable, "").split(os.pathsep) if place]
-        places = dict.fromkeys([str(first), *others])
-        os.environ[variable] = os.pathsep.join(places)
-    os.environ["PYTHONSAFEPATH"] = "1"  # a `train.py` in the working directory is not ours
+def set_job_environment() -> None:
+    """Have the commands of jobs find this process's Python first, unless they run in conda."""
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    os.environ["PATH"] = os.pathsep.join(filter(None, places))
 
 
 # Environment variable with the path of a file, which is there as soon as the job is to stop.

@@ -395,12 +395,10 @@ class Matching(Analysis):
 
     def batch_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a batch is read from."""
-        return self.custom_files_state(
-            wildcards.pair, self.batches[wildcards.batch], groups=False
-        )
+        return self.custom_files_state(wildcards.pair, self.batches[wildcards.batch], groups=False)
 
     def model_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the predictions of one model on a pair, and what says that classes are the same."""
+        """Return what `batch_inputs` returns, for one model."""
         return [*self.inputs(wildcards.pair, [wildcards.model]), *self._classes(wildcards.pair)]
 
     def model_arguments(self, wildcards: Wildcards) -> dict[str, Any]:

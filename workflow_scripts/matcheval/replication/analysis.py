@@ -276,7 +276,7 @@ class Replication(Analysis):
         """Return the calls that draw the figures of a pair."""
         calls = []
         for top, scale in product(self.settings.top, self.fitted_scales):
-            of = {"pair": wildcards.pair, "top": top}
+            of: dict[str, Any] = {"pair": wildcards.pair, "top": top}
             tables = {
                 "results": self.result.file(".parquet", **of),
                 "fits": self.fits.file(".parquet", **of), "region": self.region.file(**of),

@@ -87,14 +87,14 @@ class Artifact:
             for suffix in self.suffixes
         ]
 
-    def of(self, wildcards: Mapping[str, str]) -> "Artifact":
-        """Return the artifact of some values of its wildcards, in path, caption and labels."""
+    def of(self, wildcards: Mapping[str, object]) -> "Artifact":
+        """Return the artifact with values of some wildcards, in path, caption and labels."""
         stem, entry = self.file("", **wildcards).removesuffix(self.suffixes[0]), self.report
         if entry is not None:
-            caption = entry.caption
+            caption, labels = entry.caption, dict(entry.labels)
             for name, value in wildcards.items():
                 caption = re.sub(rf"snakemake\.wildcards\.{name}\b", f"'{value}'", caption)
-            labels = {key: label.format_map(wildcards) for key, label in entry.labels.items()}
+                labels = {k: v.replace(f"{{{name}}}", str(value)) for k, v in labels.items()}
             entry = ReportEntry(entry.category, caption, labels)
         return replace(self, stem=stem, report=entry)
 
@@ -167,9 +167,7 @@ def one_of(names: Iterable[str]) -> str:
 _WILDCARD = re.compile(r"\\\{([A-Za-z_]\w*)\\\}")  # in an escaped text
 
 
-def path_pattern(
-    path: str, value: str = ".+", unnamed: str = ""
-) -> re.Pattern[str]:
+def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[str]:
     """Return an expression whose groups are the wildcards of a path, but for an unnamed one."""
     seen: set[str] = set()
 

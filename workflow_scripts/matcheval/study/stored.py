@@ -89,8 +89,8 @@ _SOFTWARE = ("matcheval", "numpy", "torch", "torchvision", "timm", "pillow")
 def mixed_software(study: Study) -> str:
     """Return a warning if predictions of a study were made with different versions of software."""
     files: dict[str, dict[str, list[Path]]] = {name: {} for name in _SOFTWARE}
-    for dataset in study.predicting.collection_of:
-        for model in study.predicting.batch_of:
+    for dataset in study.predicting.datasets:
+        for model in study.predicting.models:
             file = Path(study.predictions_file(dataset, model))
             try:
                 metadata = pq.read_schema(file).metadata or {}

@@ -1,0 +1,226 @@
+# The matched evaluation protocol: from predictions to runs of ten seeds, gaps, tables, the summary,
+# and figures (matcheval/protocol/).
+MATCHING = STUDY.analyses["matching"]
+MATCHINGS = MATCHING.matchings
+FIGURES_OF_PAIR = f"{OWN}/figures/{{pair}}"
+
+
+rule match_predictions:
+    input:
+        predictions=MATCHING.batch_inputs,
+    output:
+        runs=expand(
+            f"{OWN}/matched/{{{{pair}}}}/{{matching}}/{{{{batch}}}}.parquet",
+            matching=MATCHINGS,
+        ),
+    log:
+        f"{OWN}/logs/match_predictions/{{pair}}/{{batch}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/match_predictions/{{pair}}/{{batch}}.tsv"
+    wildcard_constraints:
+        batch=one_of(MATCHING.batches),
+    priority: 1  # before trainings that wait
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("match_predictions"),
+    params:
+        function="matcheval.protocol.jobs:match_predictions",
+        job=arguments(MATCHING.batch_arguments),
+        custom_files=MATCHING.batch_state,
+        code=digest("matcheval.protocol.jobs:match_predictions"),
+    message:
+        "Matching {wildcards.pair}, batch {wildcards.batch}"
+    script:
+        ANALYSE
+
+
+# Of models whose pairs the study saves, or whose reliability it draws.
+rule save_matched_pairs:
+    input:
+        predictions=MATCHING.model_inputs,
+    output:
+        pairs=expand(
+            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{{{model}}}}.parquet", matching=MATCHINGS
+        ),
+    log:
+        f"{OWN}/logs/save_matched_pairs/{{pair}}/{{model}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("save_matched_pairs"),
+    params:
+        function="matcheval.protocol.jobs:save_matched_pairs",
+        job=arguments(MATCHING.model_arguments),
+        custom_files=MATCHING.model_state,
+        code=digest("matcheval.protocol.jobs:save_matched_pairs"),
+    message:
+        "Saving the matched pairs of {wildcards.model} on {wildcards.pair}"
+    script:
+        ANALYSE
+
+
+rule tabulate_runs:
+    input:
+        runs=expand(
+            f"{OWN}/matched/{{{{pair}}}}/{{matching}}/{{batch}}.parquet",
+            matching=MATCHINGS,
+            batch=MATCHING.batches,
+        ),
+    output:
+        outputs=expand(
+            f"{OWN}/tables/{{{{pair}}}}/{{matching}}.{{format}}",
+            matching=MATCHINGS,
+            format=["parquet", "csv"],
+        ),
+    log:
+        f"{OWN}/logs/tabulate_runs/{{pair}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("tabulate_runs"),
+    params:
+        function="matcheval.protocol.jobs:write_model_tables",
+        job=arguments({"matchings": MATCHINGS}),
+        code=digest("matcheval.protocol.jobs:write_model_tables"),
+    message:
+        "Tabulating the matchings of {wildcards.pair}"
+    script:
+        ANALYSE
+
+
+rule estimate_gaps:
+    input:
+        predictions=MATCHING.gap_inputs,
+    output:
+        tables=expand(
+            f"{OWN}/gaps/{{{{pair}}}}/{{matching}}.{{format}}",
+            matching=MATCHINGS,
+            format=["parquet", "csv"],
+        ),
+        means=expand(f"{OWN}/gaps/{{{{pair}}}}.{{format}}", format=["parquet", "csv"]),
+    log:
+        f"{OWN}/logs/estimate_gaps/{{pair}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/estimate_gaps/{{pair}}.tsv"
+    priority: 1
+    conda:
+        "../envs/analysis.yaml"
+    threads: MATCHING.gap_threads
+    resources:
+        **REQUESTS.resources("estimate_gaps"),
+    params:
+        function="matcheval.protocol.jobs:write_gaps",
+        job=arguments(MATCHING.gap_arguments),
+        custom_files=MATCHING.gap_state,
+        code=digest("matcheval.protocol.jobs:write_gaps"),
+    message:
+        "Estimating the gaps of {wildcards.pair}"
+    script:
+        ANALYSE
+
+
+rule write_summary:
+    input:
+        means=expand(f"{OWN}/gaps/{{pair}}.parquet", pair=MATCHING.pairs),
+        tables=expand(
+            f"{OWN}/tables/{{pair}}/{{matching}}.parquet",
+            pair=MATCHING.pairs,
+            matching=MATCHINGS,
+        ),
+        gaps=expand(
+            f"{OWN}/gaps/{{pair}}/{{matching}}.parquet", pair=MATCHING.pairs, matching=MATCHINGS
+        ),
+    output:
+        outputs=shown(f"{OWN}/summary", MATCHING.summary),
+    log:
+        f"{OWN}/logs/write_summary.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("write_summary"),
+    params:
+        function="matcheval.protocol.analysis:write_study_summary",
+        job=arguments(MATCHING.summary_arguments),
+        code=digest("matcheval.protocol.analysis:write_study_summary"),
+    message:
+        f"Summarising study {STUDY.name}"
+    script:
+        ANALYSE
+
+
+# All figures of a pair in one job: to start a job takes longer than to draw a figure.
+rule plot_matching:
+    input:
+        tables=expand(f"{OWN}/tables/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS),
+        gaps=expand(f"{OWN}/gaps/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS),
+        means=f"{OWN}/gaps/{{pair}}.parquet",
+        reliability=MATCHING.reliability_inputs,
+    output:
+        shown(f"{FIGURES_OF_PAIR}/confidence", MATCHING.confidence_plot),
+        [
+            shown(f"{FIGURES_OF_PAIR}/{name}/{figure}", plot, matching=name)
+            for name in MATCHINGS
+            for figure, plot in (
+                ("matched_accuracy", MATCHING.accuracy_plot),
+                ("gaps", MATCHING.gaps_plot),
+            )
+        ],
+        [
+            shown(
+                f"{FIGURES_OF_PAIR}/{name}/reliability/{model}",
+                MATCHING.reliability_plot,
+                matching=name,
+                model=model,
+            )
+            for name in MATCHINGS
+            for model in MATCHING.settings.reliability_models
+        ],
+    log:
+        f"{OWN}/logs/plot_matching/{{pair}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/plot_matching/{{pair}}.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_matching"),
+    params:
+        function="matcheval.execution.calls:make_all",
+        job=arguments(MATCHING.figure_arguments),
+        custom_files=MATCHING.reliability_state,
+        code=digest(
+            "matcheval.execution.calls:make_all",
+            "matcheval.protocol.analysis:draw_confidence",
+            "matcheval.protocol.analysis:draw_matched_accuracy",
+            "matcheval.protocol.analysis:draw_gaps",
+            "matcheval.protocol.analysis:draw_reliability",
+        ),
+    message:
+        "Plotting the figures of {wildcards.pair}"
+    script:
+        ANALYSE
+
+
+# Runs and matched pairs; tables and the summary; figures; all of them.
+rule matched:
+    input:
+        MATCHING.stages["matched"],
+    localrule: True
+
+
+rule tables:
+    input:
+        MATCHING.stages["tables"],
+    localrule: True
+
+
+rule figures:
+    input:
+        MATCHING.stages["figures"],
+    localrule: True
+
+
+rule matching:
+    input:
+        MATCHING.targets,
+    localrule: True
