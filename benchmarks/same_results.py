@@ -4,7 +4,7 @@
 
 Compared are tables (values and types of every column, the bits of floats), checkpoints and features
 (all tensors), arrays, figures (their pixels, or their bytes if they are drawings) and texts. What
-says how a file was made is not: metadata, logs, times, indexes, reports. With names of studies, the
+says how a file was made is not: metadata, logs, times, reports. With names of studies, the
 folders of other studies are left out. Files that only one of the folders has are differences, too.
 """
 
@@ -25,17 +25,11 @@ from safetensors.numpy import load_file
 assert ROOT  # `common` puts the library on the path
 SHARED = {"datasets", "checkpoints", "predictions", "pools", "sampling", "warehouses", "features"}
 IGNORED_FOLDERS = {
-    "logs",
-    "benchmarks",
-    "inference",
-    "inference_single",
-    "inference_tested",
-    "batches",
-    "studies",
-    "downloads",
-    "weights",
-    "classes",
-}
+    "logs", "benchmarks", "studies", "downloads", "weights", "classes",
+    "batches", "inference", "inference_single", "inference_tested",  # of version 0.3
+}  # fmt: skip
+# Of a study: links to files that are compared where they are kept, and what is kept.
+LINKS = {"checkpoints", "predictions", "datasets", "tested", "suites", ".kept"}
 # Of JSON files: what wrote them, and digests over it.
 IGNORED_KEYS = {"versions", "provenance", "matcheval", "matcheval_file_sha256", "software"}
 
@@ -89,7 +83,9 @@ def files(results: Path, studies: set[str]) -> dict[str, Path]:
     for path in results.rglob("*"):
         parts = path.relative_to(results).parts
         of_others = studies and parts[0] not in studies | SHARED
-        if path.suffix in READERS and not of_others and IGNORED_FOLDERS.isdisjoint(parts):
+        is_link = len(parts) > 1 and parts[0] not in SHARED and parts[1] in LINKS
+        ignored = of_others or is_link or not IGNORED_FOLDERS.isdisjoint(parts)
+        if path.suffix in READERS and not ignored and not path.name.startswith("."):
             found["/".join(parts)] = path
     return found
 
