@@ -41,6 +41,12 @@ COMMANDS = {
     one.name: one for analysis in STUDY.analyses.values() for one in analysis.commands
 }
 
+
+def command_of(rule):
+    """Return the command of a rule; the workflow that uses this as a module may add to its name."""
+    return COMMANDS[max((name for name in COMMANDS if name in rule), key=len)].command
+
+
 for one in COMMANDS.values():
 
     rule:
@@ -64,7 +70,7 @@ for one in COMMANDS.values():
         message:
             one.message
         shell:
-            f"python -m {COMMANDS[vars().get('rule', one.name)].command} > {{log:q}} 2>&1"
+            f"python -m {command_of(vars().get('rule', one.name))} > {{log:q}} 2>&1"
 
 
 # One target per analysis, and per stage of one. It lists all files, so that a deleted one is built
@@ -81,3 +87,5 @@ for name, files in [
         input:
             files,
         localrule: True
+        message:
+            f"All files of {name} are there"

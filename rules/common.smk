@@ -1,6 +1,5 @@
 # Shared by all files in rules/: the checked study, its jobs, and helper functions.
 import atexit
-import gc
 import hashlib
 import os
 import sys
@@ -9,10 +8,13 @@ from types import SimpleNamespace
 
 import snakemake.workflow
 
-# A plan holds next to no garbage, and looking for it took a tenth of the time of large ones.
-gc.disable()
-
-SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
+# Where the workflow is, also as a module of another one.
+HOME = Path(str(workflow.current_basedir)).parent
+SCRIPTS = HOME / "workflow_scripts"
+if not SCRIPTS.is_dir():
+    raise WorkflowError(
+        f"{SCRIPTS} is no folder: a module of this workflow names the Snakefile in a clone of it."
+    )
 
 sys.path.insert(0, str(SCRIPTS))
 
@@ -20,10 +22,11 @@ from matcheval.downloads.sources import published_files
 from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
+from matcheval.execution.same_run import VARIABLE as SAME_RUN, begin_run, check_same_study
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
-from matcheval.study.configuration import load_study
+from matcheval.study.configuration import complete_configuration, load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
@@ -37,15 +40,21 @@ with with_message_only():
     if workflow.is_main_process and not config.get("__use_yte__"):
         for file in workflow.configfiles:
             read_yaml(file)
-    STUDY = load_study(
-        config,
-        default_study=Path(workflow.basedir) / "config.yaml",
-        analyses=ANALYSES,
-    )
+    GIVEN = complete_configuration(config, HOME / "config.yaml")
+    if workflow.is_main_process:
+        begin_run(GIVEN)
+    else:  # a job, which reads the study again
+        check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
+    STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
         # Folders that cannot be read are told here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)
+
+
+envvars:
+    SAME_RUN,
+
 
 # What results were made from is recorded beside them, so that it moves with them.
 ResultRecords.results, ResultRecords.is_main = STUDY.results, workflow.is_main_process
@@ -64,12 +73,6 @@ if workflow.is_main_process:
         remove_outdated(STUDY.indexes_of_batches, Path(SHARED))
         STUDY.predicted.remove_outdated_indexes()
 
-# On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
-# `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
-N_GPUS = len(visible_gpus(os.environ))
-if N_GPUS and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", N_GPUS)
-
 DEFAULTS = {
     name: getattr(value, "raw", value)
     for name, value in (workflow.resource_settings.default_resources or {}).items()
@@ -77,7 +80,7 @@ DEFAULTS = {
 REQUESTS = Requests(
     STUDY,
     Machine(
-        n_gpus=N_GPUS,
+        n_gpus=len(visible_gpus(os.environ)),
         # Commands that run no jobs, such as `--report` and `--unlock`, have none.
         cores=workflow.resource_settings.cores or 1,
         is_local=workflow.local_exec,

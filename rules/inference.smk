@@ -151,3 +151,5 @@ rule predictions:
     input:
         settled(STUDY.predictions_targets),
     localrule: True
+    message:
+        "All predictions are there"

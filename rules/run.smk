@@ -1,33 +1,44 @@
-# The run itself: checks before the first job and what it tells on the terminal (see the scripts of
-# these names), and checks of the built results.
-from preflight import Preflight
-from run_messages import RunMessages, shorten_plans
-from scheduling import end_at_any_moment, start_jobs_without_polling
+# The run itself: checks before the first job, and what is told at its end; checks of the results.
+#
+# Of a module, Snakemake runs no handlers. The workflow that uses it may call these: see
+# docs/configuration.md.
+import time
 
+from matcheval.execution.run_summary import failure_table
+from matcheval.stages import undecided
+from matcheval.study.stored import mixed_software
+from preflight import Preflight
+from sigterm import end_at_any_moment
+
+BEGAN = time.time()
 PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
-MESSAGES = RunMessages(STUDY)
 if workflow.is_main_process:
-    shorten_plans(REQUESTS)
-    MESSAGES.warn_of_stored_results(CODE)
+    for warning in undecided(CODE):
+        logger.warning(f"Warning: {warning}.")
 
 
 onstart:
-    gc.enable()
-    start_jobs_without_polling(workflow.scheduler)
     end_at_any_moment(workflow.scheduler)
     PREFLIGHT.on_start()
-    MESSAGES.start()
 
 
 onsuccess:
-    MESSAGES.on_success()
+    for page in [
+        STUDY.report_page,
+        *[one.first_page for one in STUDY.analyses.values()],
+    ]:
+        if page and Path(page).is_file():
+            logger.warning(f"Start reading here: {page}")
+            break
+    if warning := mixed_software(STUDY):
+        logger.warning(f"Warning: {warning}.")
 
 
 onerror:
-    MESSAGES.on_error()
-
-
-CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
+    # Snakemake gives a list of files, though it documents one.
+    for file in [log] if isinstance(log, str) else log:
+        if table := failure_table(file, BEGAN):
+            logger.warning(f"\n{table}\n")
 
 
 # On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
@@ -52,7 +63,7 @@ rule check:
     params:
         function="check:check",
         job={
-            "checks": str(CHECKS),
+            "checks": str(HOME / "tests" / "artefacts"),
             "study": OWN,
             "shared": SHARED,
             "batches": STUDY.indexes_of_batches,
@@ -64,5 +75,5 @@ rule check:
         "../workflow_scripts/analyse.py"
 
 
-# Last, as it compares the names of all rules with those in the profile.
-PREFLIGHT.on_load()
+# Last, as it compares the names of all rules with those in the profile. A module's are not all.
+PREFLIGHT.on_load(is_module=HOME != Path(workflow.basedir))
