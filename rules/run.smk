@@ -1,7 +1,7 @@
 # The run itself: checks before the first job, and what is told at its end; checks of the results.
 #
-# Of a module, Snakemake runs no handlers. The workflow that uses it may call these: see
-# docs/configuration.md.
+# Snakemake runs the handlers of the main workflow only. One that uses this as a module calls the
+# functions (docs/configuration.md).
 import time
 
 from matcheval.execution.run_summary import failure_table
@@ -17,28 +17,38 @@ if workflow.is_main_process:
         logger.warning(f"Warning: {warning}.")
 
 
-onstart:
+def start_run():
+    """Check what jobs need, before the first one."""
     end_at_any_moment(workflow.scheduler)
     PREFLIGHT.on_start()
 
 
-onsuccess:
-    for page in [
-        STUDY.report_page,
-        *[one.first_page for one in STUDY.analyses.values()],
-    ]:
-        if page and Path(page).is_file():
-            logger.warning(f"Start reading here: {page}")
-            break
+def tell_success():
+    """Tell where to start reading, and of predictions made by several versions of software."""
+    pages = [STUDY.report_page, *[one.first_page for one in STUDY.analyses.values()]]
+    for page in [page for page in pages if page and Path(page).is_file()][:1]:
+        logger.warning(f"Start reading here: {page}")
     if warning := mixed_software(STUDY):
         logger.warning(f"Warning: {warning}.")
 
 
-onerror:
-    # Snakemake gives a list of files, though it documents one.
+def tell_failures(log):
+    """Tell which jobs failed and why, by Snakemake's log: a path, or a list of such."""
     for file in [log] if isinstance(log, str) else log:
         if table := failure_table(file, BEGAN):
             logger.warning(f"\n{table}\n")
+
+
+onstart:
+    start_run()
+
+
+onsuccess:
+    tell_success()
+
+
+onerror:
+    tell_failures(log)
 
 
 # On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
