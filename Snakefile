@@ -35,6 +35,8 @@ rule all:
         [analysis.targets for analysis in STUDY.analyses.values()],
         rules.write_report.output if SECTIONS else [],
     localrule: True
+    message:
+        "All results of the study are there"
 
 
 include: "rules/run.smk"

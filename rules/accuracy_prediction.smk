@@ -265,3 +265,5 @@ rule accuracy_prediction:
     input:
         PREDICTION.targets,
     localrule: True
+    message:
+        "All files of accuracy_prediction are there"

@@ -7,17 +7,24 @@ import shlex
 import sys
 from pathlib import Path
 
-SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
+# Where the workflow is, also as a module of another one.
+HOME = Path(str(workflow.current_basedir)).parent
+SCRIPTS = HOME / "workflow_scripts"
+if not SCRIPTS.is_dir():
+    raise WorkflowError(
+        f"{SCRIPTS} is no folder: a module of this workflow names the Snakefile in a clone of it."
+    )
 
 sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
+from matcheval.execution.same_run import VARIABLE as SAME_RUN, begin_run, check_same_study
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
-from matcheval.study.configuration import load_study
+from matcheval.study.configuration import complete_configuration, load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
@@ -30,15 +37,21 @@ with with_message_only():
     if workflow.is_main_process and not config.get("__use_yte__"):
         for file in workflow.configfiles:
             read_yaml(file)
-    STUDY = load_study(
-        config,
-        default_study=Path(workflow.basedir) / "config.yaml",
-        analyses=ANALYSES,
-    )
+    GIVEN = complete_configuration(config, HOME / "config.yaml")
+    if workflow.is_main_process:
+        begin_run(GIVEN)
+    else:  # a job, which reads the study again
+        check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
+    STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
         # Folders that cannot be read are told here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)
+
+
+envvars:
+    SAME_RUN,
+
 
 # Results that all studies in this results folder share: downloads, weights, datasets; and what is
 # kept of trainings and inference, to which the files of studies are links.
@@ -50,7 +63,6 @@ JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
 
-N_GPUS = len(visible_gpus(os.environ))
 DEFAULTS = {
     name: getattr(value, "raw", value)
     for name, value in (workflow.resource_settings.default_resources or {}).items()
@@ -58,7 +70,7 @@ DEFAULTS = {
 REQUESTS = Requests(
     STUDY,
     Machine(
-        n_gpus=N_GPUS,
+        n_gpus=len(visible_gpus(os.environ)),
         # Commands that run no jobs, such as `--report` and `--unlock`, have none.
         cores=workflow.resource_settings.cores or 1,
         is_local=workflow.local_exec,

@@ -197,3 +197,5 @@ rule domain_generalization:
     input:
         DOMAINS.targets,
     localrule: True
+    message:
+        "All files of domain_generalization are there"

@@ -56,3 +56,5 @@ rule download_weights:
 rule prefetch:
     input:
         STUDY.downloads,
+    message:
+        "All downloads are there"

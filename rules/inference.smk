@@ -194,6 +194,8 @@ rule predictions:
     input:
         STUDY.predictions_targets,
     localrule: True
+    message:
+        "All predictions are there"
 
 
 # Datasets of features: a frozen network's features of the images of other datasets. Features that

@@ -206,21 +206,29 @@ rule matched:
     input:
         MATCHING.stages["matched"],
     localrule: True
+    message:
+        "All files of matched are there"
 
 
 rule tables:
     input:
         MATCHING.stages["tables"],
     localrule: True
+    message:
+        "All files of tables are there"
 
 
 rule figures:
     input:
         MATCHING.stages["figures"],
     localrule: True
+    message:
+        "All files of figures are there"
 
 
 rule matching:
     input:
         MATCHING.targets,
     localrule: True
+    message:
+        "All files of matching are there"

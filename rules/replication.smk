@@ -139,3 +139,5 @@ rule replication:
     input:
         REPLICATION.targets,
     localrule: True
+    message:
+        "All files of replication are there"

@@ -70,7 +70,7 @@ rule check:
         function="check:check",
         job=arguments(
             {
-                "checks": str(Path(workflow.basedir) / "tests" / "artefacts"),
+                "checks": str(HOME / "tests" / "artefacts"),
                 "study": OWN,
                 "expected": STUDY.analyses["matching"].expected_runs,
             }

@@ -1,30 +1,55 @@
-# The run itself: checks before the first job and what it tells on the terminal (see the scripts of
-# these names), and checks of the built results.
-from preflight import Preflight
-from run_messages import RunMessages, shorten_plans
-from scheduling import end_at_any_moment, start_jobs_without_polling
+# The run itself: checks before the first job, and what is told at its end; checks of the results.
+#
+# Snakemake runs the handlers of the main workflow only. One that uses this as a module calls the
+# functions (docs/configuration.md).
+import time
 
+from matcheval.execution.run_summary import failure_table
+from matcheval.stages import undecided
+from matcheval.study.stored import mixed_software
+from preflight import Preflight
+from sigterm import end_at_any_moment
+
+BEGAN = time.time()
 PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
-MESSAGES = RunMessages(STUDY)
 if workflow.is_main_process:
-    shorten_plans(REQUESTS)
-    MESSAGES.warn_of_stored_results(CODE)
+    for warning in undecided(CODE):
+        logger.warning(f"Warning: {warning}.")
+
+
+def start_run():
+    """Check what jobs need, before the first one."""
+    end_at_any_moment(workflow.scheduler)
+    PREFLIGHT.on_start()
+
+
+def tell_success():
+    """Tell where to start reading, and of predictions made by several versions of software."""
+    pages = [STUDY.report_page, *[one.first_page for one in STUDY.analyses.values()]]
+    for page in [page for page in pages if page and Path(page).is_file()][:1]:
+        logger.warning(f"Start reading here: {page}")
+    if warning := mixed_software(STUDY):
+        logger.warning(f"Warning: {warning}.")
+
+
+def tell_failures(log):
+    """Tell which jobs failed and why, by Snakemake's log: a path, or a list of such."""
+    for file in [log] if isinstance(log, str) else log:
+        if table := failure_table(file, BEGAN):
+            logger.warning(f"\n{table}\n")
 
 
 onstart:
-    start_jobs_without_polling(workflow.scheduler)
-    end_at_any_moment(workflow.scheduler)
-    PREFLIGHT.on_start()
-    MESSAGES.start()
+    start_run()
 
 
 onsuccess:
-    MESSAGES.on_success()
+    tell_success()
 
 
 onerror:
-    MESSAGES.on_error()
+    tell_failures(log)
 
 
-# Last, as it compares the names of all rules with those in the profile.
-PREFLIGHT.on_load()
+# Last, as it compares the names of all rules with those in the profile. A module's are not all.
+PREFLIGHT.on_load(is_module=HOME != Path(workflow.basedir))

@@ -43,12 +43,13 @@ class Preflight:
     def __init__(self, workflow: Any, study: Study, wanted: Requests) -> None:
         self._workflow, self._study, self._wanted = workflow, study, wanted
 
-    def on_load(self) -> None:
+    def on_load(self, is_module: bool) -> None:
         """Run the checks that are possible once the rules have been read."""
         if self._workflow.exec_mode != ExecMode.DEFAULT:
             return  # this process runs a job of a run that is already checked
         with with_message_only():
-            self._check_profile()
+            if not is_module:
+                self._check_profile()
             check_shared_names(self._study)
         try:
             check_custom_images(self._study)

@@ -115,7 +115,7 @@ class TestCodeDigest:
         analyses = load(configuration("digits")).analyses.values()
         rules = [rule for analysis in analyses for rule in analysis.made_rules]
         names = {rule.name: ("analyse", rule.function, *rule.code) for rule in rules}
-        of_runs = {"preflight", "run_messages", "scheduling"}
+        of_runs = {"preflight", "sigterm"}
         names |= {path.stem: (path.stem,) for path in tree.glob("*.py") if path.stem not in of_runs}
         before = {name: digest(*begin) for name, begin in names.items()}
         for module in ("study/study.py", "study/analysis.py", "registry.py"):

@@ -111,7 +111,7 @@ class Workflow:
 
     def plan(self, *arguments: str) -> Planned:
         """Dry-run, and read what it would do."""
-        text = self.run("--dry-run", "--verbose", *arguments)
+        text = self.run("--dry-run", *arguments)
         table = re.search(r"^Job stats:\njob +count\n[- ]+\n((?:\w+ +\d+\n)+)", text, re.MULTILINE)
         counts = re.findall(r"(\w+) +(\d+)", table[1]) if table else []
         return Planned(

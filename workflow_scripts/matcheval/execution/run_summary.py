@@ -1,123 +1,113 @@
-"""What a run made, what failed and why, as texts that a person reads."""
+"""The table of a run's failed jobs, from Snakemake's log of the run and the logs of the jobs."""
 
 import re
 import shutil
 import signal
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from matcheval.errors import printable
 from matcheval.io.text_tables import counted
 
-# Wildcards that name a model, or several together.
-_MODELS = ("model", "scored", "tested", "experiment", "batch")
 _MAX_FAILURES = 20
-_HEADS = ("rule", "model", "set", "log", "reason")
 # The end of a log is read: what stopped a job is there.
 _TAIL_BYTES = 65_536
 _MAX_LENGTH = 300
 _FULL = 1 << 20  # bytes free on a disk that is taken for full
+# The clock of a file server may be behind.
+_CLOCK_SECONDS = 60
+_NO_MESSAGE = "it has left no message"
+
+# What Snakemake's log says of jobs. Of a group, the errors are indented.
+_JOB = re.compile(r"Job (?P<number>\d+): (?P<message>.+)")
+_STATUS = re.compile(
+    r"Command '(?P<command>.*)' (?:returned non-zero exit status (?P<code>\d+)"
+    r"|died with <Signals\.(?P<signal>\w+): \d+>)\."
+)
+_FAILED = re.compile(r"\s*Error in rule (?P<rule>\w+):")
+_FIELD = re.compile(r"\s+(?P<name>jobid|output|log): (?P<value>.+)")
+_MISSING = re.compile(r"MissingOutputException in rule (?P<rule>\w+) .*")
+_WITHOUT_OUTPUT = re.compile(r"Job (?P<number>\d+) +completed successfully, but.*")
+_RETRY = re.compile(r"Trying to restart job (?P<number>\d+)\.")
+
 # An error of a command (`run_command`), of SLURM's daemon on the node, and the end of a traceback.
 _ERROR = re.compile(r"(?:slurmstepd: )?error: (?P<text>.+)")
 _EXCEPTION = re.compile(r"(?:\w+\.)*(?P<type>\w*(?:Error|Exception|Interrupt))(?:: (?P<text>.*))?")
-_EXIT_STATUS = re.compile(r"returned non-zero exit status (\d+)|died with <Signals\.(\w+):")
 # A shell reports a child that a signal ended by 128 and the signal's number.
 _FIRST_SIGNAL = 128
 
 
-@dataclass(frozen=True)
-class Job:
-    """A job of a run."""
+def failure_table(run_log: str | Path, began: float) -> str:
+    """Return a table of the jobs that failed for good; an empty text if none did.
 
-    rule: str
-    wildcards: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
-
-    @property
-    def model(self) -> str:
-        """The model or the batch of models that it is of, or an empty text."""
-        return ", ".join(v for name, v in self.wildcards.items() if name in _MODELS)
-
-    @property
-    def subject(self) -> str:
-        """What else it is of: the set, pair or suite first, as in its rule's paths."""
-        return ", ".join(v for name, v in self.wildcards.items() if name not in _MODELS)
-
-    def __str__(self) -> str:
-        """Return rule, model and set in one line."""
-        return " ".join(filter(None, (self.rule, self.model, self.subject)))
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A job that failed."""
-
-    job: Job
-    reason: str
-    log: str = ""
-
-    def __str__(self) -> str:
-        """Return the failure in one line."""
-        return f"{self.job}: {self.reason}" + (f" (log: {self.log})" if self.log else "")
-
-
-@dataclass
-class RunRecord:
-    """The jobs of a run, by Snakemake's numbers."""
-
-    started: dict[int, Job] = field(default_factory=dict)
-    finished: dict[int, Job] = field(default_factory=dict)
-    failed: dict[int, Failure] = field(default_factory=dict)
-    total: int = 0
-
-    def finish(self, number: int) -> Job:
-        """Note that a job has ended well, and return it."""
-        self.failed.pop(number, None)
-        self.finished[number] = self.started[number]
-        return self.started[number]
-
-
-def failure_page(record: RunRecord) -> str:
-    """Return a table of the failed jobs, with what has been done and what to do."""
-    if not record.failed:  # Ctrl-C, or a run that was refused before its first job
-        ended = f"{counted(len(record.finished), 'job')} done" if record.started else "no job begun"
-        return f"The run was stopped: {ended}. The same command goes on; what is done is kept."
-    failures = list(record.failed.values())
-    shown, others = failures[:_MAX_FAILURES], failures[_MAX_FAILURES:]
-    done, left = len(record.finished), record.total - len(record.finished) - len(failures)
-    head = f"{counted(len(failures), 'job')} failed; {done} of {record.total} are done"
-    if left > 0:
-        head += f", and {left} did not run"
-    lines = [f"{head}.", ""]
-    if shown:
-        rows = [(f.job.rule, f.job.model, f.job.subject, f.log, f.reason) for f in shown]
-        columns = [c for c in zip(_HEADS, *rows, strict=True) if any(c[1:])]
-        lines += [*_aligned(list(zip(*columns, strict=True))), ""]
-    if others:
-        lines += [f"... and {_by_rule(failure.job for failure in others)}.", ""]
-    lines.append("Once the cause is removed, the same command goes on; what is done is kept.")
+    Parameters
+    ----------
+    run_log : path
+        Snakemake's log of the run, which it gives to `onerror`.
+    began : float
+        When the run began: logs of jobs that are older tell nothing.
+    """
+    rows = [*_failures(Path(run_log).read_text(errors="replace"), began - _CLOCK_SECONDS)]
+    # Those of a group that never ran have no message.
+    rows.sort(key=lambda row: row[-1] == _NO_MESSAGE)
+    if not rows:
+        return ""
+    lines = [f"{counted(len(rows), 'job')} failed:", ""]
+    lines += _aligned([("rule", "job", "log", "reason"), *rows[:_MAX_FAILURES]])
+    if len(rows) > _MAX_FAILURES:
+        lines.append(f"... and {len(rows) - _MAX_FAILURES} more: {run_log}")
+    lines += ["", "Once the cause is removed, the same command goes on; what is done is kept."]
     return "\n".join(lines)
 
 
-def success_page(record: RunRecord, pages: Mapping[str, str]) -> str:
-    """Return what a run made, and where to start reading."""
-    made = [job for job in record.finished.values() if job.outputs]
-    lines = [f"Made: {_by_rule(made)}."] if made else []
-    there = [(page, name) for name, page in pages.items() if page and Path(page).is_file()]
-    if there:
-        return "\n".join([*lines, "Start reading here:", *(f"  {row}" for row in _aligned(there))])
-    folders = {Path(file).parent for job in made for file in job.outputs}
-    if folders:
-        outermost = sorted(str(one) for one in folders if folders.isdisjoint(one.parents))
-        lines.append(f"Files are in {', '.join(outermost)}.")
-    return "\n".join(lines)
+def _failures(text: str, since: float) -> Iterator[tuple[str, str, str, str]]:
+    """Rule, job, log and reason of each job whose last attempt failed."""
+    messages, statuses = dict[str, str](), list[re.Match[str]]()
+    failed = dict[str, tuple[str, str, str, str]]()
+    lines = text.splitlines()
+    for place, line in enumerate(lines):
+        if match := _JOB.fullmatch(line):
+            messages[match["number"]] = match["message"]
+        elif match := _STATUS.fullmatch(line):
+            statuses.append(match)
+        elif match := _RETRY.fullmatch(line):
+            failed.pop(match["number"], None)
+        elif match := _WITHOUT_OUTPUT.fullmatch(line):
+            rule = _MISSING.fullmatch(lines[place - 1])
+            number = match["number"]
+            job = messages.get(number, "")
+            failed[number] = (rule["rule"] if rule else "", job, "", _one_line(line))
+        elif match := _FAILED.fullmatch(line):
+            fields = _fields(lines[place + 1 :])
+            number, log = fields.get("jobid", ""), fields.get("log", "")
+            log = log.removesuffix(" (check log file(s) for error details)")
+            status = _status(statuses, fields["shell"])
+            reason = _reason(log.split(", ") if log else [], since, status)
+            job = messages.get(number, fields.get("output", ""))
+            failed[number] = (match["rule"], job, log, reason)
+    yield from failed.values()
 
 
-def _by_rule(jobs: Iterable[Job]) -> str:
-    counts = Counter(job.rule for job in jobs)
-    return ", ".join(f"{n} × {rule}" for rule, n in counts.items())
+def _fields(lines: Sequence[str]) -> dict[str, str]:
+    """What follows `Error in rule`: number, log and the first line of the command."""
+    found = {"shell": ""}
+    for place, line in enumerate(lines):
+        if not line.startswith(" "):
+            break
+        if match := _FIELD.fullmatch(line):
+            found.setdefault(match["name"], match["value"])
+        elif line.strip() == "shell:":
+            found["shell"] = lines[place + 1].strip()
+    return found
+
+
+def _status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None:
+    """How the command of a job ended; a script has none that the error names."""
+    for status in statuses:
+        if (command or "/.snakemake/scripts/") in status["command"]:
+            statuses.remove(status)
+            return status
+    return None
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -126,19 +116,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def error_of_job(logs: Sequence[str], *, since: float) -> str:
-    """Return the last error in the first log of a job that has one, or an empty text."""
-    return next(filter(None, map(error_in, _texts(logs, since))), "")
-
-
-def reason_of_failure(logs: Sequence[str], *, since: float, executor: str = "") -> str:
-    """Tell in one line why a job failed."""
-    status = _EXIT_STATUS.search(executor)  # which says nothing about the cause, but for signals
-    last_lines = (text.rstrip().rpartition("\n")[2] for text in _texts(logs, since))
+def _reason(logs: Sequence[str], since: float, status: re.Match[str] | None) -> str:
+    """Tell in one line why a job failed: the signal that ended it, or the last error in its log."""
+    texts = [*_texts(logs, since)]
+    last_lines = (text.rstrip().rpartition("\n")[2] for text in texts)
     found = (
         (_ending_signal(status) if status else "")
-        or error_of_job(logs, since=since)
-        or ("" if status else _one_line(executor))
+        or next(filter(None, map(error_in, texts)), "")
         or next(filter(None, map(_one_line, last_lines)), "")
         or _without_message(logs)
     )
@@ -151,7 +135,7 @@ def _without_message(logs: Sequence[str]) -> str:
     folder = next((each for each in folders if each.is_dir()), None)
     if folder is not None and shutil.disk_usage(folder).free < _FULL:
         return f"the disk of {folder} is full. Free space there"
-    return "it has left no message"
+    return _NO_MESSAGE
 
 
 def error_in(log: str) -> str:
@@ -179,7 +163,7 @@ def _texts(logs: Sequence[str], since: float) -> Iterator[str]:
 def _ending_signal(status: re.Match[str]) -> str:
     """Say which signal ended a command, if one did."""
     signals = {_FIRST_SIGNAL + one.value: one.name for one in signal.Signals}
-    name = status[2] or signals.get(int(status[1]))
+    name = status["signal"] or signals.get(int(status["code"]))
     hint = ", perhaps because the machine ran out of memory" if name == "SIGKILL" else ""
     return f"killed by {name}{hint}" if name else ""
 

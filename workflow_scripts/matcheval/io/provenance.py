@@ -6,7 +6,7 @@ import json
 import logging
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import metadata
@@ -260,10 +260,19 @@ class CodeDigests:
     @cached_property
     def sources(self) -> str:
         """SHA-256 of Python's version and of the names and contents of all source files."""
-        digest = hashlib.sha256(sys.version.encode())
-        for file in sorted(
-            (*self._scripts.glob("*.py"), *self._scripts.glob(f"{PACKAGE}/**/*.py"))
-        ):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(self._scripts)} {content}\n".encode())
-        return digest.hexdigest()
+        scripts = _digest_of_files(self._scripts, self._scripts.glob("*.py"))
+        library = library_digest(self._scripts / PACKAGE)
+        return hashlib.sha256(f"{sys.version} {scripts} {library}".encode()).hexdigest()
+
+
+def library_digest(library: Path = _SCRIPTS / PACKAGE) -> str:
+    """SHA-256 of the names and contents of all modules of the library, by default of this one."""
+    return _digest_of_files(library, library.glob("**/*.py"))
+
+
+def _digest_of_files(folder: Path, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(folder)} {content}\n".encode())
+    return digest.hexdigest()
