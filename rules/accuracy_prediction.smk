@@ -20,8 +20,6 @@ rule score_rotation:
     threads: REQUESTS.threads("score_rotation")
     resources:
         **REQUESTS.resources("score_rotation"),
-        # The next job goes on with the sets that this one had no time for.
-        saves=ACCURACY_PREDICTION.rotation_saves,
         machine=STUDY.inference.machine_options,
     params:
         arguments=ACCURACY_PREDICTION.rotation_arguments,
@@ -31,4 +29,4 @@ rule score_rotation:
     shell:
         LEASE_GPU
         + "python -m score_rotation {params.arguments:q} --scores {output.scores:q}"
-        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"

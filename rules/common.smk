@@ -19,7 +19,8 @@ sys.path.insert(0, str(SCRIPTS))
 from matcheval.downloads.sources import published_files
 from matcheval.execution.batches import remove_outdated
 from matcheval.execution.gpus import visible_gpus
-from matcheval.execution.jobs import set_job_environment
+from matcheval.execution.jobs import keep_study, set_job_environment
+from matcheval.io.json_files import digest_of
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
@@ -83,6 +84,7 @@ REQUESTS = Requests(
         is_local=workflow.local_exec,
         gpu_partition=DEFAULTS.get("gpu_partition"),
         partition=DEFAULTS.get("slurm_partition"),
+        max_runtime=int(DEFAULTS["max_runtime"]) if "max_runtime" in DEFAULTS else None,
     ),
 )
 
@@ -90,9 +92,16 @@ REQUESTS = Requests(
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
+with with_message_only():
+    study_at_start = digest_of([config, repr(STUDY.models), CODE.sources])
+    keep_study(study_at_start, is_main=workflow.is_main_process)
 
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
 LEASE_GPU = "python -m lease_gpu {resources.gpu} "
+
+# Option of commands that another job can continue: where the profile has a time limit, they save
+# their state and stop shortly before that of their job (execution/jobs.py).
+TIME_LIMIT = " --minutes {resources.runtime}" if "max_runtime" in DEFAULTS else ""
 
 
 wildcard_constraints:

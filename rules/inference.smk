@@ -47,8 +47,6 @@ rule predict_datasets:
     threads: REQUESTS.threads("predict_datasets")
     resources:
         **REQUESTS.resources("predict_datasets"),
-        # The next job computes what this one had no time for.
-        saves=f"{SHARED}/predictions/*/*.parquet",
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.batch_arguments,
@@ -59,7 +57,7 @@ rule predict_datasets:
     shell:
         LEASE_GPU
         + "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-        " {resources.machine} > {log:q} 2>&1"
+        " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Small models on a processor: a job for many, with an index for each. These have no wildcard in
@@ -86,7 +84,6 @@ for job in PREDICTING.together:
         threads: REQUESTS.threads("predict_datasets", job)
         resources:
             **REQUESTS.resources("predict_datasets", job),
-            saves=f"{SHARED}/predictions/*/*.parquet",
             machine=of_job(JOBS.inference_options, job),
         params:
             arguments=of_job(JOBS.batch_arguments, job),
@@ -96,7 +93,7 @@ for job in PREDICTING.together:
             f"Predicting with {len(PREDICTING.together[job])} small models"
         shell:
             "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-            " {resources.machine} > {log:q} 2>&1"
+            " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Models that an analysis trains are run on the datasets that it names.
@@ -136,8 +133,6 @@ use rule predict_datasets as predict_tested with:
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
-        # The next job computes what this one had no time for.
-        saves=f"{SHARED}/predictions/*/*.parquet",
         machine=STUDY.inference.machine_options,
     params:
         arguments=JOBS.tested_arguments,

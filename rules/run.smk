@@ -4,7 +4,7 @@ from preflight import Preflight
 from run_messages import RunMessages, shorten_plans
 from scheduling import end_at_any_moment, start_jobs_without_polling
 
-PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
+PREFLIGHT = Preflight(workflow, STUDY)
 MESSAGES = RunMessages(STUDY)
 if workflow.is_main_process:
     shorten_plans(REQUESTS)

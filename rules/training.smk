@@ -19,8 +19,6 @@ rule train_model:
     threads: REQUESTS.threads("train_model")
     resources:
         **REQUESTS.resources("train_model"),
-        # On a cluster it may end before it is done, and continues from its state in another job.
-        saves=lambda w: f"{SHARED}/checkpoints/{w.model}.partial",
         # Machine settings change at most the last bits of the weights, which is no reason to train
         # again. They are a resource because a changed resource, unlike a changed parameter, does
         # not repeat a job.
@@ -33,7 +31,8 @@ rule train_model:
     shell:
         LEASE_GPU
         + "python -m train one {params.arguments:q} --threads {threads} {resources.machine}"
-        " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"
+        + TIME_LIMIT
+        + " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"
 
 
 # Short trainings on a processor: those that are done are kept (execution/batches.py).
@@ -53,8 +52,6 @@ rule train_models:
     threads: REQUESTS.threads("train_models")
     resources:
         **REQUESTS.resources("train_models"),
-        # The next job goes on with the models that this one had no time for.
-        saves=f"{SHARED}/checkpoints/*.safetensors",
         machine=JOBS.training_options,
     params:
         arguments=JOBS.train_batch_arguments,
@@ -64,4 +61,6 @@ rule train_models:
         "Training the models of {wildcards.batch}"
     shell:
         "python -m train batch {params.arguments:q} --threads {params.threads}"
-        " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"
+        " --processes $(( {threads} / {params.threads} )) {resources.machine}"
+        + TIME_LIMIT
+        + " > {log:q} 2>&1"

@@ -3,12 +3,12 @@
 import argparse
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import add_time_limit, unpacked
 from matcheval.inference import N_TOP, OUTPUTS
 from matcheval.inference.settings import add_inference_options
 
@@ -22,6 +22,7 @@ def predict(
     predictions: Path,
     outputs: Sequence[str],
     processes: bool,
+    is_to_stop: Callable[[], bool] = lambda: False,
     **config: Any,
 ) -> None:
     """Run models on datasets and write an index of the predictions for each collection of them."""
@@ -43,7 +44,7 @@ def predict(
         n_processes, config["n_threads"] = config["n_threads"], 1
     digests = predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
-        config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop(),
+        config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop,
         progress=show_progress(),
     )  # fmt: skip
     n_top = config.get("n_top") if "top" in outputs else None
@@ -74,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     about = "use the threads for processes, each for some of the datasets"
     parser.add_argument("--processes", action="store_true", help=about)
+    add_time_limit(parser)
     run_command(predict, **vars(parser.parse_args(argv)))
 
 

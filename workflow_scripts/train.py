@@ -4,13 +4,13 @@ import argparse
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.folders import DESCRIPTION
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import add_time_limit, unpacked
 from matcheval.io.json_files import digest_of
 
 log = logging.getLogger("train")
@@ -23,6 +23,7 @@ def train(
     validation: Sequence[Path],
     output: Path,
     history: Path,
+    is_to_stop: Callable[[], bool] = lambda: False,
     **engine: Any,
 ) -> None:
     """Train a model."""
@@ -32,7 +33,7 @@ def train(
     start = time.perf_counter()
     kept = train_to_checkpoint(
         name, recipe, train, validation, output, history, engine=Engine(**engine),
-        is_to_stop=is_to_stop(), progress=show_progress(),
+        is_to_stop=is_to_stop, progress=show_progress(),
     )  # fmt: skip
     log.info(
         f"{name}: accuracy {kept.train_accuracy:.4f} in training, {kept.validation_accuracy:.4f} "
@@ -42,7 +43,12 @@ def train(
 
 
 def train_batch(
-    trainings: Sequence[Any], index: Path, results: Path, n_processes: int, **engine: Any
+    trainings: Sequence[Any],
+    index: Path,
+    results: Path,
+    n_processes: int,
+    is_to_stop: Callable[[], bool] = lambda: False,
+    **engine: Any,
 ) -> None:
     """Train models that are not trained yet, several at a time, and list their files."""
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
@@ -60,11 +66,11 @@ def train_batch(
         reads += [Path(start)] if is_file_of_weights(start) else []
         arguments = {
             "name": name, "recipe": recipe, "train": of_training, "validation": of_validation,
-            "output": checkpoint, "history": history, **engine,
+            "output": checkpoint, "history": history, "is_to_stop": is_to_stop, **engine,
         }  # fmt: skip
         key = digest_of([TRAINING_VERSION, name, recipe])
         members.append(Member(name, (checkpoint, history), key, tuple(reads), train, arguments))
-    make_members(index, members, results, n_processes=n_processes)
+    make_members(index, members, results, n_processes=n_processes, is_to_stop=is_to_stop)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -91,6 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     batch.add_argument("--processes", type=int, default=1, dest="n_processes")
     for each in (one, batch):
         _add_engine_options(each)
+        add_time_limit(each)
     run_command(**vars(parser.parse_args(argv)))
 
 

@@ -514,10 +514,6 @@ class AccuracyPrediction(CheckedPrediction):
             "datasets": [file for name in sets for file in self.study.dataset_inputs(name)],
         }
 
-    def rotation_saves(self, wildcards: Wildcards) -> str:
-        """Return the pattern of the files that a further job of a model goes on from."""
-        return f"{self._kept_folder}/*/*/{wildcards.model}.*.npz"
-
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command-line arguments for computing a model's rotation scores."""
         study, suite, inference = self.study, wildcards.suite, self.study.inference

@@ -19,7 +19,6 @@ from typing import Any
 from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import run_call
 from matcheval.execution.entry_points import cut_off_bytecode
-from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes, one_line
 from matcheval.io.files import disk_errors
 from matcheval.io.json_files import digest_of, read_json, write_json
@@ -77,6 +76,7 @@ def make_members(
     results: Path,
     *,
     n_processes: int = 1,
+    is_to_stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Make what is missing or outdated, and write the index of all members.
 
@@ -90,6 +90,8 @@ def make_members(
         The folder of all results.
     n_processes : int
         How many are made at a time.
+    is_to_stop : callable
+        Says whether to leave the rest to the next job.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def make_members(
     StoppedError
         If it was stopped; the next job makes the others.
     """
-    tasks = {one.name: partial(_make, one, results) for one in members}
+    tasks = {one.name: partial(_make, one, results, is_to_stop) for one in members}
     n_processes = min(n_processes, len(members))
     made: Iterable[tuple[str, str]] = ((name, make()) for name, make in tasks.items())
     if n_processes > 1:
@@ -108,7 +110,7 @@ def make_members(
         (first, reason), n = next(iter(failed.items())), len(members)
         names = f": {listed(list(failed))}" if len(failed) > 1 else ""
         raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}", file=index)
-    if is_to_stop()() and not all(file.is_file() for one in members for file in one.files):
+    if is_to_stop() and not all(file.is_file() for one in members for file in one.files):
         raise StoppedError("stopped as its time is nearly over", file=index)
     write_json({"members": dict(_listed(members, results))}, index)
 
@@ -121,9 +123,9 @@ def _listed(members: Sequence[Member], results: Path) -> Iterator[tuple[str, dic
         yield place, {"size": state.size, "sha256": state.sha256}
 
 
-def _make(member: Member, results: Path) -> str:
+def _make(member: Member, results: Path, is_to_stop: Callable[[], bool] = lambda: False) -> str:
     """Make a member if it is not current; return why it failed."""
-    if is_to_stop()():
+    if is_to_stop():
         return ""
     start = time.perf_counter()
     try:

@@ -1,13 +1,17 @@
-"""Arguments of a command line that describe a whole job."""
+"""What a job is told: its arguments, environment and time limit."""
 
+import argparse
 import base64
 import json
 import os
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from matcheval.errors import InputError
 
 # Linux takes 131,072 bytes as one argument, and a whole shell command is one.
 _LONG = 60_000
@@ -40,16 +44,50 @@ def set_job_environment(scripts: Path) -> None:
     os.environ["PYTHONSAFEPATH"] = "1"  # a `train.py` in the working directory is not ours
 
 
-# Environment variable with the path of a file, which is there as soon as the job is to stop.
-STOP_FILE = "MATCHEVAL_STOP_FILE"
+# A job that another can continue saves its state and stops so long before its time limit; it
+# ignores a limit that is short.
+MARGIN_MINUTES, SHORT_MINUTES = 5, 15
 
 
-def stop_file(folder: Path, number: str) -> Path:
-    """Return the file that tells a job to save its state and stop."""
-    return folder.resolve() / ".snakemake" / "stop" / number
+def is_to_stop(minutes: int | None, start: float) -> Callable[[], bool]:
+    """Return what says whether a job is to save its state and stop.
+
+    Parameters
+    ----------
+    minutes : int or None
+        Its time limit, if it has one.
+    start : float
+        When it began, by `time.monotonic`.
+    """
+    if minutes is None or minutes < SHORT_MINUTES:
+        return lambda: False
+    end = start + 60 * (minutes - MARGIN_MINUTES)
+    return lambda: time.monotonic() >= end
 
 
-def is_to_stop() -> Callable[[], bool]:
-    """Return what says whether this process's job is to save its state and stop."""
-    place = os.environ.get(STOP_FILE)
-    return Path(place).exists if place else lambda: False
+def add_time_limit(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the time limit of a job, which begins as the option is read."""
+    parser.add_argument(
+        "--minutes",
+        type=lambda text: is_to_stop(int(text), time.monotonic()),
+        default=is_to_stop(None, 0),
+        dest="is_to_stop",
+        help=f"time limit: it saves its state and stops {MARGIN_MINUTES} minutes before",
+    )
+
+
+_AT_START = "MATCHEVAL_STUDY_AT_START"
+
+
+def keep_study(digest: str, *, is_main: bool) -> None:
+    """Tell a run's jobs the digest of the study as it was at the start; refuse another one there.
+
+    Jobs of a cluster read the study file again.
+    """
+    if is_main:
+        os.environ[_AT_START] = digest
+    elif os.environ.get(_AT_START, digest) != digest:
+        raise InputError(
+            "the study file, its catalogue or the code was edited while the run goes on",
+            remedy="Undo the edit; or end the run, and start it again",
+        )

@@ -4,6 +4,7 @@ The numbers are in `execution.resources`; here they meet the study and the machi
 """
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ class Machine:
     is_local: bool = True
     gpu_partition: str | None = None
     partition: str | None = None
+    max_runtime: int | None = None  # minutes
 
     def gpus_for(self, device: str) -> int:
         """Return the number of GPUs of a job."""
@@ -83,7 +85,7 @@ class Requests:
         """Return the request of a job at its first attempt."""
         return self._by_rule[rule](wildcards) if rule in self._by_rule else resources.SMALL
 
-    def resources(self, rule: str, job: str = "") -> dict[str, Resource | int]:
+    def resources(self, rule: str, job: str = "") -> dict[str, Resource]:
         """Return the resources of a rule, each a function of wildcards and attempt.
 
         A rule of one job has no wildcards, and `job` is that job's batch.
@@ -94,30 +96,16 @@ class Requests:
                 self.of(rule, _named(job) or wildcards).on_attempt(attempt)
             )
 
-        given: dict[str, Resource | int] = {
-            "mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime")),
-            "turn": 1,  # jobs that are submitted together run one by one: profiles/slurm
-        }  # fmt: skip
+        longest = self._machine.max_runtime or math.inf
+        given: dict[str, Resource] = {
+            "mem_mb": of_job(attrgetter("mem_mb")),
+            "runtime": of_job(lambda request: min(request.runtime, longest)),
+        }
         if rule in GPU_RULES:
             given["gpu"] = of_job(attrgetter("gpu"))
             if self._machine.gpu_partition is not None:
                 given["slurm_partition"] = of_job(self._machine.partition_for)
         return given
-
-    def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
-        """Minutes that the longest job of a rule requests, and its partition."""
-        batches = dict.fromkeys(self._study.predicting.job_of.values())
-        grouped: dict[str, list[Any]] = {
-            "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
-            "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
-        }
-        longest = {}
-        for rule, jobs in grouped.items():
-            if jobs:
-                most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)
-                partition = self._machine.partition_for(most) or self._machine.partition
-                longest[rule] = most.runtime, partition
-        return longest
 
     def threads(self, rule: str, job: str = "") -> Callable[[Wildcards], int]:
         """Return the threads of a rule, as a function of wildcards; `job` as of `resources`."""
