@@ -110,7 +110,7 @@ slurm: $(VENV)/.workflow
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
-cluster-test: $(VENV)/.all $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
+cluster-test: $(VENV)/.all $(VENV)/.cluster
 	$(BIN)/python -m pytest $(LIMITED) tests/cluster
 
 ## make lint      check style, types and the workflow
@@ -259,11 +259,6 @@ $(VENV)/.all: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 	TORCH_INDEX=$(TORCH_INDEX) PIP_COMPILE=0 sh envs/install.sh $(BIN)/python envs/lock.txt --editable=.
 	@touch $(VENV)/.workflow $@
 
-# The oldest version that pyproject.toml allows; envs/lock.txt has the newest.
-$(VENV)/oldest-slurm-plugin: | $(VENV)/bin/python
-	echo snakemake-executor-plugin-slurm==2.0.0 --hash=sha256:8ad37961e522b7ecfda180df9372a0809b030264d14fd15a3aa6fe0069a7acd8 | \
-		$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps --upgrade --target $@ -r /dev/stdin
-
 $(RELEASE)/.installed: envs/release.txt | $(VENV)/bin/python
 	$(BIN)/python -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r envs/release.txt
@@ -281,6 +276,4 @@ $(VENV)/.chromium: | $(VENV)/bin/python
 
 $(VENV)/.cluster: | $(VENV)/bin/python
 	@$(call debian,slurmctld,slurm-wlm munge)
-	@$(call debian,slurmdbd,slurmdbd)
-	@$(call debian,mariadbd,mariadb-server)
 	@touch $@

@@ -35,8 +35,10 @@ rule score_rotation:
     message:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
     shell:
-        LEASE_GPU + PYTHON + "score_rotation.py {params.arguments:q} --scores {output.scores:q}"
-        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        LEASE_GPU
+        + PYTHON
+        + "score_rotation.py {params.arguments:q} --scores {output.scores:q}"
+        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of
@@ -121,19 +123,28 @@ rule predict_accuracy:
     input:
         scored=f"{PREDICTION_FOLDER}/scores/{{suite}}",
         agreement=(
-            f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet" if PREDICTION.has_agreement else []
+            f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet"
+            if PREDICTION.has_agreement
+            else []
         ),
         rotation=PREDICTION.rotation_tables,
     output:
         predicted=expand(
-            f"{PREDICTION_FOLDER}/predicted/{{{{suite}}}}.{{format}}", format=["parquet", "csv"]
+            f"{PREDICTION_FOLDER}/predicted/{{{{suite}}}}.{{format}}",
+            format=["parquet", "csv"],
         ),
         errors=shown(f"{PREDICTION_FOLDER}/errors/{{suite}}", PREDICTION.errors),
-        correlations=shown(f"{PREDICTION_FOLDER}/correlations/{{suite}}", PREDICTION.correlations),
-        group_gaps=shown(f"{PREDICTION_FOLDER}/gaps_by_group/{{suite}}", PREDICTION.group_gaps),
+        correlations=shown(
+            f"{PREDICTION_FOLDER}/correlations/{{suite}}", PREDICTION.correlations
+        ),
+        group_gaps=shown(
+            f"{PREDICTION_FOLDER}/gaps_by_group/{{suite}}", PREDICTION.group_gaps
+        ),
         rankings=shown(f"{PREDICTION_FOLDER}/rankings/{{suite}}", PREDICTION.rankings),
         counts=shown(f"{PREDICTION_FOLDER}/counts/{{suite}}", PREDICTION.counts),
-        differences=shown(f"{PREDICTION_FOLDER}/differences/{{suite}}", PREDICTION.differences),
+        differences=shown(
+            f"{PREDICTION_FOLDER}/differences/{{suite}}", PREDICTION.differences
+        ),
     log:
         f"{OWN}/logs/predict_accuracy/{{suite}}.log",
     conda:
@@ -153,7 +164,9 @@ rule predict_accuracy:
 
 rule compare_suites:
     input:
-        predicted=expand(f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet", suite=PREDICTED_SUITES),
+        predicted=expand(
+            f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet", suite=PREDICTED_SUITES
+        ),
     output:
         outputs=shown(f"{PREDICTION_FOLDER}/between_suites", PREDICTION.between),
     log:
@@ -237,7 +250,10 @@ rule plot_accuracy_prediction:
                 figure=figure,
             )
             for suite in PREDICTED_SUITES
-            for figure in [*PREDICTION.table_figures(suite), *PREDICTION.output_figures(suite)]
+            for figure in [
+                *PREDICTION.table_figures(suite),
+                *PREDICTION.output_figures(suite),
+            ]
         ],
     log:
         f"{OWN}/logs/plot_accuracy_prediction.log",

@@ -65,7 +65,8 @@ rule plot_near_duplicates:
         nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
     output:
         outputs=shown(
-            f"{OWN}/figures/near_duplicates/{{dataset}}-in-{{reference}}", NEAR_DUPLICATES.sheet
+            f"{OWN}/figures/near_duplicates/{{dataset}}-in-{{reference}}",
+            NEAR_DUPLICATES.sheet,
         ),
     log:
         f"{OWN}/logs/plot_near_duplicates/{{dataset}}/{{reference}}.log",
@@ -168,7 +169,12 @@ rule compare_published:
 
 # A target for each analysis that has none in the file of its stage. It lists all files, so that a
 # deleted one is built again.
-OWN_TARGETS = ("matching", "replication", "accuracy_prediction", "domain_generalization")
+OWN_TARGETS = (
+    "matching",
+    "replication",
+    "accuracy_prediction",
+    "domain_generalization",
+)
 
 for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
 

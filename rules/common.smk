@@ -20,7 +20,11 @@ sys.path.insert(0, str(SCRIPTS))
 from matcheval.downloads.sources import published_files
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
-from matcheval.execution.same_run import VARIABLE as SAME_RUN, begin_run, check_same_study
+from matcheval.execution.same_run import (
+    VARIABLE as SAME_RUN,
+    begin_run,
+    check_same_study,
+)
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
@@ -76,6 +80,7 @@ REQUESTS = Requests(
         is_local=workflow.local_exec,
         gpu_partition=DEFAULTS.get("gpu_partition"),
         partition=DEFAULTS.get("slurm_partition"),
+        max_runtime=int(DEFAULTS["max_runtime"]) if "max_runtime" in DEFAULTS else None,
     ),
 )
 
@@ -83,13 +88,16 @@ REQUESTS = Requests(
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
-
 # Commands run a script by its path, beside which it finds the library: `PYTHON + "train.py ..."`.
 PYTHON = f"python {shlex.quote(str(SCRIPTS))}/"
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
 LEASE_GPU = f"{PYTHON}lease_gpu.py {{resources.gpu}} "
 # The script of all rules that call a function of the library: the parameter `function`.
 ANALYSE = "../workflow_scripts/analyse.py"
+
+# Option of commands that another job can continue: where the profile has a time limit, they save
+# their state and stop shortly before that of their job (execution/jobs.py).
+TIME_LIMIT = " --minutes {resources.runtime}" if "max_runtime" in DEFAULTS else ""
 
 
 wildcard_constraints:
@@ -130,7 +138,10 @@ def shown(stem, artifact, **wildcards):
             # The format tells a table from its figure.
             labels = {**entry.labels, "format": suffix.lstrip(".")}
             file = report(
-                file, category=entry.category, caption=caption_file(entry.caption), labels=labels
+                file,
+                category=entry.category,
+                caption=caption_file(entry.caption),
+                labels=labels,
             )
         files.append(file)
     return files

@@ -29,7 +29,8 @@ rule prepare_dataset:
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        PYTHON + "prepare.py dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+        PYTHON
+        + "prepare.py dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
 # Of datasets whose images are made when they are read, there is no file of images. Those of a suite
@@ -55,7 +56,8 @@ rule prepare_made_datasets:
     message:
         "Preparing the made datasets {wildcards.batch}"
     shell:
-        PYTHON + "prepare.py made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1"
+        PYTHON
+        + "prepare.py made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1"
 
 
 # Derived datasets are defined by analyses, not in the configuration.
@@ -128,7 +130,8 @@ rule simulate_annotations:
     message:
         "Simulating annotations of pool {wildcards.pool}"
     shell:
-        PYTHON + "sample.py simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1"
+        PYTHON
+        + "sample.py simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1"
 
 
 rule count_selections:
@@ -152,7 +155,8 @@ rule count_selections:
     message:
         "Counting annotations of pool {wildcards.pool}"
     shell:
-        PYTHON + "sample.py count {params.arguments:q} --annotations {input.annotations:q}"
+        PYTHON
+        + "sample.py count {params.arguments:q} --annotations {input.annotations:q}"
         " --file {output:q} > {log:q} 2>&1"
 
 
@@ -211,7 +215,8 @@ rule read_warehouse_set:
     message:
         "Reading the images of {wildcards.set}"
     shell:
-        PYTHON + "curate.py read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1"
+        PYTHON
+        + "curate.py read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1"
 
 
 rule hash_warehouse_reference:
@@ -276,7 +281,8 @@ rule decide_warehouse_set:
     message:
         "Deciding on the images of {wildcards.set}"
     shell:
-        PYTHON + "curate.py decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1"
+        PYTHON
+        + "curate.py decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1"
 
 
 rule export_warehouse_set:
@@ -299,7 +305,8 @@ rule export_warehouse_set:
     message:
         "Exporting {wildcards.dataset}"
     shell:
-        PYTHON + "curate.py export {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+        PYTHON
+        + "curate.py export {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
 rule document_warehouse:

@@ -37,7 +37,9 @@ rule collect_domain_runs:
     output:
         runs=expand(f"{DOMAINS_FOLDER}/runs.{{format}}", format=TABLE_AND_CSV),
         curves=expand(f"{DOMAINS_FOLDER}/curves.{{format}}", format=TABLE_AND_CSV),
-        accuracies=expand(f"{DOMAINS_FOLDER}/accuracies.{{format}}", format=TABLE_AND_CSV),
+        accuracies=expand(
+            f"{DOMAINS_FOLDER}/accuracies.{{format}}", format=TABLE_AND_CSV
+        ),
     log:
         f"{OWN}/logs/collect_domain_runs.log",
     conda:
@@ -62,7 +64,9 @@ rule compare_domain_algorithms:
         results=shown(f"{DOMAINS_FOLDER}/results", DOMAINS.results),
         gains=expand(f"{DOMAINS_FOLDER}/gains.{{format}}", format=TABLE_AND_CSV),
         spread=expand(f"{DOMAINS_FOLDER}/spread.{{format}}", format=TABLE_AND_CSV),
-        image_counts=expand(f"{DOMAINS_FOLDER}/image_counts.{{format}}", format=TABLE_AND_CSV),
+        image_counts=expand(
+            f"{DOMAINS_FOLDER}/image_counts.{{format}}", format=TABLE_AND_CSV
+        ),
     log:
         f"{OWN}/logs/compare_domain_algorithms.log",
     conda:
@@ -147,7 +151,9 @@ rule compare_domain_scores:
     output:
         predictability=shown(f"{DOMAINS_FOLDER}/predictability", DOMAINS.predictability),
         near_far=expand(f"{DOMAINS_FOLDER}/near_far.{{format}}", format=TABLE_AND_CSV),
-        figure=shown(f"{OWN}/figures/domain_generalization/scores", DOMAINS.plot_of_scores),
+        figure=shown(
+            f"{OWN}/figures/domain_generalization/scores", DOMAINS.plot_of_scores
+        ),
     log:
         f"{OWN}/logs/compare_domain_scores.log",
     conda:
@@ -167,11 +173,16 @@ rule compare_domain_scores:
 rule plot_domain_generalization:
     input:
         expand(
-            f"{DOMAINS_FOLDER}/{{table}}.parquet", table=["runs", "curves", "results", "gains"]
+            f"{DOMAINS_FOLDER}/{{table}}.parquet",
+            table=["runs", "curves", "results", "gains"],
         ),
     output:
         [
-            shown(f"{OWN}/figures/domain_generalization/{figure}", DOMAINS.plot, figure=figure)
+            shown(
+                f"{OWN}/figures/domain_generalization/{figure}",
+                DOMAINS.plot,
+                figure=figure,
+            )
             for figure in KINDS_OF_FIGURES
         ],
     log:

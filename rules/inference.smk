@@ -54,7 +54,10 @@ rule predict_datasets:
             dataset=SINGLE,
             suffix=PREDICTING.suffixes,
         ),
-        [directory(f"{OWN}/predictions/{suite}/{{model}}") for suite in PREDICTING.suites],
+        [
+            directory(f"{OWN}/predictions/{suite}/{{model}}")
+            for suite in PREDICTING.suites
+        ],
     log:
         f"{OWN}/logs/predict_datasets/{{model}}.log",
     benchmark:
@@ -77,7 +80,7 @@ rule predict_datasets:
         "Predicting with {wildcards.model}"
     shell:
         LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
@@ -110,7 +113,8 @@ for number, models in PREDICTING.batches.items():
         threads: REQUESTS.threads("predict_models", models)
         resources:
             **REQUESTS.resources("predict_models", models),
-            machine=JOBS.inference_options + (" --processes" if PREDICTING.are_small else ""),
+            machine=JOBS.inference_options
+            + (" --processes" if PREDICTING.are_small else ""),
             outputs=JOBS.output_options,
         params:
             arguments=as_it_is(JOBS.predicting_arguments(models)),
@@ -121,7 +125,7 @@ for number, models in PREDICTING.batches.items():
             f"Predicting with {len(models)} models, batch {number}"
         shell:
             LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-            " --threads {threads} {resources.machine} > {log:q} 2>&1"
+            " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Models that an analysis trains, and datasets that it derives, one by one.
@@ -156,7 +160,7 @@ rule predict_dataset:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
         LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
@@ -187,7 +191,7 @@ rule predict_tested:
         "Predicting with {wildcards.tested}"
     shell:
         LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 rule predictions:
@@ -231,5 +235,7 @@ rule extract_features:
     message:
         "Computing the features {wildcards.dataset}"
     shell:
-        LEASE_GPU + PYTHON + "extract_features.py {params.arguments:q} --threads {threads}"
+        LEASE_GPU
+        + PYTHON
+        + "extract_features.py {params.arguments:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"

@@ -41,7 +41,8 @@ rule save_matched_pairs:
         predictions=MATCHING.model_inputs,
     output:
         pairs=expand(
-            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{{{model}}}}.parquet", matching=MATCHINGS
+            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{{{model}}}}.parquet",
+            matching=MATCHINGS,
         ),
     log:
         f"{OWN}/logs/save_matched_pairs/{{pair}}/{{model}}.log",
@@ -129,7 +130,9 @@ rule write_summary:
             matching=MATCHINGS,
         ),
         gaps=expand(
-            f"{OWN}/gaps/{{pair}}/{{matching}}.parquet", pair=MATCHING.pairs, matching=MATCHINGS
+            f"{OWN}/gaps/{{pair}}/{{matching}}.parquet",
+            pair=MATCHING.pairs,
+            matching=MATCHINGS,
         ),
     output:
         outputs=shown(f"{OWN}/summary", MATCHING.summary),
@@ -152,7 +155,9 @@ rule write_summary:
 # All figures of a pair in one job: to start a job takes longer than to draw a figure.
 rule plot_matching:
     input:
-        tables=expand(f"{OWN}/tables/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS),
+        tables=expand(
+            f"{OWN}/tables/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS
+        ),
         gaps=expand(f"{OWN}/gaps/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS),
         means=f"{OWN}/gaps/{{pair}}.parquet",
         reliability=MATCHING.reliability_inputs,

@@ -80,7 +80,9 @@ rule fit_replication:
 rule summarize_replication:
     input:
         files=list(REPLICATION.selection_frequencies.values()),
-        results=expand(f"{OWN}/replication/{{pair}}/top{{top}}.parquet", pair=STUDY.pairs, top=TOP),
+        results=expand(
+            f"{OWN}/replication/{{pair}}/top{{top}}.parquet", pair=STUDY.pairs, top=TOP
+        ),
     output:
         outputs=shown(f"{OWN}/replication/changes", REPLICATION.changes),
     log:
@@ -127,7 +129,8 @@ rule plot_replication:
         function="matcheval.execution.calls:make_all",
         job=arguments(REPLICATION.figure_arguments),
         code=digest(
-            "matcheval.execution.calls:make_all", "matcheval.replication.analysis:draw_fit"
+            "matcheval.execution.calls:make_all",
+            "matcheval.replication.analysis:draw_fit",
         ),
     message:
         "Plotting the replication of {wildcards.pair}"

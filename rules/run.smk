@@ -11,7 +11,7 @@ from preflight import Preflight
 from sigterm import end_at_any_moment
 
 BEGAN = time.time()
-PREFLIGHT = Preflight(workflow, STUDY, REQUESTS)
+PREFLIGHT = Preflight(workflow, STUDY)
 if workflow.is_main_process:
     for warning in undecided(CODE):
         logger.warning(f"Warning: {warning}.")

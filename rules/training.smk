@@ -51,7 +51,7 @@ rule train_model:
         "Training {wildcards.model}"
     shell:
         LEASE_GPU + PYTHON + "train.py {params.arguments:q} --threads {threads}"
-        " {resources.machine} > {log:q} 2>&1"
+        " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
 
 
 # Short trainings on a processor: a job for many. These have no wildcard in common, so that the
@@ -88,4 +88,6 @@ for number, models in STUDY.trainings.batches.items():
             f"Training {len(models)} models, batch {number}"
         shell:
             PYTHON + "train.py {params.arguments:q} --threads {params.threads}"
-            " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"
+            " --processes $(( {threads} / {params.threads} )) {resources.machine}"
+            + TIME_LIMIT
+            + " > {log:q} 2>&1"

@@ -3,13 +3,13 @@
 import argparse
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import add_time_limit, unpacked
 from matcheval.inference import N_TOP, OUTPUT_SUFFIXES, OUTPUTS
 from matcheval.inference.settings import add_inference_options
 from matcheval.io.kept import publish
@@ -24,6 +24,7 @@ def predict(
     predictions: Path,
     outputs: Sequence[str],
     processes: bool,
+    is_to_stop: Callable[[], bool] = lambda: False,
     **config: Any,
 ) -> None:
     """Run models on datasets, and link the results to the places where the study has them."""
@@ -45,7 +46,7 @@ def predict(
         n_processes, config["n_threads"] = config["n_threads"], 1
     predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
-        config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop(),
+        config=InferenceConfig(**config), n_processes=n_processes, is_to_stop=is_to_stop,
         progress=show_progress(),
     )  # fmt: skip
     named = [source["name"] for source, _ in models]
@@ -76,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     about = "use the threads for processes, each for some of the datasets"
     parser.add_argument("--processes", action="store_true", help=about)
+    add_time_limit(parser)
     run_command(predict, **vars(parser.parse_args(argv)))
 
 

@@ -3,13 +3,13 @@
 import argparse
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import add_time_limit, unpacked
 from matcheval.io.kept import publish
 
 log = logging.getLogger("train")
@@ -22,6 +22,7 @@ def train(
     validation: Sequence[Path],
     output: Path,
     history: Path,
+    is_to_stop: Callable[[], bool] = lambda: False,
     **engine: Any,
 ) -> None:
     """Train a model."""
@@ -31,7 +32,7 @@ def train(
     start = time.perf_counter()
     kept = train_to_checkpoint(
         name, recipe, train, validation, output, history, engine=Engine(**engine),
-        is_to_stop=is_to_stop(), progress=show_progress(),
+        is_to_stop=is_to_stop, progress=show_progress(),
     )  # fmt: skip
     log.info(
         f"{name}: accuracy {kept.train_accuracy:.4f} in training, {kept.validation_accuracy:.4f} "
@@ -42,7 +43,7 @@ def train(
 
 def train_models(
     trainings: Sequence[Any], datasets: Path, checkpoints: Path, links: Path, n_processes: int,
-    **engine: Any,
+    is_to_stop: Callable[[], bool] = lambda: False, **engine: Any,
 ) -> None:  # fmt: skip
     """Train the models that are not trained yet, several at a time; link their files."""
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
@@ -58,10 +59,10 @@ def train_models(
             "output": checkpoints / f"{name}.safetensors",
             "history": checkpoints / f"{name}.history.csv",
         }  # fmt: skip
-        make = partial(train, **arguments, **engine)
+        make = partial(train, **arguments, is_to_stop=is_to_stop, **engine)
         members.append(Member(name, partial(is_trained, **arguments), make))
         files += [arguments["output"], arguments["history"]]
-    make_members(members, n_processes=n_processes)
+    make_members(members, n_processes=n_processes, is_to_stop=is_to_stop)
     for file in files:
         publish(file, links / file.name)
 
@@ -93,6 +94,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--save-minutes", type=float, default=10, help="minutes between saves of the resume state"
     )
+    add_time_limit(parser)
     run_command(train_models, **vars(parser.parse_args(argv)))
 
 

@@ -38,7 +38,9 @@ def test_the_error_in_a_log(log, reason):
     assert run_summary.error_in(log) == reason
 
 
-STATUS = "CalledProcessError in file x, line 9:\nCommand 'set -euo pipefail;  {}' returned non-zero exit"
+STATUS = (
+    "CalledProcessError in file x, line 9:\nCommand 'set -euo pipefail;  {}' returned non-zero exit"
+)
 
 
 def error(job, log, *more, rule="train_model", indent="") -> str:
@@ -58,7 +60,11 @@ def told(tmp_path, text, began=0.0) -> list[str]:
     ("log", "code", "reason"),
     [
         ("error: a\n", 1, "a"),
-        ("error: caught\n", 137, "killed by SIGKILL, perhaps because the machine ran out of memory"),
+        (
+            "error: caught\n",
+            137,
+            "killed by SIGKILL, perhaps because the machine ran out of memory",
+        ),
         ("", 255, "it has left no message"),
         ("epoch 1\n1 failed\n\n", 1, "1 failed"),
         ("error: " + "long " * 100, 1, ("long " * 100)[:299] + "…"),

@@ -16,10 +16,7 @@ from typing import Any, Literal
 
 from packaging.requirements import Requirement
 
-from matcheval.errors import InputError
-from matcheval.execution.cluster import slurm
 from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
-from matcheval.io.text_tables import counted
 from matcheval.starting.commands import snakefile
 from matcheval.version import __version__
 
@@ -52,7 +49,6 @@ _TAKEN_REMEDY = (
     f"wait, or choose another GPU by {VISIBLE}"
 )
 _NO_DRIVER_REMEDY = "If this machine has a GPU: load its driver; after an update of it, restart"
-_PLUGIN = "snakemake-executor-plugin-slurm"
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,6 @@ def findings(results: Path) -> Iterator[Finding]:
     yield from check_folders(results)
     yield from _fonts()
     yield check_workflow()
-    yield from check_slurm()
 
 
 def check_packages() -> Iterator[Finding]:
@@ -263,29 +258,3 @@ def check_workflow() -> Finding:
         found = "Snakemake is not installed: studies cannot be run"
         return Finding("workflow", NOTE, found, _INSTALL)
     return Finding("workflow", OK, f"Snakemake {version}, {rules.absolute()}")
-
-
-def check_slurm() -> Iterator[Finding]:
-    """Ask SLURM, if it is here, for its partitions."""
-    if shutil.which("sinfo") is None:
-        yield Finding("SLURM", OK, "not here: jobs run on this machine")
-        return
-    try:
-        nodes = slurm.nodes()
-    except (InputError, ValueError) as error:
-        remedy = "On a cluster, run this on a login node, perhaps after `module load slurm`"
-        yield Finding("SLURM", NOTE, f"its commands are here, but do not answer: {error}", remedy)
-        return
-    shown = []
-    for name in dict.fromkeys(node.partition for node in nodes):
-        of = [node for node in nodes if node.partition == name]
-        gpus = ", GPUs" if any(node.gpus for node in of) else ""
-        down = "" if any(node.up for node in of) else ", down"
-        shown.append(f"{name} ({counted(len(of), 'node')}{gpus}{down})")
-    is_up = any(node.up for node in nodes)
-    remedy = "" if is_up else "No node can run jobs: ask those who run the cluster"
-    found = f"partitions {', '.join(shown) or 'none'}"
-    yield Finding("SLURM", OK if is_up else PROBLEM, found, remedy)
-    if version_of(_PLUGIN) is None:
-        found = f"{_PLUGIN} is not installed: jobs cannot be submitted"
-        yield Finding("SLURM", NOTE, found, "make slurm, or pip install '.[workflow,slurm]'")

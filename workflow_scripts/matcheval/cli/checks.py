@@ -11,11 +11,13 @@ from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
 from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
+from matcheval.slurm_checks import PROFILE, check_presence, check_profile
 
 _DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
     "works, what does not, and what to do. Ends with code 1 if something does not work. With "
-    "--gpu: runs on each GPU what studies run there, in five minutes, and writes a file to send."
+    "--gpu: runs on each GPU what studies run there, in five minutes, and writes a file to send. "
+    "With --slurm: says whether the cluster takes jobs as the profile submits them."
 )
 _STUDY = (
     "Read a study file and the files that it names as the workflow does before its first job, and "
@@ -41,6 +43,14 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         "--file", type=Path, default=Path("gpu-checks.json"), metavar="FILE",
         help="what --gpu writes, with versions and errors in full (default: gpu-checks.json)",
     )  # fmt: skip
+    parser.add_argument(
+        "--slurm", action="store_true",
+        help="submit a job to each partition of the profile, and say what would not work",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile", type=Path, default=PROFILE, metavar="FILE",
+        help=f"what --slurm reads (default: {PROFILE})",
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_doctor)
 
@@ -50,7 +60,9 @@ def run_doctor(arguments: argparse.Namespace) -> None:
     if arguments.gpu:
         _run_on_gpus(arguments)
         return
-    found = list(findings(arguments.results))
+    found = [*findings(arguments.results), *check_presence()]
+    if arguments.slurm:
+        found += check_profile(arguments.results, arguments.profile)
     problems = sum(one.state == PROBLEM for one in found)
     if arguments.json:
         told = {"works": not problems, "versions": versions()}

@@ -17,7 +17,6 @@ from typing import Any
 from matcheval.errors import InputError, StoppedError, listed
 from matcheval.execution.calls import converted, named_function
 from matcheval.execution.entry_points import cut_off_bytecode
-from matcheval.execution.jobs import is_to_stop
 from matcheval.execution.processes import in_processes, one_line
 from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
 
@@ -75,7 +74,12 @@ def _record(
     record_origin(files, origin)
 
 
-def make_members(members: Sequence[Member], *, n_processes: int = 1) -> None:
+def make_members(
+    members: Sequence[Member],
+    *,
+    n_processes: int = 1,
+    is_to_stop: Callable[[], bool] = lambda: False,
+) -> None:
     """Make what is missing or outdated.
 
     Parameters
@@ -84,6 +88,8 @@ def make_members(members: Sequence[Member], *, n_processes: int = 1) -> None:
         In one process they are made in this order, so that one may read files of those before.
     n_processes : int
         How many are made at a time.
+    is_to_stop : callable
+        Says whether to leave the rest to the next job.
 
     Raises
     ------
@@ -92,7 +98,7 @@ def make_members(members: Sequence[Member], *, n_processes: int = 1) -> None:
     StoppedError
         If it was stopped; the next job makes the others.
     """
-    tasks = {one.name: partial(_make, one) for one in members}
+    tasks = {one.name: partial(_make, one, is_to_stop) for one in members}
     made: Iterable[tuple[str, str]] = ((name, make()) for name, make in tasks.items())
     if min(n_processes, len(members)) > 1:
         made = in_processes(tasks, n_processes)
@@ -115,13 +121,13 @@ def _named(told: Mapping[str, str]) -> str:
     return listed([name for name, reason in told.items() if reason == _STOPPED])
 
 
-def _make(member: Member) -> str:
+def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
     """Make a member if it is not current; return why it failed."""
     start = time.perf_counter()
     try:
         if member.is_current():
             return ""
-        if is_to_stop()():
+        if is_to_stop():
             return _STOPPED
         member.make()
     except StoppedError as error:

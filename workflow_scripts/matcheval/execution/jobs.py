@@ -1,9 +1,11 @@
-"""Arguments of a command line that describe a whole job."""
+"""What a job is told: its arguments, environment and time limit."""
 
+import argparse
 import base64
 import json
 import os
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -37,16 +39,33 @@ def set_job_environment() -> None:
     os.environ["PATH"] = os.pathsep.join(filter(None, places))
 
 
-# Environment variable with the path of a file, which is there as soon as the job is to stop.
-STOP_FILE = "MATCHEVAL_STOP_FILE"
+# A job that another can continue saves its state and stops so long before its time limit; it
+# ignores a limit that is short.
+MARGIN_MINUTES, SHORT_MINUTES = 5, 15
 
 
-def stop_file(folder: Path, number: str) -> Path:
-    """Return the file that tells a job to save its state and stop."""
-    return folder.resolve() / ".snakemake" / "stop" / number
+def is_to_stop(minutes: int | None, start: float) -> Callable[[], bool]:
+    """Return what says whether a job is to save its state and stop.
+
+    Parameters
+    ----------
+    minutes : int or None
+        Its time limit, if it has one.
+    start : float
+        When it began, by `time.monotonic`.
+    """
+    if minutes is None or minutes < SHORT_MINUTES:
+        return lambda: False
+    end = start + 60 * (minutes - MARGIN_MINUTES)
+    return lambda: time.monotonic() >= end
 
 
-def is_to_stop() -> Callable[[], bool]:
-    """Return what says whether this process's job is to save its state and stop."""
-    place = os.environ.get(STOP_FILE)
-    return Path(place).exists if place else lambda: False
+def add_time_limit(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the time limit of a job, which begins as the option is read."""
+    parser.add_argument(
+        "--minutes",
+        type=lambda text: is_to_stop(int(text), time.monotonic()),
+        default=is_to_stop(None, 0),
+        dest="is_to_stop",
+        help=f"time limit: it saves its state and stops {MARGIN_MINUTES} minutes before",
+    )

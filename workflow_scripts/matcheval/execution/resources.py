@@ -5,7 +5,7 @@ overrides them (`--set-resources train_model:mem_mb=8000`).
 
 Requests are generous where that costs little (unused time is given back to the scheduler) and
 close to actual use where it costs much (memory). A job whose request was too small is repeated with
-twice as much.
+more, and one whose time was over goes on.
 """
 
 import math
@@ -56,8 +56,8 @@ class ResourceRequest:
         return cls(mem_mb, STEP_MINUTES * math.ceil(minutes / STEP_MINUTES), threads, gpu)
 
     def on_attempt(self, attempt: int) -> "ResourceRequest":
-        """Return the request of an attempt: memory and time double with every attempt."""
-        factor = 2 ** (attempt - 1)
+        """Return the request of an attempt: up to three times the memory and time of the first."""
+        factor = min(attempt, 3)
         return replace(self, mem_mb=self.mem_mb * factor, runtime=self.runtime * factor)
 
 

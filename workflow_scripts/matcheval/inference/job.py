@@ -12,7 +12,6 @@ from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
-from matcheval.execution import jobs
 from matcheval.execution.processes import in_processes, one_line
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
@@ -44,7 +43,9 @@ def predict_datasets(
         tasks = {}
         for i in range(n_processes):
             share = {name: datasets[name] for name in names[i::n_processes]}
-            tasks[", ".join(share)] = partial(_told, models, share, predictions, outputs, config)
+            tasks[", ".join(share)] = partial(
+                _told, models, share, predictions, outputs, config, is_to_stop
+            )
         failed = [reason for _, reason in in_processes(tasks, n_processes) if reason]
         if failed:
             raise InputError("; ".join(failed))
@@ -66,9 +67,8 @@ def _told(*arguments: Any) -> str:
 def _run_missing(
     models: Sequence[ModelFiles], datasets: Mapping[str, Path], predictions: Path,
     outputs: Sequence[str], config: InferenceConfig,
-    is_to_stop: Callable[[], bool] | None = None, *, progress: bool = False,
+    is_to_stop: Callable[[], bool], *, progress: bool = False,
 ) -> None:  # fmt: skip
-    is_to_stop = is_to_stop or jobs.is_to_stop()
     problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None

@@ -3,6 +3,7 @@
 The numbers are in `execution.resources`; here they meet the study and the machine.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ class Machine:
     is_local: bool = True
     gpu_partition: str | None = None
     partition: str | None = None
+    max_runtime: int | None = None  # minutes
 
     def gpus_for(self, device: str) -> int:
         """Return the number of GPUs of a job."""
@@ -94,7 +96,11 @@ class Requests:
                 self.of(rule, _named(models) or wildcards).on_attempt(attempt)
             )
 
-        given = {"mem_mb": of_job(attrgetter("mem_mb")), "runtime": of_job(attrgetter("runtime"))}
+        longest = self._machine.max_runtime or math.inf
+        given: dict[str, Resource] = {
+            "mem_mb": of_job(attrgetter("mem_mb")),
+            "runtime": of_job(lambda request: min(request.runtime, longest)),
+        }
         if rule in GPU_RULES:
             given["gpu"] = of_job(attrgetter("gpu"))
             if self._machine.gpu_partition is not None:

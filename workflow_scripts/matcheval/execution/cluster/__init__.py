@@ -1,1 +1,0 @@
-"""Checks of a SLURM cluster before jobs are submitted to it. Independent of Snakemake."""

@@ -1,0 +1,152 @@
+"""Checks of a SLURM cluster and its profile before jobs are submitted: `doctor --slurm`."""
+
+import math
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.health import NOTE, OK, PROBLEM, Finding
+from matcheval.io.user_files import read_yaml
+
+PROFILE = Path("profiles/slurm/config.yaml")
+# Resources for all jobs that have an effect, and the options of `sbatch` for some.
+_OPTIONS = {"slurm_account": "account", "qos": "qos", "constraint": "constraint"}
+_RESOURCES = (
+    *_OPTIONS, "disk_mb", "gpu_partition", "max_runtime", "mem_mb", "runtime", "slurm_extra",
+    "slurm_partition", "tmpdir",
+)  # fmt: skip
+# A shell script that says what is wrong with a file to write to, and with a program.
+_LOOK = """
+[ -e "$0" ] || echo "${0%/*} is not there or another one"
+[ ! -e "$0" ] || [ -w "$0" ] || echo "${0%/*} cannot be written to"
+[ -x "$1" ] || echo "$1 is not there"
+"""
+
+
+def run_slurm(*command: str) -> str:
+    """Run a command of SLURM, and return its standard output."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"'{command[0]}' is not on PATH, or did not end: {error}") from error
+    if done.returncode:
+        lines = (done.stderr.strip() or "no reason given").splitlines()
+        raise InputError(f"'{command[0]}' failed: {'; '.join(lines[-2:])}")
+    return done.stdout
+
+
+def partitions() -> dict[str, float]:
+    """Ask for the time limits of partitions, in minutes."""
+    rows = run_slurm("sinfo", "--noheader", "--format=%R|%l").split()
+    return {name: _minutes(limit) for name, limit in (row.split("|") for row in rows)}
+
+
+def _minutes(limit: str) -> float:
+    """Convert a time limit: [days-][hours:]minutes:seconds, or a word for none."""
+    if not limit[:1].isdigit():
+        return math.inf
+    days, _, clock = limit.rpartition("-")
+    hours, minutes, seconds = [0, 0, *map(int, clock.split(":"))][-3:]
+    return int(days or 0) * 1440 + hours * 60 + minutes + seconds / 60
+
+
+def check_presence() -> Iterator[Finding]:
+    """Ask SLURM, if it is here, for its partitions."""
+    if shutil.which("sinfo") is None:
+        yield Finding("SLURM", OK, "not here: jobs run on this machine")
+        return
+    try:
+        yield Finding("SLURM", OK, f"partitions {', '.join(partitions())}")
+    except InputError as error:
+        remedy = "On a cluster, run this on a login node, perhaps after `module load slurm`"
+        yield Finding("SLURM", NOTE, f"its commands are here, but do not answer: {error}", remedy)
+
+
+def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
+    """Check whether the cluster takes jobs as a profile submits them."""
+    given = read_yaml(profile)
+    default = given.get("default-resources") or {}
+    for name in set(default) - set(_RESOURCES):
+        if close := get_close_matches(name, _RESOURCES, 1, 0.7):
+            yield Finding(name, PROBLEM, "this resource has no effect", f"Is it '{close[0]}'?")
+    try:
+        limits = partitions()
+        yield _status(given)
+        for key in ("slurm_partition", "gpu_partition"):
+            if key in default:
+                yield from _check_partition(key, default, limits, results.resolve())
+        queue = run_slurm("squeue", "--me", "--noheader", "--format=%i|%Z").splitlines()
+    except InputError as error:
+        yield Finding("SLURM", PROBLEM, str(error), "Run this on a login node of the cluster")
+        return
+    if jobs := " ".join(one.split("|")[0] for one in queue if one.endswith(f"|{Path.cwd()}")):
+        found = f"jobs of an earlier run are in the queue, and a new run would repeat them: {jobs}"
+        yield Finding("queue", NOTE, found, f"Wait until they have ended, or: scancel {jobs}")
+
+
+def _status(given: Mapping[str, Any]) -> Finding:
+    """Check that Snakemake can notice the end of jobs."""
+    shown = run_slurm("scontrol", "show", "config")
+    config = dict(re.findall(r"^(\w+) *= (\S+)", shown, re.MULTILINE))
+    wait = int(given.get("slurm-init-seconds-before-status-checks", 40))
+    age, command = int(config["MinJobAge"]), given.get("slurm-status-command", "sacct")
+    has_accounting = config["AccountingStorageType"] not in ("accounting_storage/none", "(null)")
+    if has_accounting or (command == "squeue" and age >= 3 * wait):
+        return Finding("status", OK, f"by {command}")
+    found = f"no accounting for sacct, and squeue knows ended jobs for {age} s: a run would hang"
+    remedy = "slurm-status-command: squeue, and slurm-init-seconds-before-status-checks: "
+    return Finding("status", PROBLEM, found, f"{remedy}{max(1, age // 3)} or less")
+
+
+def _check_partition(
+    key: str, default: Mapping[str, Any], limits: Mapping[str, float], results: Path
+) -> Iterator[Finding]:
+    """Check that a partition takes a job for as long as the profile says, and sees the results."""
+    name = str(default[key])
+    if name not in limits:
+        found = f"the cluster has no partition '{name}'"
+        yield Finding(key, PROBLEM, found, f"{key}: {' or '.join(limits)}")
+        return
+    if (most := limits[name]) < float(default.get("max_runtime", math.inf)):
+        found = f"'{name}' ends jobs after {most:g} minutes"
+        yield Finding(key, PROBLEM, found, f"max_runtime: {most:g}, or less")
+    given = {_OPTIONS[one]: value for one, value in default.items() if one in _OPTIONS}
+    options = [f"--{option}={value}" for option, value in {"partition": name, **given}.items()]
+    options += ["--gpus=1"] if key == "gpu_partition" else []
+    submit = ("sbatch", "--parsable", "--hold", "--output=/dev/null", *options, "--wrap=true")
+    try:
+        said = run_slurm(*submit).strip()
+    except InputError as error:
+        yield Finding(key, PROBLEM, f"{' '.join(options)}: {error}", f"Change it in {PROFILE}")
+        return
+    numbers = re.findall(r"\d+", said)
+    run_slurm("scancel", "--me", *numbers[-1:])
+    if len(numbers) > 1 and not re.fullmatch(r"\d+(;.*)?", said):
+        remedy = "docs/cluster.md has a remedy, below 'Faults'"
+        yield Finding(key, PROBLEM, f"sbatch says more than the job's number: {said!r}", remedy)
+    yield _seen(key, options, results)
+
+
+def _seen(key: str, options: list[str], results: Path) -> Finding:
+    """Look from a node at the folder of results, and at Python."""
+    results.mkdir(parents=True, exist_ok=True)
+    probe = results / f".seen-{secrets.token_hex(4)}"
+    probe.touch()
+    srun = ("srun", "--quiet", "--ntasks=1", "--time=1", "--immediate=20", "--chdir=/", *options)
+    try:
+        wrong = run_slurm(*srun, "sh", "-c", _LOOK, str(probe), sys.executable).strip()
+    except InputError as error:
+        return Finding(key, NOTE, f"whether nodes see {results} was not checked: {error}")
+    finally:
+        probe.unlink()
+    if wrong:
+        remedy = "Run this in a folder, .venv included, that all nodes share and may write to"
+        return Finding(key, PROBLEM, f"on a node, {', '.join(wrong.splitlines())}", remedy)
+    return Finding(key, OK, f"takes jobs, which see {results} and may write to it")
