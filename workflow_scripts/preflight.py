@@ -4,8 +4,10 @@ Names in the profile and names that studies share are checked always; the user's
 jobs start, as a dry run does not need them.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import WorkflowError
@@ -14,11 +16,17 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.study.checks import check_custom_images
-from matcheval.study.stored import check_shared_names, record_shared_names
+from matcheval.study.stored import (
+    check_made_with,
+    check_restored,
+    check_shared_names,
+    record_made_with,
+    record_shared_names,
+)
 from matcheval.study.study import Study
 
-# Rules that not every study has, and that a profile may name nevertheless: of saved pairs.
-_RULES_OF_SOME_STUDIES = ("match_and_save_pairs",)
+# Rules of which a study may have fewer, and that a profile may name nevertheless.
+_NUMBERED = re.compile(r"(train|predict)_models_\d+")
 
 
 @contextmanager
@@ -33,8 +41,8 @@ def with_message_only() -> Iterator[None]:
 class Preflight:
     """The checks of one run."""
 
-    def __init__(self, workflow: Any, study: Study) -> None:
-        self._workflow, self._study = workflow, study
+    def __init__(self, workflow: Any, study: Study, given: Mapping[str, Any]) -> None:
+        self._workflow, self._study, self._given = workflow, study, given
 
     def on_load(self, is_module: bool) -> None:
         """Run the checks that are possible once the rules have been read."""
@@ -44,6 +52,7 @@ class Preflight:
             if not is_module:
                 self._check_profile()
             check_shared_names(self._study)
+            check_made_with(self._study, self._given)
         try:
             check_custom_images(self._study)
         except InputError as error:
@@ -53,12 +62,20 @@ class Preflight:
         """Run the checks that are possible once jobs are about to start."""
         with with_message_only():
             check_custom_images(self._study)
+            check_restored(self._study)
             record_shared_names(self._study)
+            record_made_with(self._study, self._given)
+
+    def on_success(self, began: float) -> None:
+        """Note that the results of a whole run, which ends with the report, are of one study."""
+        page = Path(self._study.report_page)
+        if page.is_file() and page.stat().st_mtime >= began:
+            record_made_with(self._study, self._given, is_complete=True)
 
     def _check_profile(self) -> None:
         """Check names of rules in the profile and on the command line."""
         settings, problems = self._workflow.resource_settings, ErrorCollector()
-        known = sorted([*(rule.name for rule in self._workflow.rules), *_RULES_OF_SOME_STUDIES])
+        known = sorted(rule.name for rule in self._workflow.rules)
         given = {
             "set-resources": settings.overwrite_resources,
             "set-threads": settings.overwrite_threads,
@@ -66,5 +83,6 @@ class Preflight:
         }
         for option, names in given.items():
             with problems.collected():
-                check_known("rule", names, known, field=option)
+                some = [name for name in names if not _NUMBERED.fullmatch(name)]
+                check_known("rule", some, known, field=option)
         problems.raise_any()

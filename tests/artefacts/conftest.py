@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from matcheval.io.json_files import read_json
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--given", type=Path, required=True, help="JSON file of `Results`")
@@ -30,15 +28,6 @@ class Results:
     def shared(self, folder: str, suffix: str = "") -> list[Path]:
         """The files in a folder that studies share, such as `datasets` or `sampling`."""
         return self._below(self.study.parent / folder, suffix)
-
-    def predictions(self) -> dict[Path, str]:
-        """The prediction files that the indexes of inference list, with their SHA-256."""
-        return {
-            self.study.parent / "predictions" / dataset / f"{model}.parquet": digest
-            for path in self.of_stage("inference")
-            for dataset, digests in read_json(path)["predictions"].items()
-            for model, digest in digests.items()
-        }
 
     def _below(self, folder: Path, suffix: str) -> list[Path]:
         below = [path for path in self.files if path.is_relative_to(folder)]

@@ -142,7 +142,7 @@ def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
 
 def make_calls(
     *,
-    function: str,
+    makes: str,
     shared: Mapping[str, Any],
     members: Mapping[str, Mapping[str, Any]],
     reads: Mapping[str, Sequence[Path]],
@@ -160,8 +160,8 @@ def make_calls(
 
     Parameters
     ----------
-    function : str
-        `module:name`.
+    makes : str
+        The function, `module:name`.
     shared : mapping
         Arguments of all members.
     members : mapping of str to mapping
@@ -181,13 +181,13 @@ def make_calls(
     """
     from threadpoolctl import threadpool_limits
 
-    called = named_function(function)
+    called = named_function(makes)
     common = converted(called, shared)
     batch, files = [], []
     for name, own in members.items():
         file = kept / f"{name}.parquet"
         arguments = {**common, **converted(called, own), output: file}
-        key = json.dumps([code, state, function, shared, own], sort_keys=True)
+        key = json.dumps([code, state, makes, shared, own], sort_keys=True)
         key = key.replace(f'"{results}/', '"<results>/')  # which may be moved
         call = partial(called, **arguments)
         batch.append(kept_member(name, [file], key, reads[name], call))

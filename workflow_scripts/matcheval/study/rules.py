@@ -149,7 +149,7 @@ def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:
 def kept_calls(study: Any, function: Callable[..., None], place: str) -> dict[str, Any]:
     """Return where `execution.batches.make_calls` keeps the files of a study, and links to them."""
     return {
-        "function": function_name(function), "results": study.results,
+        "makes": function_name(function), "results": study.results,
         "kept": f"{study.folder}/{KEPT}/{place}", "declared": f"{study.folder}/{place}",
     }  # fmt: skip
 

@@ -1,10 +1,17 @@
-"""A name means the same in all studies that share a results folder.
+"""What stored results mean: names that studies share, and the settings that a study ran with.
 
-Datasets, checkpoints and predictions lie there by name, for all studies. If a name meant two
-things, every run of either study would build its own over the other's, trainings included.
+Datasets, checkpoints and predictions lie in a results folder by name, for all studies. If a name
+meant two things, every run of either study would build its own over the other's.
+
+Snakemake remembers what files were made with in its working directory, by their paths. Of results
+that were moved, renamed or mounted elsewhere it knows nothing, and a changed setting would repeat
+no job. A study's folder therefore has a record of its settings, with the identity of the working
+directory; in another one, the study must have the same settings.
 """
 
+import hashlib
 import json
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +19,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from matcheval.datasets.folders import read_description
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import deciding
+from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
+from matcheval.io.json_files import read_json, write_json
 from matcheval.study.contents import STUDIES_FOLDER
 from matcheval.study.study import Study
 
@@ -80,6 +90,107 @@ def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | 
                 return found
         return None
     return None if here == there else (key, json.dumps(here), json.dumps(there))
+
+
+_RECORD = ".made_with.json"
+_IDENTITY = Path(".snakemake", "matcheval-id")
+# Settings that results do not depend on.
+_OF_MACHINES = {
+    "": ("results", "mirror", "downloads", "models"),
+    "training": ("device", "threads", "models_per_job", "channels_last", "save_minutes"),
+    "inference": ("device", "threads", "batch_size", "models_per_job"),
+}
+
+
+def settings_of(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that results of a study depend on, but the user's files and the code."""
+    asked = json.loads(json.dumps(given, default=str))
+    for block, keys in _OF_MACHINES.items():
+        place = asked.get(block) or {} if block else asked
+        for key in keys:
+            place.pop(key, None)
+    models = meanings(study)["model"]
+    own = {name: models.get(name, {}) | {"family": m.family} for name, m in study.models.items()}
+    return asked | {"models": own}
+
+
+def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
+    """Refuse results of other settings that Snakemake knows nothing of.
+
+    Raises
+    ------
+    InputError
+        Naming the setting, and both values.
+    """
+    file = Path(study.folder, _RECORD)
+    if not file.is_file():
+        return
+    record = read_json(file)
+    if record["identity"] == _identity(study):
+        return
+    now = settings_of(study, given)
+    for before in record["settings"]:
+        if difference := _difference(now, before):
+            key, mine, other = difference
+            folders = [study.folder]
+            if key.startswith("datasets."):
+                folders.append(study.dataset_folder(key.split(".")[1]))
+            raise InputError(
+                f"these results were made with {key} {other}, and the study file says {mine}; "
+                "as they were moved, or .snakemake was deleted, it is not known which of them are "
+                "of which",
+                file=study.folder,
+                remedy=f"Set {key} back, or delete {' and '.join(folders)}: trained models and "
+                "predictions are kept elsewhere, and are not computed again",
+            )
+
+
+def record_made_with(study: Study, given: Mapping[str, Any], *, is_complete: bool = False) -> None:
+    """Record the settings of a run that starts; once it is complete, no others count any more."""
+    file, now = Path(study.folder, _RECORD), settings_of(study, given)
+    before = [] if is_complete or not file.is_file() else read_json(file)["settings"]
+    if not _IDENTITY.is_file():
+        _IDENTITY.parent.mkdir(exist_ok=True)
+        _IDENTITY.write_text(uuid.uuid4().hex, encoding="utf-8")
+    settings = [one for one in before if one != now] + [now]
+    write_json({"identity": _identity(study), "settings": settings}, file)
+
+
+def check_restored(study: Study) -> None:
+    """Refuse predictions that were put in the place of later ones, as from a backup.
+
+    Their times are older than those of the weights that the study's own are of.
+
+    Raises
+    ------
+    InputError
+        Naming the file.
+    """
+    for model in (name for name in study.predicting.models if name in study.trained):
+        weights, source = Path(str(study.weights_file(model))), study.runnable[model].source
+        assert source is not None, model
+        digest = ""
+        for dataset in study.predicting.datasets:
+            link = Path(study.predictions_file(dataset, model))
+            folder = Path(study.dataset_folder(dataset))
+            if not (link.is_file() and weights.is_file() and folder.is_dir()):
+                continue
+            is_made_later = link.lstat().st_mtime_ns > weights.lstat().st_mtime_ns
+            if not is_made_later or link.stat().st_mtime_ns >= weights.stat().st_mtime_ns:
+                continue
+            digest = digest or ModelFiles(source, weights).digest()
+            inputs = inputs_digest(digest, read_description(folder), deciding(study.inference))
+            if recorded_inputs(link) != inputs:
+                raise InputError(
+                    f"these are no predictions of {weights}, as it is now",
+                    file=link.resolve(), remedy="Delete it, and run the same command again",
+                )  # fmt: skip
+
+
+def _identity(study: Study) -> str:
+    """Return what tells Snakemake's memory of a results folder from that of others."""
+    known = _IDENTITY.read_text(encoding="utf-8") if _IDENTITY.is_file() else ""
+    return hashlib.sha256(f"{known} {study.results}".encode()).hexdigest()
 
 
 # Of what prediction files name, what can change the last digits of results.
