@@ -1,7 +1,6 @@
 """Studies and their settings, for tests."""
 
 import re
-from functools import cache
 from pathlib import Path
 
 import yaml
@@ -35,17 +34,11 @@ def changed(settings, **values):
     return type(settings).model_validate(vars(settings) | values)
 
 
-@cache
-def declared_rules() -> list:
-    """The rules that analyses declare in the library (study/rules.py)."""
-    given = configuration("digits-sampling") | {"matching": configuration("digits")["matching"]}
-    analyses = load(given).analyses.values()
-    return [one for each in analyses for one in [*each.made_rules, *each.commands]]
-
-
 def rule_bodies() -> list[tuple[str, str]]:
-    """Name and text of every rule with jobs in rules/; rules of loops have no name there."""
+    """Name and text of every rule with jobs in rules/; rules of loops are named as far as known."""
     text = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk"))
-    start = r"^( *)(?:use rule \w+ as|rule) ?(\w*)(?: with)?:\n((?:\1 +.*\n|\n)+)"
-    found = [(name, body) for _, name, body in re.findall(start, text, re.MULTILINE)]
+    found = []
+    for _, name, body in re.findall(r"^( *)rule ?(\w*):\n((?:\1 +.*\n|\n)+)", text, re.MULTILINE):
+        in_loop = re.search(r'name:\n +f?"?([\w.]+)', body)
+        found.append((name or (in_loop[1] if in_loop else ""), body))
     return [(name, body) for name, body in found if "localrule: True" not in body]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from functools import partial
 from pathlib import Path
@@ -10,15 +11,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from matcheval.errors import InputError
-from matcheval.execution.batches import (
-    Member,
-    make_calls,
-    make_members,
-    members_in,
-    remove_outdated,
-)  # fmt: skip
+from matcheval.errors import InputError, StoppedError
+from matcheval.execution.batches import Member, kept_member, make_calls, make_members
 from matcheval.execution.calls import make_all
+from matcheval.io.kept import is_made_from, origin_of, publish
 from matcheval.study.batches import in_batches
 
 
@@ -44,14 +40,14 @@ def made(request, tmp_path):
         for name, text in texts.items():
             (tmp_path / name).write_text(text)
         members = [
-            Member(
-                name, (tmp_path / "out" / f"{name}.txt",), key, (tmp_path / name,), write,
-                {"name": name, "folder": tmp_path / "out", "source": tmp_path / name},
+            kept_member(
+                name, [tmp_path / "out" / f"{name}.txt"], key, [tmp_path / name],
+                partial(write, name, tmp_path / "out", tmp_path / name),
             )
             for name, key in zip("abc", keys, strict=False)
         ]  # fmt: skip
         log.write_text("")
-        make_members(tmp_path / "index.json", members, tmp_path, n_processes=request.param)
+        make_members(members, n_processes=request.param)
         return "".join(sorted(log.read_text()))
 
     return make
@@ -67,48 +63,53 @@ def test_only_what_is_missing_or_outdated_is_made(made, tmp_path):
     (tmp_path / "out/a.txt").unlink()
     assert made(keys="kkl") == "a"
     assert made(keys="kk") == ""  # a member less
-    assert list(members_in(tmp_path / "index.json", tmp_path)) == [
-        tmp_path / "out/a.txt", tmp_path / "out/b.txt",
-    ]  # fmt: skip
+    copied = shutil.copytree(tmp_path / "out", tmp_path / "copy")  # its record goes with it
+    origin = origin_of("k", [tmp_path / "b"])
+    assert is_made_from([copied / "b.txt"], origin)
+    assert not is_made_from([copied / "b.txt"], origin_of("l", [tmp_path / "b"]))
 
 
-def test_a_failure_is_named_and_the_others_are_kept(made, tmp_path):
+def test_a_failure_is_named_and_the_others_are_kept(made):
     with pytest.raises(InputError, match=r"1 of 3 failed; b: .*is bad"):
         made(a="1", b="bad", c="3")
-    assert not (tmp_path / "index.json").exists()
     assert made(b="2") == "b"
+    with pytest.raises(InputError, match=r"a: is bad"):  # the only one is not counted
+        made(keys="k", a="bad")
 
 
 def test_a_killed_process_takes_no_other_with_it(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text("killed" if name == "a" else "1")
     members = [
-        Member(
-            name, (tmp_path / f"{name}.txt",), "", (tmp_path / name,),
-            partial(write, folder=tmp_path, source=tmp_path / name), {"name": name},
-        )
+        Member(name, lambda: False, partial(write, name, tmp_path, tmp_path / name))
         for name in "ab"
-    ]  # fmt: skip
+    ]
     (tmp_path.parent / "log").touch()
     with pytest.raises(InputError, match="1 of 2 failed; a: killed by SIGKILL"):
-        make_members(tmp_path / "index.json", members, tmp_path, n_processes=2)
+        make_members(members, n_processes=2)
     assert (tmp_path / "b.txt").read_text() == "1"
 
 
-def test_a_list_of_missing_or_cut_files_is_removed(made, tmp_path):
-    index = tmp_path / "index.json"
-    for text in (None, "", "damaged"):
-        made(a="1", b="2", c="3")
-        remove_outdated([str(index), str(tmp_path / "none.json")], tmp_path)
-        assert index.exists()
-        if text is None:
-            (tmp_path / "out/b.txt").unlink()
-        elif text == "":
-            (tmp_path / "out/b.txt").write_text(text)
-        else:
-            index.write_text("{")
-        remove_outdated([str(index)], tmp_path)
-        assert not index.exists()
+def test_what_no_time_is_left_for_is_named(made, tmp_path):
+    assert made(a="1", b="2", c="3") == "abc"
+    members = [
+        Member(name, lambda name=name: name != "b", partial(write, name, tmp_path, tmp_path))
+        for name in "abc"
+    ]
+    with pytest.raises(StoppedError, match="b: stopped as its time is nearly over"):
+        make_members(members, is_to_stop=lambda: True)
+
+
+def test_a_declared_output_is_a_link_that_moves_with_the_folder(tmp_path):
+    kept, declared = tmp_path / "r/kept/a.txt", tmp_path / "r/study/x/a.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("1")
+    for _ in range(2):
+        publish(kept, declared)
+    (tmp_path / "r").rename(tmp_path / "moved")
+    moved = tmp_path / "moved/study/x/a.txt"
+    assert moved.is_symlink()
+    assert moved.read_text() == "1"
 
 
 def test_small_members_are_put_together_and_large_ones_left_out():
@@ -120,24 +121,20 @@ def note_threads(*, output: Path) -> None:
     """Write how many threads each library of this process adds up with."""
     assert np.ones(2) @ np.ones(2) == 2  # which loads one
     numbers = [one["num_threads"] for one in threadpool_info()]
+    output.parent.mkdir(exist_ok=True)
     output.write_text(f"{numbers} {os.environ['OMP_NUM_THREADS']}")
 
 
 def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
     for library in ("OMP", "OPENBLAS", "MKL"):
         monkeypatch.setenv(f"{library}_NUM_THREADS", "2")
-    files = [tmp_path / f"{name}.txt" for name in "abc"]
-    calls = [
-        {
-            "member": file.stem, "files": [str(file)], "reads": [], "key": "k",
-            "call": {
-                "function": f"{__name__}:note_threads", "arguments": {"output": str(file)},
-            },
-        }
-        for file in files
-    ]  # fmt: skip
     with threadpool_limits(2):
-        make_calls(calls=calls, code="", results=tmp_path, index=tmp_path / "i.json", threads=2)
+        make_calls(
+            makes=f"{__name__}:note_threads", shared={}, members=dict.fromkeys("abc", {}),
+            reads=dict.fromkeys("abc", []), output="output", state="", code="",
+            results=str(tmp_path), kept=tmp_path / "kept", declared=tmp_path / "declared", threads=2,
+        )  # fmt: skip
+    files = [tmp_path / f"declared/{name}.parquet" for name in "abc"]
     for file in files:
         numbers, variable = file.read_text().rsplit(" ", 1)
         assert set(json.loads(numbers)) == {1}
@@ -149,10 +146,10 @@ def test_calls_of_one_job(tmp_path, threads, caplog):
     files = [tmp_path / f"{n}.json" for n in range(4)]
     arguments = [{"values": {"n": n}, "path": str(file)} for n, file in enumerate(files)]
     calls = [{"function": "matcheval.io.json_files:write_json", "arguments": a} for a in arguments]
-    make_all(calls=calls, inputs=[], outputs=[], threads=threads)
+    make_all(calls=calls, threads=threads)
     assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
     calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")
     files[3].unlink()
     with pytest.raises((RuntimeError, InputError), match="below"):
-        make_all(calls=calls, inputs=[], outputs=[], threads=threads)
+        make_all(calls=calls, threads=threads)
     assert files[3].exists() == (threads > 1)

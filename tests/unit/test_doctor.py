@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
-from matcheval.execution.cluster import slurm
 
 from helpers import told_json
 from matcheval import __version__, health
 from matcheval.cli.main import main
 from matcheval.errors import InputError
+from matcheval.execution.cluster import slurm
 from matcheval.health import NOTE, OK, PROBLEM
 
 

@@ -17,7 +17,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from studies import ROOT, declared_rules, rule_bodies
+from matcheval.registry import ANALYSES
+from matcheval.study.tables import TableAnalysis
+from studies import ROOT, rule_bodies
 
 
 def lock(name="lock"):
@@ -62,20 +64,18 @@ def test_the_build_backend_is_pinned_to_the_locks():
 
 
 LIBRARY = ROOT / "workflow_scripts"
-DECLARED = [one for one in declared_rules() if hasattr(one, "run")]
-
-
 def modules(environment):
     """The modules that jobs with an environment begin with: scripts, and the library's functions.
 
     Those that are imported by name, such as builders of datasets and analyses, are among them.
     """
-    rules = [one for one in DECLARED if one.environment == environment]
-    found = {name.split(":")[0] for one in rules for name in (one.function, *one.code)}
+    found = set()
     for _, rule in rule_bodies():
-        script = re.search(r"workflow_scripts/(\w+)\.py|python -m (?!pytest)(\w+)", rule)
-        if script and f"envs/{environment}.yaml" in rule:
-            found.add(script[1] or script[2])
+        if f"envs/{environment}.yaml" in rule:
+            found |= set(re.findall(r'PYTHON \+ "(\w+)\.py', rule))
+            found |= set(re.findall(r'"(matcheval[\w.]+):\w+"', rule))
+    if environment == "analysis":
+        found |= {one.__module__ for one in ANALYSES if issubclass(one, TableAnalysis)}
     return found
 
 

@@ -268,7 +268,7 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
     monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
     output_figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "a"},
-        given=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(tmp_path)),
+        given=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles({name: f"{tmp_path}/{name}/{{model}}" for name in confidence})),
         members=["m"], outputs=[],
     )  # fmt: skip
     draw(shown[0])

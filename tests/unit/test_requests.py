@@ -1,17 +1,17 @@
-"""What jobs of a study ask for on a machine: GPUs, their partition, and shares of the cores."""
+"""What jobs of a study ask for on a machine: memory, time, GPUs, and shares of the cores."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
-from matcheval.execution import resources
-from matcheval.execution.sizes import DIGITS
-from matcheval.study.requests import Machine, Requests
-from studies import configuration, load
+from matcheval.study.requests import GPU_RULES, MANY_CORES, SMALL, Machine, Requests
+from studies import configuration, load, rule_bodies
 
 JOB = SimpleNamespace(
-    model="resnet-16-mixup", batch="models_1", dataset="digits-known", pair="new-writers"
-)
+    model="resnet-16-mixup", models=("linear-ce", "resnet-16-mixup"), dataset="digits-known",
+    pair="new-writers", batch="000",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +39,42 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     assert threads(n_gpus=2, cores=5) == 2
     assert threads(n_gpus=8, cores=5) == 1
     assert threads(n_gpus=8, cores=5, is_local=False) == 4
-    assert threads("predict_datasets", n_gpus=2, cores=5) == resources.MANY_CORES
+    assert threads("predict_models", n_gpus=2, cores=5) == MANY_CORES
 
 
-def test_further_attempts_ask_for_more(study):
-    batch = SimpleNamespace(pair="new-writers", batch="000")
-    given = Requests(study, Machine()).resources("match_predictions")
-    request = resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
-    assert given["mem_mb"](batch, 1) == request.mem_mb
-    assert given["runtime"](batch, 2) == 2 * request.runtime
+def test_further_attempts_ask_for_up_to_three_times_as_much(study):
+    requests = Requests(study, Machine(max_runtime=25))
+    given, first = requests.resources("match_predictions"), requests.of("match_predictions", JOB)
+    assert [given["mem_mb"](JOB, n) for n in (1, 2, 3, 5)] == [first.mem_mb * n for n in (1, 2, 3, 3)]
+    assert [given["runtime"](JOB, n) for n in (1, 2, 3)] == [10, 20, 25]
 
 
-def test_the_longest_of_jobs_that_are_grouped(tmp_path):
-    """By which groups are cut to the time limit of their partition."""
+def test_networks_ask_for_what_they_take(tmp_path):
+    """More images and larger networks ask for no less; on a GPU, for one and memory for CUDA."""
     study = load(configuration("digits-shifts") | {"results": str(tmp_path)})
-    longest = Requests(study, Machine(gpu_partition="gpu", partition="cpu")).longest_grouped()
-    minutes, partition = longest["predict_datasets"]
-    assert minutes >= 10
-    assert partition == "cpu"
+    requests = Requests(study, Machine())
+    one, other = (requests.of("predict_datasets", SimpleNamespace(model=name))
+                  for name in ("linear-ce", "resnet-16-mixup"))  # fmt: skip
+    single = requests.of("predict_dataset", JOB)
+    assert single.runtime <= other.runtime
+    assert one.mem_mb <= other.mem_mb
+    assert other.gpu == 0
+    together = requests.of("predict_models", JOB)
+    assert together.threads == MANY_CORES
+    assert together.mem_mb > 3 * 1500
+    trained = requests.of("train_models", JOB)
+    assert trained.mem_mb >= 2 * requests.of("train_model", SimpleNamespace(model="linear-ce")).mem_mb
+    small = requests.of("write_report", SimpleNamespace())
+    assert (small.mem_mb, small.runtime) == (SMALL.mem_mb, SMALL.runtime) == (1000, 10)
+
+
+def test_every_rule_asks_in_the_one_place():
+    """Downloads run where Snakemake does; targets only collect files."""
+    for name, body in rule_bodies():
+        if re.search(r"^ *(script|shell):", body, re.M):
+            assert "**REQUESTS.resources(" in body, body
+            asked = re.findall(r'REQUESTS\.resources\("(\w+)"', body)
+            assert asked in ([name], [], ["train_models"], ["predict_models"]), name
+            assert ("gpu" in body or "LEASE_GPU" in body) == (
+                (asked or [""])[0] in GPU_RULES
+            ), name

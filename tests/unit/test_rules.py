@@ -1,12 +1,11 @@
 """Paths of files with wildcards, and patterns of wildcards' values."""
 
 import re
-from types import SimpleNamespace
 
 from jinja2 import Template
 
-from matcheval.execution.entry_points import job_arguments
-from matcheval.study.rules import Artifact, ReportEntry, Rule, one_of
+from matcheval.io.json_files import write_json
+from matcheval.study.rules import Artifact, ReportEntry, call, one_of
 
 TABLE = Artifact("r/{pair}/top{top}", (".parquet", ".csv"))
 
@@ -27,29 +26,12 @@ def test_a_pattern_of_names_and_nothing_else():
     assert not re.fullmatch(one_of([]), "")
 
 
-def test_many_names_are_those_that_others_are_not():
-    many = [f"m{i}" for i in range(2_000)]
-    pattern = re.compile(rf"index/(?P<name>{one_of(many, ['a', 'b.c'])})\.json$")
-    names = ["m0", "m1999", "ab", "a", "b.c", "b", "a.b"]
-    found = [name for name in names if pattern.match(f"index/{name}.json")]
-    assert found == ["m0", "m1999", "ab", "b", "a.b"]
-    assert len(pattern.pattern) < 100
-    assert one_of(["c"], ["a", "b"]) == "c"
-
-
-def test_parameters_run_no_script_in_snakemakes_report():
-    """Snakemake writes them as JSON into a script of the page, in which `</script>` ends it."""
-
-    def run(*, classes: tuple[str, ...]) -> None:
-        """Stand in for a function of an analysis."""
-
-    classes = ("</script><script>alert(1)</script>", "<unk>", "<!--")
-    rule = Rule(name="r", message="", output={}, run=run, arguments=lambda _: {"classes": classes})
-    text = rule.packed({})
-    assert "<" not in text
-    params = {"job": text, "function": rule.function}
-    job = SimpleNamespace(params=params, input={}, output={}, wildcards={}, threads=1)
-    assert job_arguments(run, job) == {"classes": classes}
+def test_a_call_is_json_that_names_its_function():
+    made = call(write_json, values={"a": 1}, path="x.json")
+    assert made == {
+        "function": "matcheval.io.json_files:write_json",
+        "arguments": {"values": {"a": 1}, "path": "x.json"},
+    }
 
 
 def test_a_caption_may_compute_with_wildcards():
@@ -57,3 +39,11 @@ def test_a_caption_may_compute_with_wildcards():
     artifact = Artifact("r/{pair}/{top}", (".md",), ReportEntry("c", text, {}))
     caption = artifact.of({"pair": "a", "top": "1"}).report.caption
     assert Template(caption).render(shown={"a": "A"}) == "A of 1"
+
+
+def test_some_wildcards_may_be_left():
+    """As of a rule that draws the figures of a pair for several matchings."""
+    entry = ReportEntry("c", "of {{ snakemake.wildcards.pair }}", {"of": "{pair}", "by": "{m}"})
+    one = Artifact("r/{pair}/{m}/gaps", (".png",), entry).of({"m": "ranks"})
+    assert one.files == ["r/{pair}/ranks/gaps.png"]
+    assert one.report.labels == {"of": "{pair}", "by": "ranks"}

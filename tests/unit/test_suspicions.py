@@ -226,11 +226,11 @@ class TestOneName:
             options = {name: {"files": f"{tmp_path}/{name}/{{model}}.parquet"} for name in names}
             specs = {name: DatasetSpec(name, "predictions", options[name]) for name in names}
             suite = Suite("s", (Member("near"), Member("far")))
-            read = SuiteCorrectness(SuiteFiles(suite, "base", specs, {}, tmp_path, ["m", "n"]))
+            read = SuiteCorrectness(SuiteFiles(suite, "base", specs, {}, {}, ["m", "n"]))
             reads = [partial(read, m.dataset, m) for m in (Member("base"), *suite.members)]
         else:
             custom = {d: {m: tmp_path / d / f"{m}.parquet" for m in "mn"} for d in names}
-            files = OutputFiles(tmp_path, (), custom, dict.fromkeys(names, Layout()))
+            files = OutputFiles({}, (), custom, dict.fromkeys(names, Layout()))
             reads = [lambda d=d: [files.read(d, m) for m in "nm"] for d in names]
         for one in reads[:2]:
             one()

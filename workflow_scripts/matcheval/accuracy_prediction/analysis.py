@@ -1,9 +1,8 @@
 """The analysis of accuracy prediction: what is predicted by which methods, its files and rules."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
@@ -16,13 +15,11 @@ from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.corruptions.names import PROCEDURAL
 from matcheval.datasets.suites import Suite
-from matcheval.execution import resources
 from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
-from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
 _OF_SUITE = "suite **{{ snakemake.wildcards.suite }}**"
@@ -122,6 +119,10 @@ class AccuracyPrediction(CheckedPrediction):
             return []
         asked = self.settings.suites[suite].rotation
         return self.study.suites[suite].datasets if asked == "all" else list(asked)
+
+    def rotated_with_base(self, suite: str) -> list[str]:
+        """Return the names of the sets of a suite whose images are rotated, and of its base."""
+        return [self.settings.suites[suite].base, *self.rotated(suite)]
 
     def table_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
         """Return the figures of a suite that are drawn from its tables, by name."""
@@ -476,7 +477,7 @@ class AccuracyPrediction(CheckedPrediction):
 
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from."""
-        sets = [self.settings.suites[wildcards.suite].base, *self.rotated(wildcards.suite)]
+        sets = self.rotated_with_base(wildcards.suite)
         study, suite = self.study, wildcards.suite
         outputs = study.suite_inputs(suite, [wildcards.model], self._sources(suite))
         weights = study.weights_file(wildcards.model)
@@ -508,58 +509,3 @@ class AccuracyPrediction(CheckedPrediction):
             "--device", inference.device, "--precision", inference.precision,
             *(["--compile"] if inference.compile else []),
         ]  # fmt: skip
-
-    # --- resource requests
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the numbers of models, sets, images, classes and features."""
-        predicting = ("predict_accuracy", "tabulate_model_errors", "compare_predictions")
-        return {
-            **dict.fromkeys(("score_accuracy", "compare_gaps"), self._scoring_request),
-            **dict.fromkeys(predicting, self._predicting_request),
-            "score_agreement": self._agreement_request, "score_rotation": self._rotation_request,
-            "plot_accuracy_prediction": self._figures_request,
-        }  # fmt: skip
-
-    def _size(self, suite: str) -> tuple[int, int]:
-        """Return the number of sets of a suite, and of images of the largest."""
-        sets = self.study.suites[suite].datasets
-        names = [*self._sources(suite), *sets]
-        return len(sets), max(dataset_size(self.study, name).images for name in names)
-
-    def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        return resources.of_reading(len(self.models), *self._size(wildcards.suite))
-
-    def _scoring_request(self, wildcards: Any) -> resources.ResourceRequest:
-        base, kept = self.settings.suites[wildcards.suite].base, self.study.inference.outputs
-        n_classes = self.study.datasets[base].settings.n_classes or resources.MANY_CLASSES
-        each = resources.of_scoring(
-            *self._size(wildcards.suite),
-            n_classes if "logits" in kept else 1,
-            resources.MANY_FEATURES if "features" in kept else 0,
-        )
-        return resources.of_members(each, len(self.scored))
-
-    def _figures_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        drawn = [suite for suite, names in self._drawn_outputs.items() if names]
-        asked = [self._scoring_request(SimpleNamespace(suite=suite)) for suite in drawn]
-        return max([resources.SMALL, *asked], key=lambda one: one.mem_mb)
-
-    def _predicting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        n_sets = len(self.study.suites[wildcards.suite].datasets)
-        return resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
-
-    def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        base = self.settings.suites[wildcards.suite].base
-        sizes = [dataset_size(self.study, name) for name in (base, *self.rotated(wildcards.suite))]
-        rotated = [replace(size, images=4 * size.images) for size in sizes]
-        model = model_size(self.study, wildcards.model, sizes[0])
-        settings = self.study.inference
-        return resources.of_inference(
-            [(size, [model]) for size in rotated],
-            max(rotated, key=lambda size: size.pixel_bytes),
-            batch_size=settings.batch_size if isinstance(settings.batch_size, int) else 256,
-            gpus=int(settings.device == "cuda"),
-            threads=settings.threads,
-        )

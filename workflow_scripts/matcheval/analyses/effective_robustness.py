@@ -18,7 +18,6 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
-from matcheval.execution import resources
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
@@ -29,7 +28,6 @@ from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_l
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import TableAnalysis
 
 SCHEMA = tables.TableSchema(
@@ -297,9 +295,3 @@ class EffectiveRobustness(TableAnalysis):
         """Return size and time of the user's prediction files."""
         known = self._sets(wildcards)[1]
         return [self.study.custom_results_state(name, self.models) for name in known]
-
-    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the numbers of models, sets and resamples, and the size of the largest set."""
-        names, n_models = self._sets(wildcards)[0], len(self.models)
-        images = max(dataset_size(self.study, name).images for name in names)
-        return resources.of_resampling(n_models, len(names), images, self.settings.resamples)

@@ -20,7 +20,6 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
-from matcheval.execution import resources
 from matcheval.few_labels.answers import Counted
 from matcheval.few_labels.designs import draw
 from matcheval.few_labels.estimating import Question, choose, found_by
@@ -33,7 +32,6 @@ from matcheval.predictions.softmax import softmax
 from matcheval.settings import Count, Integer, Names, Number, Seed, SomeUnique
 from matcheval.statistics.intervals import LEVEL, FloatArray, percent
 from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
 
@@ -406,11 +404,3 @@ class FewLabels(SuiteTableAnalysis):
         """Return size and time of the user's files that a table is made from."""
         names = self.datasets_of(wildcards.collection)
         return [s for name in names for s in self.study.custom_results_state(name, self.models)]
-
-    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the number of draws, and the size of the largest set with all its scores."""
-        names, given = self.datasets_of(wildcards.collection), self.settings
-        images = max(dataset_size(self.study, name).images for name in names)
-        n_classes = self.study.datasets[names[0]].settings.n_classes or resources.MANY_CLASSES
-        draws = given.repetitions * len(given.labels) * (1 + len(given.designs))
-        return resources.of_simulating(draws * len(names) * len(self.models), images, n_classes)

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from pydantic import Field
 
 from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
-from matcheval.execution import resources
 from matcheval.figures import style
 from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted
@@ -32,8 +30,6 @@ from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Boolean, Name, Named
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
 SCHEMA = TableSchema(
@@ -260,12 +256,3 @@ class Severity(SuiteTableAnalysis):
             "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
             "seeds": self.matching.seeds,
         }
-
-    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the numbers of models and sets, and the size of the largest set."""
-        names = self.datasets_of(wildcards.suite)
-        images = max(dataset_size(self.study, name).images for name in names)
-        n_models, n_matchings = len(self.models), len(self.matching.matchings)
-        one = resources.of_gaps(n_models, n_matchings, images)  # one set is in memory at a time
-        every = resources.of_gaps(n_models * len(names), n_matchings, images)
-        return replace(one, runtime=every.runtime)

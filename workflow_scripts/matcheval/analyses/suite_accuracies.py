@@ -21,7 +21,6 @@ from matcheval.datasets.suites import (
     right_predictions,
 )
 from matcheval.errors import configuration_error
-from matcheval.execution import resources
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.saving import fix_layout
@@ -33,7 +32,6 @@ from matcheval.predictions.suspicions import SameModels
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
 
 
@@ -270,9 +268,3 @@ class SuiteAccuracies(SuiteTableAnalysis):
         prepared = [name for name in names if study.datasets[name].has_images]
         described = (file for name in prepared for file in study.description_inputs(name)[:1])
         return [*super().inputs(wildcards), *dict.fromkeys(described)]
-
-    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the number of models and the sizes of the sets."""
-        datasets = self.datasets_of(wildcards.suite)
-        images = max(dataset_size(self.study, name).images for name in datasets)
-        return resources.of_reading(len(self.models), len(datasets), images)

@@ -1,6 +1,6 @@
 """Building the warehouses of a study: jobs from the user's images to datasets and documents."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -8,8 +8,6 @@ from pydantic import Field
 
 from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, check_known
-from matcheval.execution import resources
-from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
@@ -129,17 +127,6 @@ class Warehouse(Analysis):
     def references(self) -> list[str]:
         """Names of the sets that warehouses are compared with."""
         return [name for used in self.used.values() for name in used.settings.against]
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """As of large sets: images are not counted for a plan."""
-        decoding = ("read_warehouse_set", "hash_warehouse_reference", "export_warehouse_set")
-        others = ("search_warehouse", "decide_warehouse_set", "document_warehouse")
-        request = resources.of_making(_A_SET, threads=resources.MANY_CORES)
-        of_tables = dict.fromkeys(others, lambda wildcards: resources.WAREHOUSE_TABLES)
-        return {**dict.fromkeys(decoding, lambda wildcards: request), **of_tables}
-
-    # --- inputs, arguments and states of jobs; states have what repeats a job
 
     def _place(self, used: UsedWarehouse) -> list[str]:
         folder = self.folder.replace("{warehouse}", used.settings.warehouse)

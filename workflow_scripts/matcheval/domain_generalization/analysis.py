@@ -1,6 +1,6 @@
 """The analysis of domain generalisation: what it trains, and its rules."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import product
 from typing import Any, ClassVar
@@ -14,12 +14,10 @@ from matcheval.domain_generalization.figures import KINDS, plot_results
 from matcheval.domain_generalization.plan import Group
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.domain_generalization.tables import DEFAULT, PER_RUN
-from matcheval.execution import resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import TestedModels, TrainedModel
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call, kept_calls
-from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
 _OF_BLOCKS = "blocks"  # the view of blocks with sources of their own; others are designs
@@ -294,29 +292,5 @@ class DomainGeneralization(Analysis):
         return {**self.comparison, "scores": self.score_tables}
 
     @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the numbers of models, sets and images."""
-        return {
-            "collect_domain_runs": self._collecting_request,
-            "score_domain_models": self._scoring_request,
-        }
-
-    @property
     def _blocks(self) -> list[dict[str, Any]]:
         return [asdict(block) for block in self.expansion.blocks]
-
-    def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        targets = self.study.suites[wildcards.suite].datasets
-        each = resources.of_scoring(
-            len(targets), self._most_images((*targets, *self.trained_on)),
-            resources.MANY_CLASSES, resources.MANY_FEATURES,
-        )  # fmt: skip
-        return resources.of_members(each, len(self._scored_on(wildcards.suite)))
-
-    def _collecting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        targets = {name for block in self.expansion.blocks for name in block.targets}
-        images = self._most_images(targets)
-        return resources.of_reading(len(self.trained), len(targets), images)
-
-    def _most_images(self, datasets: Iterable[str]) -> int:
-        return max(dataset_size(self.study, name).images for name in datasets)

@@ -17,6 +17,13 @@ import numpy as np
 
 from matcheval.io.json_files import read_json
 
+# Floating-point operations per second that even a slow processor core or GPU reaches.
+CORE_FLOPS, GPU_FLOPS = 5e9, 5e12
+# Images that one core decodes and resizes, and values (pixels times channels) of corrupted images
+# that one makes, per second.
+DECODED_PER_SECOND, MADE_PER_SECOND = 150, 2e6
+MANY_FEATURES = 2048  # of a model, before it is run
+
 
 @dataclass(frozen=True)
 class ImageSet:

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
-from matcheval.execution import resources
-from matcheval.execution.resources import ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
@@ -469,18 +467,3 @@ class Matching(Analysis):
                 }  # fmt: skip
                 calls.append(call(draw_reliability, **arguments))
         return {"calls": calls}
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """By the numbers of models, runs and images."""
-        return {
-            "match_predictions": lambda w: self._of_runs(w.pair, len(self.batches[w.batch])),
-            "save_matched_pairs": lambda w: self._of_runs(w.pair, 1),
-            "estimate_gaps": lambda w: resources.of_gaps(
-                len(self.study.models), len(self.matchings), self.images(w.pair), held=_HELD
-            ),
-        }
-
-    def _of_runs(self, pair: str, n_models: int) -> ResourceRequest:
-        n_runs = len(self.seeds) * len(self.matchings)
-        return resources.of_matching(n_models, n_runs, self.images(pair))

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import pandas as pd
 from pydantic import Field
 
-from matcheval.execution import resources
 from matcheval.io.text_tables import TextColumn, lay_out, write_readable
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import PairFiles
@@ -86,9 +85,3 @@ class PairTableAnalysis(TableAnalysis):
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""
         return self.matching.custom_files_state(wildcards.pair, self.models)
-
-    def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the number of models and of runs, and the size of the larger set."""
-        n_runs = len(self.matching.seeds) * len(self.matching.matchings) * self.runs_per_seed
-        images = self.matching.images(wildcards.pair)
-        return resources.of_matching(len(self.models), n_runs, images)

@@ -7,7 +7,7 @@ larger networks, a job per training stays: it can be repeated, and run elsewhere
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from matcheval.execution.resources import CORE_FLOPS
+from matcheval.execution.sizes import CORE_FLOPS
 from matcheval.study.contents import StudyContents
 from matcheval.study.sizes import dataset_size, model_size
 

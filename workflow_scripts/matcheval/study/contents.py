@@ -1,6 +1,6 @@
 """What a study holds, and where the files of its stages lie."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -15,7 +15,6 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.downloads.sources import PublishedFile, published_file
 from matcheval.errors import InputError, check_known, configuration_error
-from matcheval.execution.resources import ResourceRequest
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
@@ -76,11 +75,6 @@ class StudyPart:
     def rule(self) -> Rule | None:
         """Its rule, if it is one of the tables that `rules/analyses.smk` makes in a loop."""
         return None
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """Resource requests of its jobs, by rule; jobs of the other rules are small."""
-        return {}
 
     @property
     def report_section(self) -> Section:

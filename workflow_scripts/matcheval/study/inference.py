@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from matcheval.execution.resources import CORE_FLOPS
-from matcheval.execution.sizes import ImageSet
+from matcheval.execution.sizes import CORE_FLOPS, ImageSet
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.batches import INFERENCE_SECONDS, in_batches
 from matcheval.study.contents import StudyContents

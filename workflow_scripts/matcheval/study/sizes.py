@@ -13,8 +13,7 @@ from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
 from matcheval.execution import sizes
-from matcheval.execution.resources import MANY_FEATURES
-from matcheval.execution.sizes import ImageSet, ModelSize
+from matcheval.execution.sizes import MANY_FEATURES, ImageSet, ModelSize
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
 

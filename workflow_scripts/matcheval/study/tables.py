@@ -21,7 +21,6 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector, check_known
 from matcheval.execution.calls import Call, run_call
-from matcheval.execution.resources import SMALL, ResourceRequest
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
 from matcheval.io.text_tables import write_readable
@@ -87,10 +86,6 @@ class TableAnalysis(Analysis):
         """Return size and time of the user's files that a table is made from."""
         return []
 
-    def request(self, wildcards: Wildcards) -> ResourceRequest:
-        """Return what the job of a table takes."""
-        return SMALL
-
     @property
     def targets(self) -> list[str]:
         """Tables, and figures if there are such."""
@@ -104,11 +99,6 @@ class TableAnalysis(Analysis):
         given = self.settings.model_dump(mode="json") | {"confidence": self.study.confidence}
         asked = signature(import_module(self.module).tabulate).parameters
         return {name: value for name, value in given.items() if name in asked}
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """Resource requests of the job of a table."""
-        return {self.rule.name: self.request}
 
     @property
     def rule(self) -> Rule:

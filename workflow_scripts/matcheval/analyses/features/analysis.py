@@ -3,23 +3,20 @@
 Its results are datasets of the configuration, which all studies in a results folder share.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, configuration_error
-from matcheval.execution import resources, sizes
-from matcheval.execution.resources import ResourceRequest
 from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
 from matcheval.settings import Boolean, Name, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size
 
 
 class FeaturesSettings(Settings):
@@ -102,24 +99,6 @@ class Features(Analysis):
             name: BuiltDataset((dataset.of,), FEATURES_VERSION, is_vectors=True)
             for name, dataset in sets
         }
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """One pass of the network over the images."""
-        return {"extract_features": self._of_extraction}
-
-    def _of_extraction(self, wildcards: Wildcards) -> ResourceRequest:
-        data = dataset_size(self.study, self.sets[wildcards.dataset].of)
-        package = self.sets[wildcards.dataset].package
-        model = sizes.size_of_published(package) if package else sizes.UNKNOWN_PUBLISHED
-        settings = self.study.inference
-        batch = settings.batch_size if isinstance(settings.batch_size, int) else 64
-        return resources.of_inference(
-            [(data, [model])], data,
-            batch_size=batch, gpus=int(settings.device == "cuda"), threads=settings.threads,
-        )  # fmt: skip
-
-    # --- inputs and arguments of jobs
 
     def images(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the dataset of images."""

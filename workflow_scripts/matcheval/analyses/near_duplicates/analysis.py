@@ -5,7 +5,7 @@ near duplicate in the training set. Even a model that is correct on all of them 
 least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,6 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.errors import InputError
-from matcheval.execution import resources
-from matcheval.execution.resources import ResourceRequest
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.io.user_files import read_csv_rows
@@ -23,7 +21,7 @@ from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Artifact, Wildcards
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis
 
@@ -177,12 +175,3 @@ class NearDuplicates(DatasetTableAnalysis):
     def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `draw_sheet`."""
         return {**self._folders(wildcards), "rows": self.settings.sheet}
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """Those of tables, and of searches by the sizes of both sets."""
-        return {**super().resource_requests, "search_near_duplicates": self._of_search}
-
-    def _of_search(self, wildcards: Wildcards) -> ResourceRequest:
-        sizes = [dataset_size(self.study, n) for n in (wildcards.dataset, wildcards.reference)]
-        return resources.of_searching(sizes, self.settings.compare_size)

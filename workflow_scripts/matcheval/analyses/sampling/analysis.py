@@ -4,7 +4,7 @@ Its results are datasets of the configuration, which all studies in a results fo
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,13 +17,11 @@ from matcheval.analyses.sampling.settings import (
 )
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import check_known, configuration_error
-from matcheval.execution import resources
-from matcheval.execution.resources import ResourceRequest
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 
 
@@ -164,23 +162,6 @@ class Sampling(Analysis):
         name = getattr(wildcards, "pool", None)
         pool = self.settings.pools[name] if name else self._pool_of(wildcards.dataset)
         return file_states(list(pool.custom_files.values()))
-
-    @property
-    def resource_requests(self) -> Mapping[str, Callable[[Any], ResourceRequest]]:
-        """By the sizes of the sets of a pool."""
-        of_pool = self._request_of_pool
-        return {
-            "simulate_annotations": of_pool, "count_selections": of_pool,
-            "sample_dataset": self._request_of_sampling,
-        }  # fmt: skip
-
-    def _request_of_pool(self, wildcards: Wildcards) -> ResourceRequest:
-        candidates = self.settings.pools[wildcards.pool].candidates
-        return resources.of_preparing(dataset_size(self.study, candidates))
-
-    def _request_of_sampling(self, wildcards: Wildcards) -> ResourceRequest:
-        sizes = [dataset_size(self.study, name) for name in self._pool_of(wildcards.dataset).sets]
-        return resources.of_searching(sizes, self.sampled[wildcards.dataset].compare_size)
 
     def sample_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command line that samples a dataset."""
