@@ -1,10 +1,11 @@
 """Have SIGTERM end a run whatever its main thread is doing.
 
-The one place that changes what Snakemake does, until a release of it needs no such thing. Its handler
-of SIGTERM, `JobScheduler.exit_gracefully`, takes the scheduler's lock, a plain `threading.Lock`. A
-signal interrupts the main thread, which takes the same lock to choose jobs and to note their ends. If
-it holds the lock at that moment, the handler waits for the thread that it interrupts, and the run
-neither ends nor goes on. In a thread of its own, the handler waits until the main thread lets go.
+The one place that changes what Snakemake does, until a release of it needs no such thing. Its
+handler of SIGTERM, `JobScheduler.exit_gracefully`, takes the scheduler's lock, a plain
+`threading.Lock`. A signal interrupts the main thread, which takes the same lock to choose jobs and
+to note their ends. If it holds the lock at that moment, the handler waits for the thread that it
+interrupts, and the run neither ends nor goes on. In a thread of its own, the handler waits until
+the main thread lets go.
 """
 
 import signal

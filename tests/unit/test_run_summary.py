@@ -1,17 +1,13 @@
-"""What a run tells a person: reasons of failures, the table of failed jobs; and how it is ended."""
+"""What a run tells a person: reasons of failures, the table of failed jobs."""
 
 import logging
 import os
-import signal
-import threading
 from types import SimpleNamespace
 
 import pytest
-from snakemake.scheduling.job_scheduler import JobScheduler
 
 from matcheval.execution import run_summary
 from matcheval.execution.entry_points import run_job
-from sigterm import end_at_any_moment
 
 TRACEBACK = """\
 60 images
@@ -38,7 +34,9 @@ def test_the_error_in_a_log(log, reason):
     assert run_summary.error_in(log) == reason
 
 
-STATUS = "CalledProcessError in file x, line 9:\nCommand 'set -euo pipefail;  {}' returned non-zero exit"
+STATUS = (
+    "CalledProcessError in file x, line 9:\nCommand 'set -euo pipefail;  {}' returned non-zero exit"
+)
 
 
 def error(job, log, *more, rule="train_model", indent="") -> str:
@@ -58,7 +56,11 @@ def told(tmp_path, text, began=0.0) -> list[str]:
     ("log", "code", "reason"),
     [
         ("error: a\n", 1, "a"),
-        ("error: caught\n", 137, "killed by SIGKILL, perhaps because the machine ran out of memory"),
+        (
+            "error: caught\n",
+            137,
+            "killed by SIGKILL, perhaps because the machine ran out of memory",
+        ),
         ("", 255, "it has left no message"),
         ("epoch 1\n1 failed\n\n", 1, "1 failed"),
         ("error: " + "long " * 100, 1, ("long " * 100)[:299] + "…"),
@@ -141,27 +143,3 @@ def test_a_script_that_fails_tells_its_log_only(
     assert log.read_text().count("Traceback") == n
     assert log.read_text().splitlines()[-1] == last
     assert not n or run_summary.error_in(log.read_text()) == last
-
-
-@pytest.fixture
-def handlers():
-    """Keep what signals do."""
-    kept = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGALRM)}
-    yield
-    signal.alarm(0)
-    for one, handler in kept.items():
-        signal.signal(one, handler)
-
-
-@pytest.mark.usefixtures("handlers")
-def test_a_signal_ends_a_run_while_its_lock_is_held():
-    scheduler = JobScheduler.__new__(JobScheduler)
-    scheduler._lock, scheduler._open_jobs = threading.Lock(), threading.Semaphore(0)
-    signal.signal(signal.SIGTERM, scheduler.exit_gracefully)
-    end_at_any_moment(scheduler)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.alarm(10)  # otherwise this test would wait forever
-    with scheduler._lock:
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert scheduler._open_jobs.acquire(timeout=10)
-    assert scheduler._user_kill == "graceful"

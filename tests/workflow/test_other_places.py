@@ -4,7 +4,7 @@ import re
 
 from engine import Workflow, custom_study
 
-# As `snakedeploy deploy-workflow` writes it, but for the place of the Snakefile: there it is of GitHub.
+# As `snakedeploy deploy-workflow` writes it, but for the Snakefile, which is GitHub's there.
 MODULE = """\
 from snakemake.utils import min_version
 
@@ -70,7 +70,9 @@ def test_as_a_module_with_other_names(tmp_path):
     assert (study.results / "studies/mine.json").is_file()
     clone.edit(WORDS, "# {title}", "# {1 / 0}")
     told = study.run("me_write_summary", fails=True)
-    assert re.search(r"^me_write_summary +Summ.* +\S+\.log +ZeroDivisionError: division", told, re.M)
+    assert re.search(
+        r"^me_write_summary +Summ.* +\S+\.log +ZeroDivisionError: division", told, re.M
+    )
 
 
 def test_as_snakedeploy_makes_it(tmp_path):
